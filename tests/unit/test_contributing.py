@@ -20,7 +20,7 @@ from tilepragma.frontend.pragma import clauses, constructs
 from tilepragma.frontend.pragma.syntax import RawClause, expression
 from tilepragma.ir.directives import ClauseExpression, Construct, OtherClause
 from tilepragma.ir.traversal import loops_in
-from tilepragma.planner import candidate_search, candidates
+from tilepragma.planner import candidate_search
 from tilepragma.planner.assembly import tiled_region
 from tilepragma.schedule.strategy import Refusal, Region, ScheduleCandidate
 from tilepragma.schedule.tree import LaunchNode, candidate_of
@@ -186,7 +186,7 @@ def attempt(source: str) -> candidate_search.Attempt:
 
 def test_a_strategy_is_tried_proven_and_taken() -> None:
     tried = attempt(ROWS.replace("FROM", "i][j"))
-    choice = tried.choice((first_loop, *candidates.STRATEGIES))
+    choice = tried.choice((first_loop, *candidate_search.STRATEGIES))
     assert choice.taken is not None
     assert choice.taken.strategy == "first loop"
     planned = tried.planned(choice, Diagnostics())

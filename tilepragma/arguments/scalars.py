@@ -19,7 +19,7 @@ from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.accesses import function_uses, uses
-from tilepragma.ir.directives import KernelDirective, PrivateClause, ReductionClause
+from tilepragma.ir.directives import KernelDirective, LoopDirective
 from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.flow import exposed_read, is_distributed
 from tilepragma.ir.loop_tree import Block, Declaration, FloatingRules, Function, Kernel, Loop, Statement, TileNest
@@ -109,8 +109,11 @@ def _decide(
     result: LaunchScalars,
 ) -> None:
     name = object_.name
-    clause = _private_clause(object_.host, body, context.directive)
-    reduction = _reduction_clause(object_.host, body, context.directive)
+    directives: tuple[KernelDirective | LoopDirective, ...] = (context.directive, *loop_directives(body))
+    privates = (clause for directive in directives for clause in directive.privates)
+    clause = next((clause for clause in privates if object_.host in clause.names), None)
+    reductions = (clause for directive in directives for clause in directive.reductions)
+    reduction = next((clause for clause in reductions if object_.host in clause.names), None)
     if clause is not None:
         result.privates.append(object_)
         if clause.first:
@@ -157,16 +160,6 @@ def _refuse(object_: DataObject, range_: SourceRange, exposed: SourceRange | Non
         f"add reduction(op: {name}), as in reduction(+: {name}), if it gathers one result of all iterations",
         f"{declare} inside the loop, or add private({name}), if every iteration assigns it before use",
     )
-
-
-def _private_clause(name: str, body: Block, directive: KernelDirective) -> PrivateClause | None:
-    clauses = [*directive.privates, *(c for d in loop_directives(body) for c in d.privates)]
-    return next((clause for clause in clauses if name in clause.names), None)
-
-
-def _reduction_clause(name: str, body: Block, directive: KernelDirective) -> ReductionClause | None:
-    clauses = [*directive.reductions, *(c for d in loop_directives(body) for c in d.reductions)]
-    return next((clause for clause in clauses if name in clause.names), None)
 
 
 def _check_locals(body: Block, context: ScalarContext) -> None:

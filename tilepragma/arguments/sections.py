@@ -160,15 +160,16 @@ def inferred_section(
             _advice(object_, error.boxes),
         )
         return ()
+    return _unknown_dimensions(object_, boxes)
+
+
+def _unknown_dimensions(object_: DataObject, boxes: Sequence[Box]) -> tuple[SectionBound, ...]:
+    """The hull of the boxes in dimensions of unknown length; others are whole."""
     section = iter(hull(boxes))
-    bounds = []
-    for length in object_.lengths:
-        if length is not None:
-            bounds.append(_whole(length))
-        else:
-            lower, count = next(section)
-            bounds.append(SectionBound(expression(lower), expression(count)))
-    return tuple(bounds)
+    return tuple(
+        SectionBound(*map(expression, next(section))) if length is None else _whole(length)
+        for length in object_.lengths
+    )
 
 
 def possible_section(
@@ -179,13 +180,10 @@ def possible_section(
     """
     unknown = [place for place, length in enumerate(object_.lengths) if length is None]
     try:
-        section = iter(hull([box for box, _ in _boxes_of_uses(object_, uses, invariant, unknown, ranges)]))
+        boxes = [box for box, _ in _boxes_of_uses(object_, uses, invariant, unknown, ranges)]
     except _NotFoundError:
         return None
-    return tuple(
-        SectionBound(*map(expression, next(section))) if length is None else _whole(length)
-        for length in object_.lengths
-    )
+    return _unknown_dimensions(object_, boxes)
 
 
 class _NotFoundError(Exception):
@@ -264,16 +262,11 @@ def _boxes_of_uses(
         try:
             pairs.append((box_of(replace(use, subscripts=subscripts), invariant), use))
         except NotExactError as error:
-            box = None if ranges is None else _box_of_ranges(subscripts, ranges)
-            if box is None:
+            try:
+                sides = None if ranges is None else [ranges.of(subscript) for subscript in subscripts]
+            except UnboundedError:
+                sides = None
+            if sides is None:
                 raise _NotFoundError(use.range, str(error)) from error
-            pairs.append((box, use))
+            pairs.append((Box(tuple(Bounds(side.low, side.high) for side in sides), frozenset()), use))
     return pairs
-
-
-def _box_of_ranges(subscripts: Sequence[Expression], ranges: ValueRanges) -> Box | None:
-    try:
-        bounds = [ranges.of(subscript) for subscript in subscripts]
-    except UnboundedError:
-        return None
-    return Box(tuple(Bounds(range_.low, range_.high) for range_ in bounds), frozenset())

@@ -15,7 +15,6 @@ from __future__ import annotations
 import itertools
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.patterns.mesh_offsets import Offset
 from tilepragma.patterns.relaxation import Direction, Sweep
 
 #: A sweep is split into at most so many classes: each becomes a nest.
@@ -43,7 +42,9 @@ def colouring(sweep: Sweep) -> Colouring | None:
     centre = (0,) * len(sweep.axes)
     offsets = [neighbour.offset for neighbour in sweep.neighbours if neighbour.offset != centre]
     modulus = next(
-        number for number in itertools.count(2) if not any(_is_multiple(offset, number) for offset in offsets)
+        number
+        for number in itertools.count(2)
+        if not any(all(part % number == 0 for part in offset) for offset in offsets)
     )
     if modulus ** len(sweep.axes) > MOST_CLASSES:
         return None
@@ -53,7 +54,3 @@ def colouring(sweep: Sweep) -> Colouring | None:
     else:
         colours = tuple((class_,) for class_ in classes)
     return Colouring(modulus, colours[::-1] if sweep.direction is Direction.BACKWARD else colours)
-
-
-def _is_multiple(offset: Offset, number: int) -> bool:
-    return all(part % number == 0 for part in offset)

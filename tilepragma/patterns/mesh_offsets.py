@@ -45,17 +45,14 @@ def mesh_axes(written: Subscripts, loops: Sequence[Loop]) -> tuple[MeshAxis, ...
             parts = subscript.split(access_to(iterator))
             if parts is None or not parts[0].atoms.isdisjoint(map(access_to, iterators)):
                 return None
-            axes.append(_axis(iterator, place, parts[0]))
+            factor = parts[0]
+            backwards = factor.constant is not None and factor.constant < 0
+            axes.append(MeshAxis(iterator, place, -factor if backwards else factor, -1 if backwards else 1))
         depths = {iterator: depth for depth, iterator in enumerate(iterators)}
         mesh += sorted(axes, key=lambda axis: (*_magnitude(axis.stride), depths[axis.iterator]))
     if len({axis.iterator for axis in mesh}) != len(mesh):
         return None
     return tuple(mesh)
-
-
-def _axis(iterator: DataObject, place: int, factor: Polynomial) -> MeshAxis:
-    backwards = factor.constant is not None and factor.constant < 0
-    return MeshAxis(iterator, place, -factor if backwards else factor, -1 if backwards else 1)
 
 
 def _magnitude(stride: Polynomial) -> tuple[int, int]:

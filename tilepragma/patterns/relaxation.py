@@ -33,15 +33,6 @@ class Direction(Enum):
     """forward along some, backward along others"""
 
 
-class Repetition(Enum):
-    """What decides the number of sweeps."""
-
-    FIXED = "fixed"
-    """a loop whose trip count is known when it begins"""
-    CONVERGENCE = "convergence"
-    """a loop that ends by a condition on computed values"""
-
-
 class Variation(Enum):
     """What a varying coefficient depends on."""
 
@@ -49,15 +40,6 @@ class Variation(Enum):
     """the element's place in the mesh"""
     SWEEP = "sweep"
     """the number of the sweep"""
-
-
-@dataclass(frozen=True)
-class SweepLoop:
-    """The loop around the sweeps; `condition` is that of a convergence loop, or of its `break`."""
-
-    repetition: Repetition
-    statement: Loop | ForLoop | While
-    condition: Expression | None
 
 
 @dataclass(frozen=True)
@@ -141,13 +123,18 @@ class SorNest:
     """A relaxation in place of `array`, whose dimensions (1 to 3) are those of the mesh.
 
     Each iteration of `sweep_loop` does `sweeps` in turn (None: once, with no visible repetition).
-    All have the same neighbours with the same coefficients. `accumulations` are those of the sweeps
-    and of residual loops beside them. `varying` has the non-constant parts of coefficients. `range`
-    is that of the whole statement. `borders` are places beside sweeps that set the mesh's border.
+    Its trip count is known when it begins, or it `converges`: a condition on computed values ends
+    it, that of the loop or of its `break`; `condition` is it where it stands in the text. All
+    sweeps have the same neighbours with the same coefficients. `accumulations` are those of the
+    sweeps and of residual loops beside them. `varying` has the non-constant parts of coefficients.
+    `range` is that of the whole statement. `borders` are places beside sweeps that set the mesh's
+    border.
     """
 
     array: DataObject
-    sweep_loop: SweepLoop | None
+    sweep_loop: Loop | ForLoop | While | None
+    converges: bool
+    condition: Expression | None
     sweeps: tuple[Sweep, ...]
     accumulations: tuple[Accumulation, ...]
     varying: tuple[Varying, ...]

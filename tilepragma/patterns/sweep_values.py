@@ -304,11 +304,11 @@ class SweepValues:
                 ]
                 return self._either_element(condition, *parts)
             if isinstance(node, Binary) and node.operator == "%":
-                inside = replace(access, subscripts=with_node(subscripts, node, node.left))
-                around = [
-                    inside,
-                    *(replace(access, subscripts=with_node(subscripts, node, part)) for part in _turned(node)),
-                ]
+                # (a + n) % n, and without the addition that makes a negative a positive
+                without = Binary("-", node.left, node.right, node.type, node.range)
+                around = (
+                    replace(access, subscripts=with_node(subscripts, node, part)) for part in (node.left, without)
+                )
                 offset = next((candidate for candidate in map(self.offset, around) if candidate is not None), None)
                 if offset is not None:
                     self.wraps = self.wraps or access.range
@@ -379,11 +379,6 @@ def _negated(condition: Expression) -> Expression:
     if isinstance(condition, Unary) and condition.operator == "!":
         return condition.operand
     return Unary("!", condition, INT, condition.range)
-
-
-def _turned(remainder: Binary) -> Iterator[Expression]:
-    """(a + n) % n without the addition that makes a negative a positive."""
-    yield Binary("-", remainder.left, remainder.right, remainder.type, remainder.range)
 
 
 def offset_of(atom: Expression) -> Offset:

@@ -26,7 +26,7 @@ from tilepragma.ir.directives import Target, TileClause
 from tilepragma.ir.expressions import Expression
 from tilepragma.ir.function_reach import with_reach
 from tilepragma.ir.invariance import host_evaluable, invariant_members, written_objects
-from tilepragma.ir.loop_tree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Statement
+from tilepragma.ir.loop_tree import Block, Declaration, FloatingRules, ForLoop, Kernel, Statement
 from tilepragma.ir.traversal import loop_directives, loops_in, walk
 from tilepragma.normalise.delinearisation import flattened
 from tilepragma.normalise.forward_substitution import with_substituted_subscripts
@@ -47,6 +47,7 @@ from tilepragma.user_tiles.mapping import (
     host_clauses,
     independent_loops,
     launchable,
+    literal_counts,
     top_loops,
     user_clauses,
 )
@@ -253,16 +254,11 @@ def _user_steps(
 ) -> ScheduleCandidate:
     """The launches of the user's tiles, one after another."""
     kernel = region.kernel
-    counts = {
-        Axis(count.axis, count.dimension): count.count.literal
-        for count in kernel.directive.counts
-        if count.count.literal is not None
-    }
     chains = ChainContext(
         region.host,
         loop_symbols(kernel),
         host_evaluable(written_objects(kernel)),
-        counts,
+        literal_counts(kernel.directive.counts),
         diagnostics,
     )
     vouched = kernel.directive.independent or any(directive.independent for directive in loop_directives(kernel.body))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import Any
 
 from tilepragma.base.diagnostics import Diagnostics
@@ -26,7 +26,7 @@ from tilepragma.ir.loop_tree import Kernel, Loop
 from tilepragma.ir.loop_tree_text import plain_text
 from tilepragma.ir.polynomial import Polynomial, collected_parts, is_scalar, not_negative, number, polynomial, select
 from tilepragma.ir.traversal import children
-from tilepragma.ir.types import INT, LONG, ScalarType, is_signed, usual_type
+from tilepragma.ir.types import INT, LONG, ScalarType, Type, is_signed, usual_type
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.poly.extents import NotExactError, box_of, condition_of
 from tilepragma.poly.launch_checks import can_hold, may_leave, undecided
@@ -57,9 +57,9 @@ def launch_conditions(
     ends. The result lacks conditions that always hold; one that never holds draws a warning.
     """
     checks: dict[Expression, None] = {}
-    ends = _Ends(tiled)
+    short: set[DataObject] = set()
     for loop, outer in _loops(kernel.body, ()):
-        checks |= dict.fromkeys(test for test in ends.tests(loop) if invariant(test.left))
+        checks |= dict.fromkeys(test for test in _end_tests(loop, tiled, short) if invariant(test.left))
         for doubt in (*_doubtful(loop), *_doubtful_iterator(loop)):
             try:
                 checks |= dict.fromkeys(_conditions(doubt, loop.iterator, outer, invariant))
@@ -174,51 +174,46 @@ def _unsigned_parts(value: Expression) -> Iterator[Expression]:
         yield from _unsigned_parts(part)
 
 
-@dataclass
-class _Ends:
+def _end_tests(loop: Loop, tiled: bool, short: set[DataObject]) -> Iterator[Binary]:
     """Tests that 64-bit variables in loop ends fit the signed arithmetic of launches: unsigned ones
     are in its range, and where `tiled` multiplies them, far from its ends. No test where such a
     number would end the loop after 2**40 rounds at the earliest: `for (size_t i = 0; i < n; i++)`.
+
+    Outer loops come first: `short` collects the iterators of loops that end so.
     """
+    far, near = (loop.lower, loop.upper) if loop.decreasing else (loop.upper, loop.lower)
+    limits: dict[Expression, int] = {}
+    safe = abs(c_value(loop.step) or _LONG_STEP) < _LONG_STEP and _is_small(near, short)
+    for end in (far, near):
+        factors = {monomial[0]: abs(factor) for monomial, factor in polynomial(end).terms if len(monomial) == 1}
+        bounding = {node for node in _bounding(end) if node.object not in short}
+        wide = {node for node in bounding if _is_wide(node.type) and (tiled or not is_signed(node.type))}
+        safe = safe and (end == near or all(factors.get(atom, 1) == 1 for atom in wide))
+        for atom in sorted(wide, key=text_key):
+            limits[atom] = min(limits.get(atom, _HALF), _HALF // 2 // factors.get(atom, 1) // len(wide))
+    if safe:
+        short.add(loop.iterator)
+        return
+    for variable, limit in limits.items():
+        yield Binary("<=", variable, integer(limit, LONG), INT)
+        if is_signed(variable.type):
+            yield Binary(">=", variable, integer(-limit, LONG), INT)
 
-    tiled: bool
-    short: set[DataObject] = field(default_factory=set)
 
-    def tests(self, loop: Loop) -> Iterator[Binary]:
-        """The tests of a loop. Call it for outer loops first."""
-        far, near = (loop.lower, loop.upper) if loop.decreasing else (loop.upper, loop.lower)
-        limits: dict[Expression, int] = {}
-        safe = abs(c_value(loop.step) or _LONG_STEP) < _LONG_STEP and self._is_small(near)
-        for end in (far, near):
-            factors = {monomial[0]: abs(factor) for monomial, factor in polynomial(end).terms if len(monomial) == 1}
-            wide = {node for node in _bounding(end) if self._is_wide(node)}
-            safe = safe and (end == near or all(factors.get(atom, 1) == 1 for atom in wide))
-            for atom in sorted(wide, key=text_key):
-                limits[atom] = min(limits.get(atom, _HALF), _HALF // 2 // factors.get(atom, 1) // len(wide))
-        if safe:
-            self.short.add(loop.iterator)
-            return
-        for variable, limit in limits.items():
-            yield Binary("<=", variable, integer(limit, LONG), INT)
-            if is_signed(variable.type):
-                yield Binary(">=", variable, integer(-limit, LONG), INT)
+def _is_wide(type_: Type) -> bool:
+    return isinstance(type_, ScalarType) and type_.is_integer and type_.bits >= LONG.bits
 
-    def _is_wide(self, value: Access) -> bool:
-        type_ = value.type
-        if not isinstance(type_, ScalarType) or not type_.is_integer or type_.bits < LONG.bits:
-            return False
-        return value.object not in self.short and (self.tiled or not type_.signed)
 
-    def _is_small(self, value: Expression) -> bool:
-        """Whether it is at most a 32-bit number; other tests exclude negative ones."""
-        constant = c_value(value)
-        if constant is not None:
-            return abs(constant) < _HALF // 2
-        return all(
-            isinstance(atom.type, ScalarType)
-            and (atom.type.bits <= INT.bits or (isinstance(atom, Access) and atom.object in self.short))
-            for atom in polynomial(value).atoms
-        )
+def _is_small(value: Expression, short: set[DataObject]) -> bool:
+    """Whether it is at most a 32-bit number; other tests exclude negative ones."""
+    constant = c_value(value)
+    if constant is not None:
+        return abs(constant) < _HALF // 2
+    return all(
+        isinstance(atom.type, ScalarType)
+        and (atom.type.bits <= INT.bits or (isinstance(atom, Access) and atom.object in short))
+        for atom in polynomial(value).atoms
+    )
 
 
 def _bounding(value: Any) -> Iterator[Access]:

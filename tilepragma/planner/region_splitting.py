@@ -1,19 +1,34 @@
-"""Region splitting (ir.loop_tree.Parts): one kernel, or several that host text calls."""
+"""Region splitting (ir.loop_tree.Parts): one kernel, or several that host text calls.
+
+Ownership: some arrays stay on a device across these kernels. The region's data clauses hold for
+them. Without a clause, an array stays if all that the kernels touch of it is known where the region
+begins; other arrays move with each kernel. Exchanged pointers keep what any of them needs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from tilepragma.arguments.ownership import resident_arrays
+from tilepragma.arguments.array_arguments import DataContext, synchronised_arrays
+from tilepragma.arguments.sections import whole_section
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.frozen_values import dataclass
+from tilepragma.ir.accesses import function_uses, uses
+from tilepragma.ir.directives import ClauseExpression
+from tilepragma.ir.expressions import Access, DataObject
+from tilepragma.ir.function_reach import with_reach
+from tilepragma.ir.invariance import host_evaluable, written_objects
 from tilepragma.ir.loop_tree import ForLoop, Kernel, Loop, Parts, While
+from tilepragma.ir.polynomial import expression, number, polynomial
+from tilepragma.ir.substitution import with_objects
 from tilepragma.ir.traversal import loops_in, walk
+from tilepragma.normalise.forward_substitution import with_substituted_subscripts
 from tilepragma.patterns.recognition import relaxations
 from tilepragma.patterns.relaxation import SorNest
-from tilepragma.plan.kernel_plan import HeldRegion, KernelPlan
+from tilepragma.plan.kernel_plan import ArrayArgument, HeldRegion, KernelPlan, SectionBound
 from tilepragma.planner.assembly import Planned, with_plan
+from tilepragma.poly.extents import Bounds, Box, hull
 from tilepragma.user_tiles.clause_variables import check_names
 
 _LOOPS = (Loop, ForLoop, While)
@@ -70,12 +85,8 @@ def _runs_in_order(plan: KernelPlan) -> bool:
     """Whether loops that end with conditions, and loops in them, are all sequential."""
     if plan.as_written is not None:
         return True
-    launches = (launch for launch in plan.host if not launch.axes)
-    return any(_has_uncounted(launch.body) for launch in launches)
-
-
-def _has_uncounted(body: object) -> bool:
-    return any(isinstance(node, (ForLoop, While)) and any(loops_in(node.body)) for node in walk(body))
+    nodes = (node for launch in plan.host if not launch.axes for node in walk(launch.body))
+    return any(isinstance(node, (ForLoop, While)) and any(loops_in(node.body)) for node in nodes)
 
 
 def _split(kernel: Kernel, parts: Parts, make: Make, diagnostics: Diagnostics) -> PlannedRegion:
@@ -83,7 +94,7 @@ def _split(kernel: Kernel, parts: Parts, make: Make, diagnostics: Diagnostics) -
     check_names(parts.data, diagnostics)
     regions = [plan_region(part, make, diagnostics) for part in _with_condition(kernel, _with_method(parts.kernels))]
     needed = [array for region in regions for planned in region.planned for array in planned.plan.arrays]
-    held = HeldRegion(kernel, resident_arrays(parts, needed), parts.reads)
+    held = HeldRegion(kernel, _resident_arrays(parts, needed), parts.reads)
     names = frozenset(array.object.host for array in held.arrays)
     names |= {
         member.host
@@ -132,3 +143,79 @@ def _with_condition(kernel: Kernel, kernels: tuple[Kernel, ...]) -> Iterator[Ker
         else:
             value = replace(condition, text="tilek_enabled")
             yield replace(part, directive=replace(part.directive, condition=value))
+
+
+# -- ownership
+
+
+def _resident_arrays(parts: Parts, needed: Sequence[ArrayArgument]) -> tuple[ArrayArgument, ...]:
+    """The arguments of the arrays that stay; `needed` are those of the parts' plans."""
+    first = {object_: group.used[0] for group in parts.exchanged for object_ in group.used}
+    data = parts.data
+    objects = tuple(dict.fromkeys(first.get(object_, object_) for object_ in data.objects))
+    joined = replace(data, body=with_objects(data.body, first), objects=objects)
+    names = {object_.host: representative for object_, representative in first.items()}
+    changing = {object_.host for object_ in parts.changed | written_objects(data)}
+    arguments = {
+        argument.object: _with_needs(argument, [a for a in needed if _is_of(a, argument, names)], changing)
+        for argument in _arguments(joined, parts)
+        if argument.section and not argument.present
+    }
+    held = [
+        argument
+        for argument in arguments.values()
+        if argument.object not in first and argument.object not in parts.changed
+    ]
+    for group in parts.exchanged:
+        argument = arguments.get(group.used[0])
+        members = (*group.used, *group.live_in)
+        if argument is not None and len({(each.storage, each.element, each.lengths[1:]) for each in members}) == 1:
+            # Values come and go with the whole group.
+            held += [
+                replace(argument, object=member, reads=True, writes=True, copy_in=True, copy_out=True)
+                for member in group.live_in
+            ]
+    return tuple(held)
+
+
+def _arguments(kernel: Kernel, parts: Parts) -> tuple[ArrayArgument, ...]:
+    changing = parts.changed | written_objects(kernel)
+    on_host = host_evaluable(changing)
+    all_uses = (*uses(kernel.body, kernel.functions), *function_uses(kernel.functions))
+    reached = with_substituted_subscripts(with_reach(all_uses, kernel.functions), kernel, on_host)
+    return synchronised_arrays(DataContext(kernel, reached, on_host, Diagnostics()))
+
+
+def _is_of(needed: ArrayArgument, argument: ArrayArgument, names: Mapping[str, DataObject]) -> bool:
+    """Whether a part's argument is for this array, or for one that is exchanged with it."""
+    host = needed.object.stored.host
+    return host == argument.object.host or names.get(host) == argument.object
+
+
+def _with_needs(argument: ArrayArgument, needed: Sequence[ArrayArgument], changing: Collection[str]) -> ArrayArgument:
+    """The argument with a section for all parts' needs, if it is known where the region begins."""
+    box = _box(argument, changing)
+    boxes = [box_ for box_ in (_box(each, changing) for each in needed if each.doubt is None) if box_ is not None]
+    if box is None or all(box_ == box for box_ in boxes):
+        return argument
+    whole = replace(argument, section=whole_section(argument.object) or ())
+    if _box(whole, changing) in boxes:
+        return whole
+    section = tuple(SectionBound(expression(low), expression(length)) for low, length in hull([box, *boxes]))
+    return replace(argument, section=section)
+
+
+def _box(argument: ArrayArgument, changing: Collection[str]) -> Box | None:
+    """The section as a box; None for a user's section, or one that depends on changing values."""
+    bounds, nonempty = [], set()
+    for bound in argument.section:
+        if isinstance(bound.lower, ClauseExpression) or isinstance(bound.length, ClauseExpression):
+            return None
+        nodes = (node for value in (bound.lower, bound.length) for node in walk(value))
+        if any(isinstance(node, Access) and node.object.host in changing for node in nodes):
+            return None
+        low, last = polynomial(bound.lower), polynomial(bound.length) - number(1)
+        bounds.append(Bounds(low, low + last))
+        if last.constant is None or last.constant < 0:
+            nonempty.add(last)
+    return Box(tuple(bounds), frozenset(nonempty)) if bounds else None

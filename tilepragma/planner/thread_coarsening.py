@@ -8,10 +8,10 @@ that could be faster if a kernel needed no registers beyond its sums.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
+from math import prod
 
-from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.gang_memory import gang_bytes, register_use, shared_bytes, staged_bytes
 from tilepragma.cost.gang_workers import gang_workers_by_dimension, likely_workers
 from tilepragma.cost.operation_counts import operations_in
@@ -31,7 +31,6 @@ from tilepragma.verify.rules import PlanFault, verify
 #: Candidates besides POINTS: points along the axis of neighbours, and along the next axis.
 OTHERS = ((8, 8), (8, 4), (4, 4), (2, 8), (4, 2), (2, 4), (2, 2), (1, 1))
 
-
 #: A compiler's register counts of a plan's device launches.
 Compiler = Callable[[KernelPlan], RegisterCounts]
 
@@ -44,11 +43,17 @@ def with_measured_points(planned: Planned, gpu: Gpu, compiler: Compiler) -> Plan
     if plan.as_written is not None or not plan.device or not any(target.is_device for target in plan.targets):
         return planned
     plan = replace(plan, registers=compiler(plan))
-    better = [choice for launch in plan.device if points_of(launch) for choice in _better(plan, launch, gpu, compiler)]
+    better: dict[str, tuple[int, int]] = {}
+    why: list[str] = []
+    for launch in plan.device:
+        choice = _better(plan, launch, gpu, compiler) if points_of(launch) else None
+        if choice is not None:
+            better[launch.name] = choice[0]
+            why.append(choice[1])
     if not better:
         return replace(planned, plan=plan)
-    changed = with_points_of_workers(plan, {choice.launch: choice.points for choice in better})
-    changed = replace(changed, rejected=(*changed.rejected, *(choice.why for choice in better)))
+    changed = with_points_of_workers(plan, better)
+    changed = replace(changed, rejected=(*changed.rejected, *why))
     proof = proof_of(changed)
     try:
         verify(changed, proof)
@@ -57,17 +62,8 @@ def with_measured_points(planned: Planned, gpu: Gpu, compiler: Compiler) -> Plan
     return Planned(replace(changed, registers=compiler(changed)), proof)
 
 
-@dataclass(frozen=True)
-class _Choice:
-    """New `points` for the workers of a launch; `why` is a clause on the old ones."""
-
-    launch: str
-    points: tuple[int, int]
-    why: str
-
-
-def _better(plan: KernelPlan, launch: Launch, gpu: Gpu, compiler: Compiler) -> Iterator[_Choice]:
-    """The fastest points for a launch, if they are much faster than its present ones."""
+def _better(plan: KernelPlan, launch: Launch, gpu: Gpu, compiler: Compiler) -> tuple[tuple[int, int], str] | None:
+    """The fastest points for a launch, and a clause on its own, if these are much slower."""
     usual = _seconds(plan, launch, gpu)
     best, text, seconds = None, "", WORTH * usual
     seen = {tuple(points_of(launch).items())}
@@ -82,8 +78,7 @@ def _better(plan: KernelPlan, launch: Launch, gpu: Gpu, compiler: Compiler) -> I
         time = _seconds(replace(changed, registers=compiler(changed)), coarsened, gpu)
         if time < seconds:
             best, text, seconds = points, _points_text(coarsened), time
-    if best is not None:
-        yield _Choice(launch.name, best, _why(plan, launch, gpu, text, seconds / usual))
+    return None if best is None else (best, _why(plan, launch, gpu, text, seconds / usual))
 
 
 def _why(plan: KernelPlan, launch: Launch, gpu: Gpu, best: str, share: float) -> str:
@@ -121,13 +116,9 @@ def register_tile(plan: KernelPlan, launch: Launch, gpu: Gpu) -> RegisterTile | 
     extents = [term.extent for array_tile in array_tiles for side in array_tile.sides for term in side.terms]
     steps = max((extent for extent in extents if isinstance(extent, int)), default=1)
     shared = gang_bytes(launch, by_dimension, gpu)
-    reads = 0
-    for staged in array_tiles:
-        serves = 1
-        for side in staged.sides:
-            for term in side.terms:
-                serves *= term.points
-        reads += len(staged.reads) * serves
+    reads = sum(
+        len(staged.reads) * prod(term.points for side in staged.sides for term in side.terms) for staged in array_tiles
+    )
     return RegisterTile(
         axes=tuple((count, points.get(axis, 1)) for axis, count in workers.items()),
         reads=reads,

@@ -10,7 +10,7 @@ from tilepragma.ir.loop_tree import Kernel, Loop
 from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.patterns.colouring import colouring
 from tilepragma.patterns.recognition import relaxations
-from tilepragma.patterns.relaxation import Direction, Repetition, SorNest, Sweep, Variation
+from tilepragma.patterns.relaxation import Direction, SorNest, Sweep, Variation
 from tilepragma.plan.kernel_plan import KernelPlan
 
 _LONGEST_TERM = 60
@@ -48,7 +48,7 @@ def faster_orders(plan: KernelPlan) -> Iterator[Diagnostic]:
             sweep.wraps is None and colouring(sweep) is not None for sweep in relaxation.sweeps
         ):
             sweep_loop = relaxation.sweep_loop
-            loop = relaxation.sweeps[0].loops[0] if sweep_loop is None else sweep_loop.statement
+            loop = relaxation.sweeps[0].loops[0] if sweep_loop is None else sweep_loop
             yield Diagnostic(
                 Severity.NOTE,
                 loop.header if isinstance(loop, Loop) else loop.range,
@@ -108,9 +108,9 @@ def _sweeps(nest: SorNest) -> str:
     loop = nest.sweep_loop
     if loop is None:
         return f"one {which} sweep"
-    if loop.repetition is Repetition.FIXED and isinstance(loop.statement, Loop):
-        return f"{which} sweeps, as many as there are iterations of {loop.statement.iterator.host}"
-    line = loop.statement.range.start.line if loop.condition is None else loop.condition.range.start.line
+    if not nest.converges and isinstance(loop, Loop):
+        return f"{which} sweeps, as many as there are iterations of {loop.iterator.host}"
+    line = loop.range.start.line if nest.condition is None else nest.condition.range.start.line
     return f"{which} sweeps until line {line} ends them"
 
 

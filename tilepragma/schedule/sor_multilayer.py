@@ -60,7 +60,7 @@ from tilepragma.model.device import Device
 from tilepragma.model.sor_subdomains import subdomain_side
 from tilepragma.normalise.delinearisation import typed_sum
 from tilepragma.patterns.recognition import relaxations
-from tilepragma.patterns.relaxation import Neighbour, Repetition, SorNest, Sweep
+from tilepragma.patterns.relaxation import Neighbour, SorNest, Sweep
 from tilepragma.plan.kernel_plan import Reordered
 from tilepragma.schedule.sor_reordering import check_coefficients, check_ends, finals_without, numbered
 
@@ -146,10 +146,10 @@ def _only_sweeps(
         diagnostics.error(range_, f"sor(multilayer) is for {message}", remedy)
 
     nest = nests[0]
-    around = None if nest.sweep_loop is None else nest.sweep_loop.statement
+    around = nest.sweep_loop
     sweep = nest.sweeps[0]
     corner = next((neighbour for neighbour in sweep.neighbours if _is_corner(neighbour)), None)
-    if nest.sweep_loop is not None and nest.sweep_loop.repetition is Repetition.CONVERGENCE:
+    if nest.converges:
         refuse(
             nest.range,
             "a fixed number of sweeps, and these end with a condition",

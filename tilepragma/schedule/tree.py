@@ -20,7 +20,7 @@ from tilepragma.ir.directives import ReductionClause
 from tilepragma.ir.expressions import DataObject, Expression, Scope
 from tilepragma.ir.flow import scalar_effect
 from tilepragma.ir.invariance import host_evaluable
-from tilepragma.ir.loop_tree import Axis, Block, ForLoop, Loop, Scratchpad, TileNest, While
+from tilepragma.ir.loop_tree import Block, ForLoop, Loop, Scratchpad, TileNest, While
 from tilepragma.ir.substitution import with_objects
 from tilepragma.ir.traversal import children
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, Launch, Step, TiledBand, TileSize
@@ -32,7 +32,7 @@ from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandid
 from tilepragma.schedule.user_launches import finished_launch
 from tilepragma.user_tiles.chain_checks import literal_trip
 from tilepragma.user_tiles.coverage import check_repeated
-from tilepragma.user_tiles.mapping import Clauses
+from tilepragma.user_tiles.mapping import Clauses, literal_counts
 from tilepragma.user_tiles.tile_nests import ChainContext, build_nests
 
 
@@ -182,12 +182,7 @@ class _Builder:
 
     def _build_nests(self, nodes: tuple[ScheduleNode, ...], around: tuple[DataObject, ...]) -> None:
         on_host = host_evaluable(self.region.written, (*around, *self.sizes))
-        directive = self.region.kernel.directive
-        counts = {
-            Axis(count.axis, count.dimension): count.count.literal
-            for count in directive.counts
-            if count.count.literal is not None
-        }
+        counts = literal_counts(self.region.kernel.directive.counts)
         for node in nodes:
             if isinstance(node, LaunchNode):
                 context = ChainContext(node.clauses, self.symbols, on_host, counts, self.diagnostics)

@@ -12,10 +12,13 @@ workers read one row of the array. (Within a warp, neighbours share lines alread
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+import itertools
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from types import MappingProxyType
 
+from tilepragma.arguments.scalars import scalar_arguments
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.ir.accesses import uses
@@ -41,19 +44,21 @@ from tilepragma.ir.loop_tree import (
     Return,
     Stage,
     Staged,
+    StagedSide,
+    StagedTerm,
     Statement,
     TiledLoop,
     TileNest,
 )
 from tilepragma.ir.loop_tree_text import subscripts_text
-from tilepragma.ir.polynomial import expression, minimum, number, of_atom, polynomial
+from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, minimum, number, of_atom, polynomial
 from tilepragma.ir.traversal import loops_and_tiled, walk
-from tilepragma.ir.types import LONG
+from tilepragma.ir.types import LONG, ScalarType
+from tilepragma.model.bank_conflicts import odd_rows, padded_row
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, forms
 from tilepragma.plan.shared_constants import PREFERRED_WORKERS
-from tilepragma.poly.reference_spans import loop_ends, only_read, readings
+from tilepragma.poly.reference_spans import Reading, Span, loop_ends, only_read, readings
 from tilepragma.schedule.staged_form import StagedForm
-from tilepragma.storage.array_tile import Candidate, candidates
 from tilepragma.storage.gpu_register_tiles import (
     POINTS,
     buffers,
@@ -62,20 +67,26 @@ from tilepragma.storage.gpu_register_tiles import (
     with_points,
     worth_points,
 )
-from tilepragma.verify.proofs import Original, Proof, prove_staged
+from tilepragma.user_tiles.mapping import literal_counts
+from tilepragma.verify.proofs import Original, Proof, prove_staged, with_staged_forms
 
+#: Staging pays from this average number of worker rows that read a row of the array.
+_LEAST_REUSE = 2.0
+#: The least length of contiguous rows for a copy where the workers read down columns.
+_LEAST_RUN = 4
+_MOST_ROWS = 4096
 #: Iterations of a sequential loop to stage together; the first that fits.
 _TILES = (32, 16, 8, 4)
 
 
 def proven_staging(
-    plan: KernelPlan, proof: Proof | None, original: Original | None, forms: Mapping[str, StagedForm]
+    plan: KernelPlan, proof: Proof | None, original: Original | None, staged_forms: Mapping[str, StagedForm]
 ) -> tuple[KernelPlan, Proof | None]:
     """The plan, and its proof, with arrays staged and sums in workers' registers where that is
-    proven right. `forms` are staged forms that launches may have, by their names.
+    proven right. `staged_forms` are those that launches may have, by their names.
     """
     rejected: tuple[str, ...] = ()
-    form = _with_staged_form(plan, forms)
+    form = _with_staged_form(plan, staged_forms)
     if form is not None and proof is not None and original is not None:
         faults = prove_staged(form, original, plan)
         if not faults:
@@ -95,18 +106,18 @@ def proven_staging(
     return replace(plan, rejected=rejected), proof
 
 
-def _with_staged_form(plan: KernelPlan, forms: Mapping[str, StagedForm]) -> KernelPlan | None:
+def _with_staged_form(plan: KernelPlan, staged_forms: Mapping[str, StagedForm]) -> KernelPlan | None:
     """The plan of a wavefront loop with its staged form; None for plans without a proof."""
     steps = plan.device_steps
     loop = steps[0] if len(steps) == 1 else None
     launch = loop.steps[0] if isinstance(loop, HostLoop) and len(loop.steps) == 1 else None
-    if not isinstance(loop, HostLoop) or not isinstance(launch, Launch) or launch.name not in forms or not plan.apart:
+    if not isinstance(loop, HostLoop) or not isinstance(launch, Launch) or not plan.apart:
         return None
-    if not any(target.is_device for target in plan.targets):
+    form = staged_forms.get(launch.name)
+    if form is None or not any(target.is_device for target in plan.targets):
         return None
-    form = forms[launch.name]
     staged = replace(launch, staged=form.body, staged_scratchpads=form.scratchpads)
-    return with_scalars_of_staged_forms(replace(plan, device_steps=(replace(loop, steps=(staged,)),)))
+    return _with_scalars_of_staged_forms(replace(plan, device_steps=(replace(loop, steps=(staged,)),)))
 
 
 def with_staging(
@@ -124,39 +135,42 @@ def with_staging(
     bodies = [form.body for launch in (*plan.host, *plan.device) for form in forms(launch)]
     last = max((loop.index for body in bodies for loop in loops_and_tiled(body)), default=-1)
     planner = _Planner(plan, last + 1, names, registers, points)
-    steps = planner.steps(plan.device_steps, frozenset())
+    steps = _with_launches(plan.device_steps, planner.launch)
     plan = replace(plan, rejected=tuple(dict.fromkeys((*plan.rejected, *planner.notes))))
-    return plan if steps == plan.device_steps else with_scalars_of_staged_forms(replace(plan, device_steps=steps))
+    return plan if steps == plan.device_steps else _with_scalars_of_staged_forms(replace(plan, device_steps=steps))
 
 
 def with_points_of_workers(plan: KernelPlan, points: Mapping[str, tuple[int, int]]) -> KernelPlan:
     """The plan with these `points` a worker in the named staged launches, where that pays."""
-    return with_staging(replace(plan, device_steps=_plain(plan.device_steps, points)), points=points)
+
+    def plain(launch: Launch, _: frozenset[DataObject]) -> Launch:
+        is_meant = launch.name in points and launch.staged is not None
+        return retiled(replace(launch, staged=None), {}) if is_meant else launch
+
+    return with_staging(replace(plan, device_steps=_with_launches(plan.device_steps, plain)), points=points)
 
 
-def _plain(steps: tuple[Step, ...], names: Container[str]) -> tuple[Step, ...]:
-    """The steps with the launches of these names unstaged."""
-    return tuple(
-        (retiled(replace(step, staged=None), {}) if step.name in names and step.staged is not None else step)
-        if isinstance(step, Launch)
-        else replace(step, steps=_plain(step.steps, names))
-        for step in steps
-    )
+def _with_launches(
+    steps: tuple[Step, ...],
+    change: Callable[[Launch, frozenset[DataObject]], Launch],
+    around: frozenset[DataObject] = frozenset(),
+) -> tuple[Step, ...]:
+    """The steps with changed launches, each told the iterators of the host loops around it."""
+    result: list[Step] = []
+    for step in steps:
+        if isinstance(step, Launch):
+            result.append(change(step, around))
+        else:
+            inner = around | {step.loop.iterator} if isinstance(step, HostLoop) else around
+            result.append(replace(step, steps=_with_launches(step.steps, change, inner)))
+    return tuple(result)
 
 
-def with_scalars_of_staged_forms(plan: KernelPlan) -> KernelPlan:
+def _with_scalars_of_staged_forms(plan: KernelPlan) -> KernelPlan:
     """Make scalars arguments whose bounds move from the launch into its staged text."""
-    by_address = {argument.object for argument in plan.arrays}
-    wanted = set(plan.scalars)
-    for launch in plan.device:
-        if launch.staged is None:
-            continue
-        touched = list(uses(launch.staged, plan.kernel.functions, launch=True))
-        inner = by_address | set(launch.privates) | {use.object for use in touched if use.writes}
-        nests = (node for node in walk(launch.staged) if isinstance(node, TileNest))
-        inner |= {tiled.loop.iterator for nest in nests for tiled in nest.loops}
-        read = {use.object for use in touched if use.object.storage is Storage.SCALAR}
-        wanted |= {scalar for scalar in read - inner if scalar.scope is not Scope.LOCAL}
+    by_address = [argument.object for argument in plan.arrays]
+    staged = scalar_arguments(plan.kernel, with_staged_forms(plan.device_steps), by_address)
+    wanted = {*plan.scalars, *staged}
     return replace(plan, scalars=tuple(object_ for object_ in plan.kernel.objects if object_ in wanted))
 
 
@@ -171,24 +185,8 @@ class _Planner:
     points: Mapping[str, tuple[int, int]]
     notes: list[str] = field(default_factory=list)
 
-    @property
-    def _user_counts(self) -> dict[Axis, int]:
-        """The user's constant numbers of workers."""
-        numbers = {Axis(count.axis, count.dimension): count.count.literal for count in self.plan.counts}
-        return {axis: number for axis, number in numbers.items() if number is not None}
-
-    def steps(self, steps: tuple[Step, ...], around: frozenset[DataObject]) -> tuple[Step, ...]:
-        result: list[Step] = []
-        for step in steps:
-            if isinstance(step, Launch):
-                result.append(step if step.staged is not None else self._launch(step, around))
-            else:
-                inner = around | {step.loop.iterator} if isinstance(step, HostLoop) else around
-                result.append(replace(step, steps=self.steps(step.steps, inner)))
-        return tuple(result)
-
-    def _launch(self, launch: Launch, around: frozenset[DataObject]) -> Launch:
-        nest = _nest_to_stage(launch)
+    def launch(self, launch: Launch, around: frozenset[DataObject]) -> Launch:
+        nest = None if launch.staged is not None else _nest_to_stage(launch)
         if nest is None:
             return launch
         tile, arrays = self._best(launch, nest, around)
@@ -260,8 +258,9 @@ class _Planner:
         )
         shared |= around | {loop.loop.iterator for loop in tile.nest.loops if not _is_mapped(loop)}
         shared |= {size.object for size in self.plan.sizes}
-        counts = {axis: self._user_counts.get(axis, likely) for axis, likely in tile.counts.items()}
-        array_tiles = candidates(read, tile.terms, frozenset(shared), counts, tile.points)
+        said = literal_counts(self.plan.counts)
+        counts = {axis: said.get(axis, likely) for axis, likely in tile.counts.items()}
+        array_tiles = _candidates(read, tile.terms, frozenset(shared), counts, tile.points)
         profitable = [array_tile for array_tile in array_tiles if array_tile.is_worth_it]
         return sorted(profitable, key=lambda tile: (-tile.uses_of_element, tile.staged.object.name, tile.staged.reads))
 
@@ -428,3 +427,207 @@ def _can_be_split(loop: Loop, nest: TileNest) -> bool:
 
 def _place(access: Access) -> tuple[DataObject, str]:
     return access.object, subscripts_text(access.subscripts)
+
+
+# -- array tiles, and whether staging them pays off
+
+Terms = Mapping[DataObject, Axis | int]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An array tile and its merits for the likely numbers of workers: `bytes` of shared memory,
+    `uses_of_element` accesses to an element, `row_reuse` rows of workers that read a row;
+    `columns`: the workers read down columns.
+    """
+
+    staged: Staged
+    bytes: int
+    uses_of_element: float
+    uses_of_worker: int
+    row_reuse: float
+    columns: bool
+    run: int
+
+    @property
+    def key(self) -> tuple[DataObject, tuple[str, ...]]:
+        """The array and the accesses that the array tile serves."""
+        return self.staged.object, self.staged.reads
+
+    @property
+    def is_worth_it(self) -> bool:
+        """Whether it pays off by the rule of docs/EMISSION.md."""
+        if self.uses_of_element < 1:
+            return False
+        if self.columns:
+            return self.run >= _LEAST_RUN
+        return self.uses_of_worker > 1 and self.row_reuse >= _LEAST_REUSE
+
+
+def _candidates(
+    read: Iterable[Reading],
+    terms: Terms,
+    shared: frozenset[DataObject],
+    counts: Mapping[Axis, int],
+    points: Mapping[Axis, int],
+) -> list[Candidate]:
+    """The array tiles whose sizes follow from the numbers of workers: one for all accesses to an
+    array that move with the tile in the same way.
+
+    `terms` are the iterators of a tile, `shared` the scalars that are the same for all workers.
+    `counts` multiplies workers by their `points`.
+    """
+    groups: dict[tuple[DataObject, tuple[Polynomial, ...]], list[_Placed]] = {}
+    for reading in read:
+        moves, offsets = [], []
+        for span in reading.spans:
+            width = None if span is None else (span.greatest - span.least).constant
+            if span is None or width is None or not _moves_with(span.least, terms, shared):
+                break
+            offset = dict(span.least.terms).get((), 0)
+            moves.append(span.least - number(offset))
+            offsets.append((offset, offset + width))
+        else:
+            groups.setdefault((reading.access.object, tuple(moves)), []).append((reading, tuple(offsets)))
+    tiles = (_candidate(object_, moves, group, terms, counts, points) for (object_, moves), group in groups.items())
+    return [tile for tile in tiles if tile is not None]
+
+
+def _moves_with(value: Polynomial, terms: Terms, shared: frozenset[DataObject]) -> bool:
+    """Whether the subscript is a sum of tile iterators and shared scalars."""
+    parts = _without(value, terms)
+    return parts is not None and all(
+        is_scalar(atom) and getattr(atom, "object", None) in shared for atom in parts[1].atoms
+    )
+
+
+Ends = tuple[int, int]
+"""the least and the greatest constant of a subscript"""
+
+_Placed = tuple[Reading, tuple[Ends, ...]]
+"""a reading, with an entry a dimension"""
+
+
+def _candidate(
+    object_: DataObject,
+    moves: Sequence[Polynomial],
+    read: Sequence[_Placed],
+    terms: Terms,
+    counts: Mapping[Axis, int],
+    points: Mapping[Axis, int],
+) -> Candidate | None:
+    """The hull of the certain accesses; uncertain ones inside it read it too. `moves` are the
+    subscripts without their constants.
+    """
+    sure = [offsets for reading, offsets in read if reading.certain]
+    if not sure:
+        return None
+    sides = []
+    bounds = [(min(ends[0] for ends in column), max(ends[1] for ends in column)) for column in zip(*sure, strict=True)]
+    for move, (lowest, highest) in zip(moves, bounds, strict=True):
+        parts = _without(move, terms)
+        assert parts is not None, "it moves with the tile"
+        side_terms = tuple(
+            StagedTerm(iterator, factor, extent, points.get(extent, 1) if isinstance(extent, Axis) else 1)
+            for (iterator, extent), factor in zip(terms.items(), parts[0], strict=True)
+            if factor != 0
+        )
+        sides.append(StagedSide(side_terms, expression(parts[1] + number(lowest)), highest - lowest))
+    inside = [reading for reading, offsets in read if all(map(_holds, bounds, offsets))]
+    judged = _judged(object_, tuple(sides), inside, counts)
+    if judged is None or object_.rows_in is None:
+        return judged
+    # Rows are contiguous: the first element is the first one of the first row.
+    before, after = (
+        min(tuple(abs(ends[end] - bound[end]) for bound, ends in zip(bounds, offsets, strict=True)) for offsets in sure)
+        for end in (0, 1)
+    )
+    return replace(
+        judged, staged=replace(judged.staged, before=before if any(before) else (), after=after if any(after) else ())
+    )
+
+
+def _holds(ends: Ends, offsets: Ends) -> bool:
+    return ends[0] <= offsets[0] and offsets[1] <= ends[1]
+
+
+def _without(value: Polynomial, terms: Terms) -> tuple[tuple[int, ...], Polynomial] | None:
+    """The iterators' coefficients and the rest; None if a coefficient is no constant."""
+    factors = []
+    for iterator in terms:
+        parts = value.split(access_to(iterator))
+        factor = None if parts is None else parts[0].constant
+        if parts is None or factor is None:
+            return None
+        factors.append(factor)
+        value = parts[1]
+    return tuple(factors), value
+
+
+def _judged(
+    object_: DataObject,
+    sides: tuple[StagedSide, ...],
+    read: Sequence[Reading],
+    counts: Mapping[Axis, int],
+) -> Candidate | None:
+    mapped = {term.extent for side in sides for term in side.terms if isinstance(term.extent, Axis)}
+    if not mapped or not isinstance(object_.element, ScalarType):
+        return None
+    first = min(counts, key=lambda axis: axis.dimension)
+    lengths = [_length(side, counts) for side in sides]
+    last = sides[-1].terms
+    elsewhere = any(term.extent == first for side in sides[:-1] for term in side.terms)
+    along = any(term.extent == first and abs(term.coefficient) == 1 for term in last)
+    inside = {term.iterator: term.extent for side in sides for term in side.terms}
+    splits = math.prod(size for size in inside.values() if isinstance(size, int))
+    # Neighbours read down columns, or one element of a row along which a sequential loop runs.
+    uniform = not along and first not in mapped
+    columns = elsewhere or (uniform and any(not isinstance(term.extent, Axis) for term in last))
+    accesses = sum(math.prod(_width(span) + 1 for span in reading.spans if span is not None) for reading in read)
+    worker_rows = math.prod(count for axis, count in counts.items() if axis != first)
+    odd = odd_rows(*_between_neighbours(sides, lengths, first))
+    elements = math.prod((*lengths[:-1], padded_row(lengths[-1], odd)))
+    texts = tuple(dict.fromkeys(subscripts_text(reading.access.subscripts) for reading in read))
+    return Candidate(
+        staged=Staged(object_, sides, texts, odd),
+        bytes=-(-elements * object_.element.bits // 64) * 8,
+        uses_of_element=accesses * splits * math.prod(counts.values()) / math.prod(lengths),
+        uses_of_worker=accesses * splits,
+        row_reuse=_rows(read) * splits * worker_rows / math.prod(lengths[:-1]) if along else 0.0,
+        columns=columns,
+        run=lengths[-1],
+    )
+
+
+def _between_neighbours(sides: Sequence[StagedSide], lengths: Sequence[int], first: Axis) -> tuple[int, int]:
+    """How far apart in the array tile neighbouring workers read, for every access to it: elements
+    along a row, and rows.
+    """
+    steps = [sum(term.coefficient for term in side.terms if term.extent == first) for side in sides]
+    rows = 0
+    for step, length in zip(steps[:-1], lengths, strict=False):
+        rows = rows * length + step
+    return steps[-1], rows
+
+
+def _length(side: StagedSide, counts: Mapping[Axis, int]) -> int:
+    sizes = [(term, counts[term.extent] if isinstance(term.extent, Axis) else term.extent) for term in side.terms]
+    return side.width + 1 + sum(abs(term.coefficient) * (size - 1) for term, size in sizes)
+
+
+def _width(span: Span) -> int:
+    return (span.greatest - span.least).constant or 0
+
+
+def _rows(read: Sequence[Reading]) -> int:
+    """The number of different rows that one worker reads."""
+    rows: set[tuple[int, ...]] = set()
+    first = read[0].spans
+    for reading in read:
+        ranges = []
+        for span, origin in zip(reading.spans[:-1], first[:-1], strict=True):
+            assert span is not None and origin is not None, "spans of a box are known"
+            start = (span.least - origin.least).constant or 0
+            ranges.append(range(start, start + _width(span) + 1))
+        rows |= set(itertools.islice(itertools.product(*ranges), _MOST_ROWS))
+    return len(rows)

@@ -17,7 +17,7 @@ from tilepragma.ir.accesses import leaves_early, uses
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import DataObject, Scope
 from tilepragma.ir.loop_tree import Barrier, Block, ForLoop, Function, If, Loop, Statement, Switch, TileNest, While
-from tilepragma.ir.traversal import statements_of, with_blocks
+from tilepragma.ir.traversal import statements_of, walk, with_blocks
 from tilepragma.user_tiles.coverage import nest_axes
 
 
@@ -136,13 +136,9 @@ class _Barriers:
 
     def _check_uniform(self, statement: Statement, path: tuple[Any, ...]) -> None:
         """Whether all workers take the same way to a barrier before `statement`."""
-        varying = frozenset(
-            use.object
-            for around in path[:1]
-            for nest in _worker_nests(around)
-            for use in uses(nest, self.functions)
-            if use.writes
-        )
+        nests = (node for around in path[:1] for node in walk(around) if isinstance(node, TileNest))
+        of_workers = (nest for nest in nests if any(axis.kind is AxisKind.WORKER for axis in nest_axes(nest)))
+        varying = {use.object for nest in of_workers for use in uses(nest, self.functions) if use.writes}
         for around in path:
             early = isinstance(around, (Loop, ForLoop, While)) and leaves_early(around.body)
             if early or any(use.object in varying for part in _decisions(around) for use in uses(part, self.functions)):
@@ -182,9 +178,3 @@ def _axis_kinds(node: Any) -> frozenset[AxisKind]:
     """The kinds of the axes of `node` and all nests below it; memoized for nested blocks."""
     kinds = frozenset(axis.kind for axis in nest_axes(node)) if isinstance(node, TileNest) else frozenset()
     return kinds.union(*(_axis_kinds(child) for child in statements_of(node)))
-
-
-def _worker_nests(node: Any) -> list[TileNest]:
-    if isinstance(node, TileNest) and any(axis.kind is AxisKind.WORKER for axis in nest_axes(node)):
-        return [node]
-    return [nest for child in statements_of(node) for nest in _worker_nests(child)]

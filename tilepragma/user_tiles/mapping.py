@@ -8,20 +8,26 @@ of the chain get [dynamic, gang d, worker d], so that loops of any length fit an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from tilepragma.ir.accesses import leaves_early
-from tilepragma.ir.directives import KernelDirective, TileClause, TileKind
+from tilepragma.ir.directives import CountClause, KernelDirective, TileClause, TileKind
 from tilepragma.ir.expressions import Expression
-from tilepragma.ir.loop_tree import Block, Loop, Statement
-from tilepragma.ir.traversal import loops_in
+from tilepragma.ir.loop_tree import Axis, Loop, Statement
+from tilepragma.ir.traversal import flat, loops_in
 from tilepragma.user_tiles.tile_nests import chain_from
 
 Clauses = Mapping[int, tuple[TileClause, ...]]
 
 MOST_DIMENSIONS = 3
 """The greatest number of dimensions of gangs and workers."""
+
+
+def literal_counts(counts: Iterable[CountClause]) -> dict[Axis, int]:
+    """The counts of axes that the user gives as integer literals."""
+    literals = {Axis(count.axis, count.dimension): count.count.literal for count in counts}
+    return {axis: literal for axis, literal in literals.items() if literal is not None}
 
 
 def user_clauses(node: Any) -> dict[int, tuple[TileClause, ...]]:
@@ -35,11 +41,7 @@ def user_clauses(node: Any) -> dict[int, tuple[TileClause, ...]]:
 
 def top_loops(statement: Statement) -> Iterator[Loop]:
     """The outermost loops of a top-level statement, also inside braces."""
-    if isinstance(statement, Loop):
-        yield statement
-    elif isinstance(statement, Block):
-        for inner in statement.statements:
-            yield from top_loops(inner)
+    return (inner for inner in flat((statement,)) if isinstance(inner, Loop))
 
 
 def independent_loops(nest: Loop, directive: KernelDirective) -> tuple[Loop, ...]:

@@ -36,9 +36,9 @@ def facts(nest: SorNest) -> str:
     for one in sweep.neighbours:
         offsets.setdefault(one.coefficient.text, []).append(" ".join(map(str, one.offset)))
     loop = nest.sweep_loop
-    around = "once" if loop is None else loop.repetition.value
-    if loop is not None and loop.condition is not None:
-        around += f" {expression_text(loop.condition)}"
+    around = "once" if loop is None else "convergence" if nest.converges else "fixed"
+    if nest.condition is not None:
+        around += f" {expression_text(nest.condition)}"
     factor = "none" if sweep.relaxation is None else sweep.relaxation.text
     lines = [
         f"{nest.array.host}, {sweep.points} points of radius {sweep.radius}, {nest.dimensions}-D",

@@ -10,7 +10,7 @@ from tests.support.source_plans import plan
 from tilepragma.ir.loop_tree import FloatingRules, Loop, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step
-from tilepragma.planner.candidates import choose
+from tilepragma.planner.candidate_search import choose
 from tilepragma.poly.intra_tile_schedule import Steps
 from tilepragma.schedule.as_written import as_written
 from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate
