@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import DataObject
 from tilepragma.plan.kernel_plan import KernelPlan
-from tilepragma.verify.proofs import proven_steps, region_without_dependences
+from tilepragma.verify.proofs import region_without_dependences
 
 if TYPE_CHECKING:
     from tilepragma.verify.thread_access_checks import WorkerAccess
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def accesses_of(plan: KernelPlan) -> tuple[WorkerAccess, ...]:
     """Each device launch's global memory accesses along loops of workers; empty if isl gives up."""
     from tilepragma.poly.operation_limit import OperationLimitError
-    from tilepragma.verify.statement_matching import Unmatched
+    from tilepragma.verify.certificate import NotProvenError
     from tilepragma.verify.thread_access_checks import worker_accesses
 
     if not any(axis.kind is AxisKind.WORKER for launch in plan.device for axis in launch.axes):
@@ -26,8 +26,8 @@ def accesses_of(plan: KernelPlan) -> tuple[WorkerAccess, ...]:
     sizes = {size.object: size.device for size in plan.sizes}
     region = replace(plan, kernel=plan.device_kernel or plan.kernel)
     try:
-        accesses = worker_accesses(region_without_dependences(region), proven_steps(plan, plan.device_steps), sizes)
-    except (OperationLimitError, Unmatched):
+        accesses = worker_accesses(region_without_dependences(region), plan.device_steps, sizes)
+    except (OperationLimitError, NotProvenError):
         return ()
     private = {launch.name: frozenset(launch.privates) for launch in plan.device}
     return tuple(use for use in accesses if use.reference.is_global and use.reference.object not in private[use.launch])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tilepragma.planner.assembly import Planned
     from tilepragma.planner.multi_versions import Candidates
     from tilepragma.sizes.records import TuningRecord
-    from tilepragma.verify.rules import Proven
+    from tilepragma.verify.certificate import Proof
 
 #: What `targets` of a request may name.
 TARGET_NAMES = ("serial", "threads", "opencl", "cuda")
@@ -95,7 +95,7 @@ class State:
     planned: tuple[Planned, ...] = ()
     held: tuple[HeldRegion, ...] = ()
     measured: tuple[str, ...] = ()
-    proven: tuple[Proven, ...] = ()
+    proven: tuple[Proof, ...] = ()
     output: bytes | None = None
 
     @property

@@ -44,7 +44,8 @@ from tilepragma.storage.array_copies import with_array_copies
 from tilepragma.storage.array_expansion import ExpandedKernel, proven_scop, with_array_expansion, with_expanded_scalars
 from tilepragma.storage.staging_checks import proven_staging
 from tilepragma.user_tiles.clause_variables import live_out_by_clause
-from tilepragma.verify.proofs import Proof, proof_of, unit_step_faults
+from tilepragma.verify.certificate import Proof
+from tilepragma.verify.proofs import proof_of, unit_step_faults
 
 if TYPE_CHECKING:
     from tilepragma.poly.scop import Scop

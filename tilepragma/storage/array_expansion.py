@@ -133,8 +133,7 @@ def proven_scop(region: Region, expansion: ExpandedKernel, statements: tuple[Sta
     """The SCoP of an expanded kernel, if it is proven to compute what the region does."""
     from tilepragma.poly.extraction import extract_scop
     from tilepragma.poly.operation_limit import OperationLimitError
-    from tilepragma.verify.layouts import layout_fault
-    from tilepragma.verify.storage import StorageMap, Version, storage_fault
+    from tilepragma.verify.storage import StorageMap, Version, layout_fault, storage_fault
 
     kernel = expansion.kernel
     try:

@@ -7,7 +7,7 @@ strided nest accesses are contiguous.
             for (x) u[2*x] = u_0[x];  for (x) u[2*x + 1] = u_1[x];
 
 Strides neither vectorise on cores nor coalesce on devices. It applies around loops that reuse the
-elements many times, which pays for the copies. verify/layouts.py proves independently that the
+elements many times, which pays for the copies. verify/storage.py proves independently that the
 region computes the same.
 """
 

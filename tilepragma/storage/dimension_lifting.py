@@ -9,7 +9,7 @@ is contiguous.
 Points of one subdomain depend on each other. The same place of different subdomains does not, and
 is then contiguous: lanes of a vector on cores (schedule/vector_interchange.py), neighbouring
 workers on devices. The copies stand around the loop over groups of sweeps, which reuses the
-elements and pays for the copies. verify/layouts.py proves independently that the region computes
+elements and pays for the copies. verify/storage.py proves independently that the region computes
 the same.
 """
 

@@ -8,7 +8,9 @@ from dataclasses import replace
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch
 from tilepragma.schedule.staged_form import StagedForm
 from tilepragma.storage.staging import with_scalars_of_staged_forms, with_staging
-from tilepragma.verify.proofs import Original, Proof, prove_staged
+from tilepragma.verify.certificate import Proof
+from tilepragma.verify.proofs import prove_staged
+from tilepragma.verify.statement_matching import Original
 
 
 def proven_staging(

@@ -16,12 +16,13 @@ from tilepragma.ir.directives import TileKind
 from tilepragma.ir.expressions import DataObject, Storage
 from tilepragma.ir.loop_tree import Loop, TiledLoop
 from tilepragma.ir.polynomial import Polynomial, number, polynomial
+from tilepragma.plan.kernel_plan import Step
 from tilepragma.poly.adjacency import BROADCAST, COALESCED, Pattern, Reach, pattern, step_by
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 from tilepragma.poly.scop import Reference
-from tilepragma.verify.launch_tree_relation import Mapped, ProvenStep
-from tilepragma.verify.plan_proof import executed_by
-from tilepragma.verify.statement_matching import Executed, ProvenRegion
+from tilepragma.verify.launch_tree_relation import Mapped
+from tilepragma.verify.proofs import instance_maps
+from tilepragma.verify.statement_matching import InstanceMap, Original
 
 #: Of delinearised arrays the strides, greatest first.
 Layouts = Mapping[DataObject, tuple[Polynomial, ...]]
@@ -48,18 +49,18 @@ class WorkerAccess:
 
 
 def worker_accesses(
-    region: ProvenRegion, steps: tuple[ProvenStep, ...], sizes: Mapping[DataObject, int]
+    region: Original, steps: tuple[Step, ...], sizes: Mapping[DataObject, int]
 ) -> tuple[WorkerAccess, ...]:
-    """Accesses along each worker-mapped loop. Raises Unmatched, OperationLimitError."""
+    """Accesses along each worker-mapped loop. Raises NotProvenError, OperationLimitError."""
     with operation_limit(region.scop.context, DEFAULT_LIMIT, "looking at what workers access"):
         return tuple(
             access
-            for executed in executed_by(region, steps, sizes)
+            for executed in instance_maps(region, steps, sizes)
             for access in _accesses(executed, region.scop.layouts)
         )
 
 
-def _accesses(executed: Executed, layouts: Layouts) -> Iterator[WorkerAccess]:
+def _accesses(executed: InstanceMap, layouts: Layouts) -> Iterator[WorkerAccess]:
     leaf = executed.leaf
     if leaf.launch is None or leaf.node is None or isinstance(leaf.node, Loop):
         return
