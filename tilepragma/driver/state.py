@@ -34,7 +34,7 @@ class TranslateRequest:
     lines get the directives' lines). `language` is the source's: only C may hold directives.
     `options` are the compiler's raw options; `quote_folders` and `folders` those of -iquote and -I
     among them. `targets` are those to build for (empty: all). `temporal` is a value of
-    TemporalTiles (empty: TILEK_TILES decides). `device` is the one to plan for (`device_named`).
+    TemporalTiles (empty: TILEK_TILES decides). `device` is the one to plan for (`named_device`).
     `kernel_folder` receives the readable kernels. `use_records`: whether tuning records beside the
     source are used. `last` is the last pass to run; `dump` names passes whose result the caller
     wants as text.

@@ -49,7 +49,7 @@ from tilepragma.ir.loop_tree_text import subscripts_text
 from tilepragma.ir.polynomial import expression, minimum, number, of_atom, polynomial
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import LONG
-from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, forms
+from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, forms, with_launches
 from tilepragma.plan.shared_constants import PREFERRED_WORKERS
 from tilepragma.poly.reference_spans import loop_ends, only_read, readings
 from tilepragma.storage.array_tile import Candidate, candidates
@@ -92,12 +92,12 @@ def with_points_of_workers(plan: KernelPlan, points: Mapping[str, tuple[int, int
 
 def _plain(steps: tuple[Step, ...], names: Container[str]) -> tuple[Step, ...]:
     """The steps with the launches of these names unstaged."""
-    return tuple(
-        (without_points(replace(step, staged=None)) if step.name in names and step.staged is not None else step)
-        if isinstance(step, Launch)
-        else replace(step, steps=_plain(step.steps, names))
-        for step in steps
-    )
+
+    def plain(launch: Launch) -> Launch:
+        unstaged = launch.name not in names or launch.staged is None
+        return launch if unstaged else without_points(replace(launch, staged=None))
+
+    return with_launches(steps, plain)
 
 
 def _loops(plan: KernelPlan) -> Iterator[Loop]:

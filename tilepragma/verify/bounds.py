@@ -32,10 +32,12 @@ from functools import reduce
 
 import islpy as isl
 
+from tilepragma.ir.directives import ClauseExpression
 from tilepragma.ir.expressions import Access, DataObject, Expression, Scope, Storage
 from tilepragma.ir.polynomial import Polynomial, expression
 from tilepragma.ir.row_strides import row_strides
 from tilepragma.ir.types import RecordType
+from tilepragma.plan.kernel_plan import ArrayArgument
 from tilepragma.poly.affine import Frame, NotAffineError, affine, affine_polynomial
 from tilepragma.poly.delinearise import split_subscript
 from tilepragma.poly.dependences import Dependence
@@ -44,7 +46,7 @@ from tilepragma.poly.operation_limit import OperationLimitError, operation_limit
 from tilepragma.poly.program_model import DependenceKind
 from tilepragma.poly.scop import AccessKind, Reference, Scop
 from tilepragma.verify.certificate import Fault
-from tilepragma.verify.statement_matching import HeldArray, grouped, parameter_values
+from tilepragma.verify.statement_matching import grouped, parameter_values
 
 _SET, _PARAMETER = isl.dim_type.set, isl.dim_type.param
 
@@ -58,7 +60,7 @@ Bounds = tuple[Expression, Expression]
 
 
 def unheld(
-    scop: Scop, dependences: Iterable[Dependence], arrays: Iterable[HeldArray], written: frozenset[DataObject]
+    scop: Scop, dependences: Iterable[Dependence], arrays: Iterable[ArrayArgument], written: frozenset[DataObject]
 ) -> Iterator[Fault]:
     """A sentence for each access outside its section, and for results without a value."""
     frame = Frame(scop.context, (), written)
@@ -67,7 +69,7 @@ def unheld(
     dependence_list = list(dependences)
     for array in arrays:
         references = by_name.get(array.object.name, [])
-        if not array.copied_in:
+        if not array.copy_in:
             yield from _without_value(array, references, dependence_list)
         if array.object.rows_in is not None:
             yield from _leaving_rows(array.object, references, frame)
@@ -78,14 +80,27 @@ def unheld(
             yield from _outside_rows(array, references, scop, frame)
         else:
             yield from _outside(array, references, frame)
-        if array.copied_out and not array.copied_in and not _all_written(array, references, frame, scop):
+        if array.copy_out and not array.copy_in and not _all_written(array, references, frame, scop):
             text = f"'{array.object.host}' is copied out but not in, and not all of it is surely written"
             yield Fault("what is read has a value", text, False)
 
 
-def _outside(array: HeldArray, references: list[Reference], frame: Frame) -> Iterator[Fault]:
+def _section(array: ArrayArgument) -> tuple[Bounds | None, ...]:
+    """Each dimension's lower bound and length; None for the user's own. An array with assumed
+    extents holds no element for certain: launches may read only what the region reads.
+    """
+    sides = ((bound.lower, bound.length) for bound in array.section)
+    return tuple(
+        None
+        if array.doubt is not None or isinstance(lower, ClauseExpression) or isinstance(length, ClauseExpression)
+        else (lower, length)
+        for lower, length in sides
+    )
+
+
+def _outside(array: ArrayArgument, references: list[Reference], frame: Frame) -> Iterator[Fault]:
     ranges = [reference.relation.range().reset_tuple_id() for reference in references]
-    for place, bounds in enumerate(array.section):
+    for place, bounds in enumerate(_section(array)):
         held = _between(bounds, frame)
         if held is None:
             continue
@@ -99,7 +114,7 @@ def _outside(array: HeldArray, references: list[Reference], frame: Frame) -> Ite
                 return
 
 
-def lies_in_section(array: HeldArray, elements: isl.Set, touched: isl.Set, frame: Frame) -> bool:
+def lies_in_section(array: ArrayArgument, elements: isl.Set, touched: isl.Set, frame: Frame) -> bool:
     """Whether { [x] } surely lies in the array's section, wherever all of { [x] : the region
     touches x } does; elsewhere the region itself leaves the section.
     """
@@ -107,7 +122,7 @@ def lies_in_section(array: HeldArray, elements: isl.Set, touched: isl.Set, frame
         return False
     every = isl.Set.universe(isl.Space.set_alloc(frame.context, 0, 1))
     section, inside = isl.Set.universe(isl.Space.set_alloc(frame.context, 0, 0)), True
-    for place, bounds in enumerate(array.section):
+    for place, bounds in enumerate(_section(array)):
         held = _between(bounds, frame)
         if held is None or not _comparable(held, elements, frame):
             return False
@@ -120,7 +135,7 @@ def lies_in_section(array: HeldArray, elements: isl.Set, touched: isl.Set, frame
     return bool(beyond.intersect_params(astray.complement()).is_empty())
 
 
-def lies_between(array: HeldArray, elements: isl.Set, touched: isl.Set) -> bool:
+def lies_between(array: ArrayArgument, elements: isl.Set, touched: isl.Set) -> bool:
     """Whether elements { [x] } of a delinearised array keep to their rows, between the first and
     the last element that the region touches: its section is one piece.
     """
@@ -144,7 +159,7 @@ def _along(elements: isl.Set, place: int, rank: int) -> isl.Set:
     return elements.project_out(_SET, place + 1, rank - place - 1).project_out(_SET, 0, place).coalesce()
 
 
-def _beyond(array: HeldArray, reference: Reference, where: str) -> Fault:
+def _beyond(array: ArrayArgument, reference: Reference, where: str) -> Fault:
     start = reference.range.start
     text = (
         f"'{array.object.host}' is accessed on line {start.line}, column {start.column} at {where}, outside its section"
@@ -152,8 +167,8 @@ def _beyond(array: HeldArray, reference: Reference, where: str) -> Fault:
     return Fault("accesses lie in the sections", text, reference.exact)
 
 
-def _outside_rows(array: HeldArray, references: list[Reference], scop: Scop, frame: Frame) -> Iterator[Fault]:
-    bounds, by = next(iter(array.section), None), scop.strides_of(array.object)
+def _outside_rows(array: ArrayArgument, references: list[Reference], scop: Scop, frame: Frame) -> Iterator[Fault]:
+    bounds, by = next(iter(_section(array)), None), scop.strides_of(array.object)
     for reference in references:
         if bounds is not None and reference.relation.dim(isl.dim_type.out) == len(by) + 1:
             where = _beyond_section(reference, bounds, scop, frame)
@@ -206,7 +221,7 @@ def _between(bounds: tuple[Expression, Expression] | None, frame: Frame) -> isl.
         return None
 
 
-def _without_value(array: HeldArray, references: list[Reference], dependences: list[Dependence]) -> Iterator[Fault]:
+def _without_value(array: ArrayArgument, references: list[Reference], dependences: list[Dependence]) -> Iterator[Fault]:
     """Reads without a sure write before them: { S[i] } minus the sinks of flow from must-writes."""
     for reference in references:
         if reference.writes:
@@ -236,13 +251,13 @@ def _surely_writes(source: Reference, member: str | None) -> bool:
     return source.exact and source.whole and source.writes and member is not None and source.member == member
 
 
-def _all_written(array: HeldArray, references: list[Reference], frame: Frame, scop: Scop) -> bool:
+def _all_written(array: ArrayArgument, references: list[Reference], frame: Frame, scop: Scop) -> bool:
     """Whether all { A[x] : x in the section } are written, since all of them go back."""
     if scop.strides_of(array.object) or isinstance(array.object.element, RecordType):
-        section = [bounds for bounds in array.section if bounds is not None]
+        section = [bounds for bounds in _section(array) if bounds is not None]
         return len(section) == len(array.section) and overwrites(scop, array.object, section)
     held = isl.Set.universe(isl.Space.set_alloc(frame.context, 0, 0))
-    for bounds in array.section:
+    for bounds in _section(array):
         side = _between(bounds, frame)
         if side is None:
             return False

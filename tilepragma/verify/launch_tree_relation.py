@@ -19,7 +19,6 @@ import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import leaves_early
-from tilepragma.ir.directives import TileKind
 from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.loop_tree import (
     Barrier,
@@ -38,6 +37,7 @@ from tilepragma.plan.kernel_plan import HostLoop, Launch, Step
 from tilepragma.poly.affine import Frame, NotAffineError, affine, constant_value, whole_number
 from tilepragma.poly.extraction import declare
 from tilepragma.poly.extrema import Quotient, bounded, greatest, least, satisfying
+from tilepragma.verify.barriers import maps_to_workers
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +73,7 @@ class Mapped:
     @property
     def to_workers(self) -> bool:
         """Whether a tile of the nest belongs to workers."""
-        return any(tile.kind is TileKind.WORKER for tile in self.nest.order)
+        return maps_to_workers(self.nest)
 
 
 #: A part of the way to a leaf, compared by identity. What follows a launch lies inside it.

@@ -164,13 +164,13 @@ class Tiles:
         """The arrays that the region writes."""
         return frozenset(array for array in self.original.written if array.rank)
 
-    def accesses(self, array: DataObject, *, writes: bool) -> list[tuple[ScopStatement, isl.Map]]:
-        """The region's reads or writes of an array: { S[i] -> x }"""
+    def writes(self, array: DataObject) -> list[tuple[ScopStatement, isl.Map]]:
+        """The region's writes of an array: { S[i] -> x }"""
         return [
             (statement, reference.relation.reset_tuple_id(_OUT))
             for statement in self.original.scop.statements
             for reference in statement.references
-            if reference.object == array and reference.writes == writes
+            if reference.object == array and reference.writes
         ]
 
     @cached_property
@@ -199,10 +199,7 @@ class Tiles:
         sufficient = set()
         for array in self.written:
             stored = [store.tiles for store in self.stores if store.other == array]
-            written = [
-                self.of[statement.name].apply_range(elements)
-                for statement, elements in self.accesses(array, writes=True)
-            ]
+            written = [self.of[statement.name].apply_range(elements) for statement, elements in self.writes(array)]
             if stored and written and _union(stored, stored[0]).is_equal(_union(written, written[0])):
                 sufficient.add(array)
         return frozenset(sufficient)
@@ -475,7 +472,7 @@ def _others(copies: tuple[Copied, ...], copy: Copied) -> list[Copied]:
 
 def _written(tiles: Tiles, array: DataObject, like: isl.Map) -> isl.Map:
     """{ s -> x : S[i], of step s, writes x }"""
-    writes = tiles.accesses(array, writes=True)
+    writes = tiles.writes(array)
     return _union(
         (tiles.step_of[statement.name].reverse().apply_range(elements) for statement, elements in writes), like
     )
@@ -556,7 +553,7 @@ def _stored(tiles: Tiles) -> None:
         if together or not _once_a_tile(store.places, tiles.rounds):
             raise NotProvenError(f"elements of '{store.other.host}' are stored twice in a step")
         available = [fill.tiles for fill in tiles.fills if (fill.place, fill.array) == (store.place, store.array)]
-        for statement, elements in tiles.accesses(store.array, writes=True):
+        for statement, elements in tiles.writes(store.array):
             writers = store.tiles.apply_range(elements.reverse())
             if not writers.intersect(tiles.same_step[statement.name]).is_subset(tiles.of[statement.name]):
                 raise NotProvenError(f"a tile stores elements of '{name}' that another tile computes")

@@ -25,6 +25,7 @@ from tilepragma.ir.traversal import loop_directives, walk
 from tilepragma.normalise.delinearisation import flattened
 from tilepragma.normalise.ordered_zeros import signs_in
 from tilepragma.plan.kernel_plan import (
+    ArrayArgument,
     KernelPlan,
     LastValue,
     Launch,
@@ -50,7 +51,7 @@ from tilepragma.verify.normalised_loops import unit_step_fault
 from tilepragma.verify.overlapped_tiles import wrong_scratchpads
 from tilepragma.verify.panels import broken_buffers
 from tilepragma.verify.staged_tiles import wrong_boxes
-from tilepragma.verify.statement_matching import HeldArray, InstanceMap, Original
+from tilepragma.verify.statement_matching import InstanceMap, Original
 
 #: Tile sizes at which plans are proven besides those in use; they differ, so that no symbol can
 #: replace another unnoticed.
@@ -224,26 +225,16 @@ def _without(body: Block, left_out: set[int]) -> Iterator[Statement]:
             yield statement
 
 
-def _held(plan: KernelPlan) -> Iterator[HeldArray]:
-    """The arrays as a device holds them; the user answers for the user's sections. An array with
-    assumed extents holds no element for certain: launches may read only what the region reads.
-    """
+def _held(plan: KernelPlan) -> Iterator[ArrayArgument]:
+    """The arrays as a device holds them; the user answers for the values of the user's sections."""
     user_sections = {
         "".join(section.path.split()) for clause in plan.kernel.directive.data for section in clause.sections
     }
     for argument in plan.arrays:
-        section = tuple(
-            None
-            if argument.doubt is not None
-            or isinstance(bound.lower, ClauseExpression)
-            or isinstance(bound.length, ClauseExpression)
-            else (bound.lower, bound.length)
-            for bound in argument.section
-        )
         trusted = argument.present or "".join(argument.object.host.split()) in user_sections
         # The region's own arrays have no value before it but that of their initializers.
         trusted = trusted or argument.object.scope is not Scope.EXTERNAL
-        yield HeldArray(argument.object, section, argument.copy_in or trusted, argument.copy_out)
+        yield replace(argument, copy_in=argument.copy_in or trusted)
 
 
 def is_automatic(plan: KernelPlan) -> bool:

@@ -18,9 +18,10 @@ from typing import Any, TypeVar
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.ir.expressions import Access, DataObject, Expression
+from tilepragma.ir.expressions import Access, DataObject
 from tilepragma.ir.loop_tree import Block, Declaration, Declarator, Function, If, Loop, Statement
 from tilepragma.ir.traversal import loops_in, walk
+from tilepragma.plan.kernel_plan import ArrayArgument
 from tilepragma.poly.affine import Frame, product_of
 from tilepragma.poly.dependences import Dependence
 from tilepragma.poly.extraction import declared_once
@@ -33,19 +34,6 @@ V = TypeVar("V")
 
 #: Relations with more pieces are not tested for convexity: subtraction takes long.
 _MOST_PIECES = 16
-
-
-@dataclass(frozen=True)
-class HeldArray:
-    """An array on a device. `section`: (lower, length) of each dimension, None for the user's own
-    bounds. `copied_in`: it holds the host's values from the start; `copied_out`: the whole section
-    goes back.
-    """
-
-    object: DataObject
-    section: tuple[tuple[Expression, Expression] | None, ...]
-    copied_in: bool
-    copied_out: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +66,8 @@ class Original:
     `with_statements` adds what the loops of plans are matched with: the `leaves` of the region's
     own tree, the scalars that it declares, and those `settled`, which keep their first value.
     `touching` has statements that touch no more than the region around. `vouched`: the user
-    declares instances of one launch independent. `held` are the arrays of a device.
+    declares instances of one launch independent. `held` are the arrays as a device holds them: what
+    is copied in, or what the user answers for, has a value from the start.
     """
 
     scop: Scop
@@ -90,7 +79,7 @@ class Original:
     settled: frozenset[DataObject] = frozenset()
     touching: Scop | None = None
     vouched: bool = False
-    held: tuple[HeldArray, ...] = ()
+    held: tuple[ArrayArgument, ...] = ()
 
     def with_statements(
         self, body: tuple[Statement, ...], functions: tuple[Function, ...], written: frozenset[DataObject]
