@@ -23,7 +23,7 @@ from benchmarks.accuracy.subjects import CalibrationTarget, SubjectError, make
 from benchmarks.measure import build_support, machine_description
 from benchmarks.polybench_programs import PolybenchError
 from benchmarks.suite.programs import Sources, read_sources
-from tilepragma.driver.target_device import calibrated_device
+from tilepragma.model.descriptor_files import calibrated_device
 from tilepragma.model.device import Processor
 
 #: The descriptor of what a target runs on.

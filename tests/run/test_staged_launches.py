@@ -17,8 +17,8 @@ from tests.support.targets import TargetEnvironment, target_environment
 from tilepragma.codegen.describe import describe
 from tilepragma.driver import translate
 from tilepragma.driver.state import TranslateRequest
-from tilepragma.driver.target_device import device_named
 from tilepragma.ir.directives import Target
+from tilepragma.model.descriptor_files import named_device
 from tilepragma.plan.summary import points_of
 
 INCLUDE = (f"-I{ROOT / 'tests' / 'support'}",)
@@ -58,7 +58,7 @@ def test_workers_with_other_points_agree(workshop: Workshop, name: str) -> None:
     assert first_difference(built.original(case), built.translated(case, target)) is None
     text = (workshop.folder / "c1060" / "staging" / "all.c").read_text()
     plans = translate(
-        TranslateRequest("all.c", text=text.encode(), device=device_named("c1060"), options=INCLUDE)
+        TranslateRequest("all.c", text=text.encode(), device=named_device("c1060"), options=INCLUDE)
     ).plans
     assert {math.prod(points_of(launch).values()) for plan in plans for launch in plan.device} == {16, 8}
 

@@ -17,18 +17,25 @@ import islpy as isl
 from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.ir.directives import TileKind
 from tilepragma.ir.evaluation import Evaluation
-from tilepragma.ir.expressions import DataObject, Scope
+from tilepragma.ir.expressions import DataObject, Expression, Scope
 from tilepragma.ir.loop_tree import Declaration, If, Loop, PackedPanels, Stage, TiledLoop, TileNest
 from tilepragma.ir.traversal import loop_directives, walk
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, forms, launches_in
 from tilepragma.poly.dependences import memory_dependences
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
+from tilepragma.poly.scop import ScopStatement
 from tilepragma.report.launch_facts import LaunchGroup, LaunchLine
 from tilepragma.report.source_text import plain_text
-from tilepragma.verify.instance_maps import InstanceMap, instance_maps
-from tilepragma.verify.proofs import Original, is_automatic, region_of, region_without_dependences, with_staged_forms
-from tilepragma.verify.statement_matching import ProvenRegion
+from tilepragma.verify.launch_tree_relation import Mapped
+from tilepragma.verify.proofs import (
+    instance_maps,
+    is_automatic,
+    region_of,
+    region_without_dependences,
+    with_staged_forms,
+)
+from tilepragma.verify.statement_matching import InstanceMap, Original
 
 IN, OUT = isl.dim_type.in_, isl.dim_type.out
 #: Sizes of tiles besides those in use, another for each symbol.
@@ -46,6 +53,54 @@ class SaidLine:
     around: tuple[SaidLine, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class Executed:
+    """An instance map with the host's loops and the conditions around its launch, outermost first."""
+
+    map: InstanceMap
+    around: tuple[Loop | Expression, ...]
+
+    @property
+    def relation(self) -> isl.Map:
+        return self.map.relation
+
+    @property
+    def statement(self) -> ScopStatement:
+        return self.map.statement
+
+    @property
+    def launch(self) -> str:
+        return self.map.leaf.launch.name if self.map.leaf.launch is not None else ""
+
+    @property
+    def host_loops(self) -> tuple[Loop, ...]:
+        return tuple(each for each in self.around if isinstance(each, Loop))
+
+    @property
+    def nests(self) -> tuple[tuple[int, TileNest], ...]:
+        """Each with the number of the dimension of its first loop."""
+        return tuple((element.first, element.nest) for element in self.map.leaf.path if isinstance(element, Mapped))
+
+
+def all_executed(region: Original, steps: tuple[Step, ...], sizes: Sizes) -> list[Executed]:
+    around = dict(_steps_around(steps, ()))
+    with operation_limit(region.scop.context, DEFAULT_LIMIT, "finding what a plan executes"):
+        maps = instance_maps(region, steps, sizes)
+    return [Executed(each, around.get(each.leaf.launch.name if each.leaf.launch else "", ())) for each in maps]
+
+
+def _steps_around(
+    steps: tuple[Step, ...], outside: tuple[Loop | Expression, ...]
+) -> Iterator[tuple[str, tuple[Loop | Expression, ...]]]:
+    """Each launch, by its name, with the host's loops and conditions around it."""
+    for step in steps:
+        if isinstance(step, Launch):
+            yield step.name, outside
+        else:
+            own = step.loop if isinstance(step, HostLoop) else step.condition
+            yield from _steps_around(step.steps, (*outside, own))
+
+
 def disagreements(plan: KernelPlan, groups: tuple[LaunchGroup, ...]) -> list[str]:
     """What the groups say that the plan's loops do not do, in words, and what they do not say."""
     if not plan.host and not plan.device:
@@ -54,7 +109,7 @@ def disagreements(plan: KernelPlan, groups: tuple[LaunchGroup, ...]) -> list[str
     by_form = [(said.get("on cores", said.get("on all")), plan.host_steps, False)]
     by_form.append((said.get("on devices", said.get("on all")), plan.device_steps, True))
     found: list[str] = []
-    region: ProvenRegion | None = None
+    region: Original | None = None
     for lines, steps, on_devices in by_form:
         if lines is None:
             found.append("a form of the plan is not explained")
@@ -74,7 +129,7 @@ def disagreements(plan: KernelPlan, groups: tuple[LaunchGroup, ...]) -> list[str
     return found
 
 
-def _region(plan: KernelPlan) -> ProvenRegion:
+def _region(plan: KernelPlan) -> Original:
     """The region of the plan, with its dependences; without those of another order of the user's
     where it takes long to find them at once: parts of it are proven one by one.
     """
@@ -272,10 +327,10 @@ def _name(loop: Loop) -> str:
 
 
 def _against_instances(
-    plan: KernelPlan, region: ProvenRegion, said: list[SaidLine], steps: tuple[Step, ...], sizes: Sizes
+    plan: KernelPlan, region: Original, said: list[SaidLine], steps: tuple[Step, ...], sizes: Sizes
 ) -> Iterator[str]:
-    maps = instance_maps(plan, steps, sizes, region)
-    by_launch: dict[str, list[InstanceMap]] = {}
+    maps = all_executed(region, steps, sizes)
+    by_launch: dict[str, list[Executed]] = {}
     for executed in maps:
         by_launch.setdefault(executed.launch, []).append(executed)
     names = {line.step.name for line in said if isinstance(line.step, Launch)}
@@ -299,7 +354,7 @@ def vouched(plan: KernelPlan) -> bool:
     return plan.kernel.directive.independent or any(directive.independent for directive in loops)
 
 
-def _around(said: SaidLine, one: InstanceMap) -> Iterator[str]:
+def _around(said: SaidLine, one: Executed) -> Iterator[str]:
     """The lines around a launch are the loops and conditions around its instances, its loops those of the nests."""
     if len(said.around) != len(one.around):
         yield f"launch {one.launch} has {len(one.around)} steps around it"
@@ -321,7 +376,7 @@ def _around(said: SaidLine, one: InstanceMap) -> Iterator[str]:
         yield from _bounds(line.line, one, place)
 
 
-def _bounds(line: LaunchLine, one: InstanceMap, place: int) -> Iterator[str]:
+def _bounds(line: LaunchLine, one: Executed, place: int) -> Iterator[str]:
     """The instances lie within the bounds said, where these are plain sums of what isl knows."""
     found = re.fullmatch(
         r"for \((\w+) = ([\w +*-]+); (\w+) (<|<=|>|>=) ([\w +*-]+)(?: by (-?\d+))?\) in order.*", line.what
@@ -341,7 +396,7 @@ def _bounds(line: LaunchLine, one: InstanceMap, place: int) -> Iterator[str]:
 
 
 def _hyperplanes(
-    region: ProvenRegion, line: LaunchLine, step: HostLoop, maps: list[InstanceMap], sizes: Sizes
+    region: Original, line: LaunchLine, step: HostLoop, maps: list[Executed], sizes: Sizes
 ) -> Iterator[str]:
     """{ [.., w, t_1, .., t_(m-1), t_(m+1), .., points] -> S[j] : t_k = floor(phi_k(j) / size_k), w = t_1 + .. + t_m }"""
     assert step.band is not None
@@ -387,13 +442,13 @@ def _numbers(text: str) -> set[int]:
     return {line for run in ends for line in range(run[0], run[-1] + 1)}
 
 
-def _is_tiled(one: InstanceMap, loop: Loop, phi: list[str], summed: int, extents: list[int]) -> bool:
+def _is_tiled(one: Executed, loop: Loop, phi: list[str], summed: int, extents: list[int]) -> bool:
     names = [each.iterator.host for each in one.statement.loops]
     texts = [_in_order(row, names) for row in phi]
     if any(text is None for text in texts):
         return False
     tiles = [f"floor(({text})/{extent})" for text, extent in zip(texts, extents, strict=True)]
-    depth, inside = len(one.iterators), len(one.host_loops)
+    depth, inside = one.map.leaf.depth, len(one.host_loops)
     distributed = [*tiles[: summed - 1], *tiles[summed:]]
     if inside + len(distributed) > depth:
         return False
@@ -413,7 +468,7 @@ def _in_order(row: str, names: list[str]) -> str | None:
     return re.sub(r"[A-Za-z_]\w*", lambda found: f"c{names.index(found[0])}", row)
 
 
-def _apart(plan: KernelPlan, region: ProvenRegion, launch: Launch, maps: list[InstanceMap]) -> Iterator[str]:
+def _apart(plan: KernelPlan, region: Original, launch: Launch, maps: list[Executed]) -> Iterator[str]:
     """Instances of one launch in one step of the host's loops that are said to run at once do not wait for each other."""
     if not launch.axes:
         return
@@ -437,7 +492,7 @@ def _apart(plan: KernelPlan, region: ProvenRegion, launch: Launch, maps: list[In
                 yield from _waiting(launch, first, second, pairs)
 
 
-def _waiting(launch: Launch, first: InstanceMap, second: InstanceMap, pairs: isl.Map) -> Iterator[str]:
+def _waiting(launch: Launch, first: Executed, second: Executed, pairs: isl.Map) -> Iterator[str]:
     for axis in launch.axes:
         one, other = _distributing(first, axis), _distributing(second, axis)
         if one is None or other is None:
@@ -455,7 +510,7 @@ def _waiting(launch: Launch, first: InstanceMap, second: InstanceMap, pairs: isl
             yield f"launch {launch.name} has {axis.kind.value}s that wait for each other: lines {lines[0]} and {lines[1]}"
 
 
-def _distributing(one: InstanceMap, axis: object) -> tuple[TileNest, int, int] | None:
+def _distributing(one: Executed, axis: object) -> tuple[TileNest, int, int] | None:
     for start, nest in one.nests:
         for place, loop in enumerate(nest.loops):
             if any(tile.axis == axis for tile in loop.tiles):

@@ -15,8 +15,7 @@ from tilepragma.base.resources import resource_folder
 from tilepragma.driver import PASSES, translate
 from tilepragma.driver.reports import advice, explain, kernel_reports
 from tilepragma.driver.state import TranslateRequest
-from tilepragma.driver.target_device import device_named
-from tilepragma.model.descriptor_files import write_descriptor
+from tilepragma.model.descriptor_files import named_device, write_descriptor
 from tilepragma.model.device import Device, Overheads, Processor
 from tilepragma.plan.kernel_plan import SizeChoice
 
@@ -242,11 +241,11 @@ def test_sizes_are_chosen_for_cores_that_were_calibrated(monkeypatch: pytest.Mon
         return result.plans[0].choices, result.measured
 
     assert chosen() == ((), ())
-    processor = device_named("processor")
+    processor = named_device("processor")
     calibration = str(write_descriptor(processor, "threads", "a test"))
     choices, measured = chosen()
     assert choices and measured == (calibration,)
-    assert chosen(device_named("h100")) == (choices, measured)
+    assert chosen(named_device("h100")) == (choices, measured)
     assert chosen(processor) == (choices, ())
     measured_costs = Overheads(1e-5, ((1, 0.0),), ((1, 1e-6),), 1e-5, 1e10, 1e10)
     assert isinstance(processor, Processor)

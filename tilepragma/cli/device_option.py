@@ -23,10 +23,10 @@ def chosen_device(option: str, name: str) -> Device | None:
     """The device of the option's value, None without a value. Raises DeviceOptionError."""
     if not name:
         return None
-    from tilepragma.driver.target_device import device_named
+    from tilepragma.model.descriptor_files import named_device
 
     try:
-        return device_named(name)
+        return named_device(name)
     except LookupError as error:
         raise DeviceOptionError(f"{option}: {error}", 2) from None
     except OSError as error:

@@ -40,7 +40,7 @@ def print_devices() -> int:
 
 def print_descriptors() -> int:
     """Print the descriptors, then their faults; returns the exit status, 1 with faults."""
-    from tilepragma.driver.target_device import known_devices
+    from tilepragma.model.descriptor_files import known_devices
 
     print("\nDescriptors, for --device NAME:")
     try:

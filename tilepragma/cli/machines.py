@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tilepragma import __version__
 from tilepragma.base.user_compiler import compiler
 from tilepragma.cli.devices import host_devices, machine_of, subject_of
-from tilepragma.driver.target_device import calibrated_device
+from tilepragma.model.descriptor_files import calibrated_device
 from tilepragma.tuning.database import Environment
 from tilepragma.tuning.host_processor import usual_processor
 

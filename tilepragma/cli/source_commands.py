@@ -192,7 +192,7 @@ def _explain(options: argparse.Namespace, request: TranslateRequest, result: Tra
     Raises WrongUsageError for invalid sizes.
     """
     from tilepragma.driver.reports import explain_page, kernel_reports
-    from tilepragma.driver.target_device import calibrated_device
+    from tilepragma.model.descriptor_files import calibrated_device
     from tilepragma.report.size_values import SizeError, parse_sizes
 
     try:

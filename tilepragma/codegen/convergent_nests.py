@@ -98,7 +98,7 @@ class ConvergentNestPrinter:
     copies: Copies
 
     def nest(self, nest: TileNest) -> None:
-        """Print the nest with its body. `verify/stages` has checked its loops."""
+        """Print the nest with its body. `verify/rules` has checked its loops."""
         self.writer.line("/* Where the distributed tiles of this instance begin, in iterations. */")
         for tiled in nest.loops:
             self._bind(tiled)

@@ -1,33 +1,70 @@
-"""How a plan's workers access global memory: for reports, and for staging in shared memory."""
+"""How a plan's workers access global memory: for reports, and for staging in shared memory.
+
+What neighbouring workers of a finished plan access simultaneously, by the relations of its proof:
+
+R = { [plan instance] -> S[i] },  F = { S[i] -> A[a] },  p' = p with the next value of the mapped
+loop
+
+{ a' - a : a = F(R(p)), a' = F(R(p')) }
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from tilepragma.ir.directives import AxisKind
-from tilepragma.ir.expressions import DataObject
+from tilepragma.base.frozen_values import dataclass
+from tilepragma.ir.directives import AxisKind, TileKind
+from tilepragma.ir.expressions import DataObject, Storage
+from tilepragma.ir.loop_tree import Loop, TiledLoop
+from tilepragma.ir.polynomial import Polynomial, number, polynomial
 from tilepragma.plan.kernel_plan import KernelPlan
-from tilepragma.verify.proofs import proven_steps, region_without_dependences
+from tilepragma.poly.adjacency import BROADCAST, COALESCED, Pattern, Reach, pattern, step_by
+from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
+from tilepragma.poly.scop import Reference
+from tilepragma.verify.certificate import NotProvenError
+from tilepragma.verify.launch_tree_relation import Mapped
+from tilepragma.verify.proofs import instance_maps, region_without_dependences
+from tilepragma.verify.statement_matching import InstanceMap
 
-if TYPE_CHECKING:
-    from tilepragma.verify.thread_access_checks import WorkerAccess
+#: Of delinearised arrays the strides, greatest first.
+Layouts = Mapping[DataObject, tuple[Polynomial, ...]]
+
+
+@dataclass(frozen=True)
+class WorkerAccess:
+    """An access of a launch along one of its worker-mapped loops; `pattern` is its change in the
+    next iteration.
+
+    `apart`: the distance to the next worker's element, if known. `first`: the loop has the tiles of
+    worker axis 0. `blocked`: a worker runs several iterations in turn, so that the next worker's
+    element is as many further on. `depth`: the number of loops around the access.
+    """
+
+    launch: str
+    reference: Reference
+    along: TiledLoop
+    pattern: Pattern
+    apart: Polynomial | None
+    first: bool
+    blocked: bool
+    depth: int
 
 
 def accesses_of(plan: KernelPlan) -> tuple[WorkerAccess, ...]:
     """Each device launch's global memory accesses along loops of workers; empty if isl gives up."""
-    from tilepragma.poly.operation_limit import OperationLimitError
-    from tilepragma.verify.statement_matching import Unmatched
-    from tilepragma.verify.thread_access_checks import worker_accesses
-
     if not any(axis.kind is AxisKind.WORKER for launch in plan.device for axis in launch.axes):
         return ()
     sizes = {size.object: size.device for size in plan.sizes}
-    region = replace(plan, kernel=plan.device_kernel or plan.kernel)
     try:
-        accesses = worker_accesses(region_without_dependences(region), proven_steps(plan, plan.device_steps), sizes)
-    except (OperationLimitError, Unmatched):
+        region = region_without_dependences(replace(plan, kernel=plan.device_kernel or plan.kernel))
+        with operation_limit(region.scop.context, DEFAULT_LIMIT, "looking at what workers access"):
+            accesses = [
+                access
+                for executed in instance_maps(region, plan.device_steps, sizes)
+                for access in _accesses(executed, region.scop.layouts)
+            ]
+    except (OperationLimitError, NotProvenError):
         return ()
     private = {launch.name: frozenset(launch.privates) for launch in plan.device}
     return tuple(use for use in accesses if use.reference.is_global and use.reference.object not in private[use.launch])
@@ -46,7 +83,62 @@ def uncoalesced(accesses: Iterable[WorkerAccess], launch: str) -> tuple[DataObje
 
 def is_side_by_side(access: WorkerAccess) -> bool:
     """Whether one transaction serves neighbouring workers."""
-    from tilepragma.poly.adjacency import Reach
-
     reach = access.pattern.reach
     return reach is Reach.BROADCAST or (reach is Reach.COALESCED and not access.blocked)
+
+
+def _accesses(executed: InstanceMap, layouts: Layouts) -> Iterator[WorkerAccess]:
+    leaf = executed.leaf
+    if leaf.launch is None or leaf.node is None or isinstance(leaf.node, Loop):
+        return
+    for element in leaf.path:
+        if not isinstance(element, Mapped):
+            continue
+        for place, tiled in enumerate(element.nest.loops):
+            workers = [tile for tile in tiled.tiles if tile.kind is TileKind.WORKER]
+            if not workers or element.first + place >= leaf.depth:
+                continue
+            by = polynomial(tiled.loop.step).constant
+            direction = [0] * leaf.depth
+            direction[element.first + place] = by or 0
+            step = step_by(leaf.domain, tuple(direction)) if by else None
+            axis = workers[-1].axis
+            for reference in executed.statement.references:
+                access_pattern = pattern(executed.relation.apply_range(reference.relation), step)
+                apart = _apart(access_pattern, reference.object, layouts)
+                yield WorkerAccess(
+                    leaf.launch.name,
+                    reference,
+                    tiled,
+                    _in_elements(access_pattern, apart),
+                    apart,
+                    axis is not None and axis.dimension == 0,
+                    tiled.tiles[-1] is not workers[-1],
+                    leaf.depth,
+                )
+
+
+def _apart(access_pattern: Pattern, object_: DataObject, layouts: Layouts) -> Polynomial | None:
+    """The distance to the next worker's element: the sum of moves times passed elements."""
+    if access_pattern.reach in (Reach.BROADCAST, Reach.COALESCED):
+        return number(0 if access_pattern.reach is Reach.BROADCAST else 1)
+    if not access_pattern.moves or (object_.storage is Storage.ROWS and any(access_pattern.moves[:-1])):
+        return None
+    passed = [number(1)]
+    if object_ in layouts:
+        passed += reversed(layouts[object_])
+    else:
+        for length in reversed(object_.lengths[1:]):
+            passed.append(passed[-1] * polynomial(length) if length is not None else passed[-1])
+    result = number(0)
+    for move, by in zip(reversed(access_pattern.moves), passed, strict=False):
+        result = result + number(move) * by
+    return result
+
+
+def _in_elements(access_pattern: Pattern, apart: Polynomial | None) -> Pattern:
+    """The pattern; rows of one element make the next row's element contiguous."""
+    constant = None if apart is None else apart.constant
+    if access_pattern.reach is not Reach.STRIDED or constant is None or abs(constant) > 1:
+        return access_pattern
+    return COALESCED if constant else BROADCAST

@@ -18,7 +18,6 @@ from tilepragma.base.languages import C, name_of
 from tilepragma.base.source_ranges import Position, SourceRange
 from tilepragma.base.source_scan import directive_in_text, scan_source
 from tilepragma.driver.state import TARGET_NAMES, State, TranslateRequest
-from tilepragma.driver.target_device import calibrated_device, calibration_file
 
 if TYPE_CHECKING:
     from tilepragma.ir.directives import Target, TemporalTiles
@@ -169,6 +168,7 @@ def choose_sizes(state: State) -> State:
     """
     if not any(planned.plan.sizes for planned in state.planned):
         return state
+    from tilepragma.model.descriptor_files import calibrated_device, calibration_file
     from tilepragma.model.device import Processor
 
     device = state.request.device

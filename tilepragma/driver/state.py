@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tilepragma.planner.assembly import Planned
     from tilepragma.planner.versions import Candidates
     from tilepragma.sizes.records import TuningRecord
-    from tilepragma.verify.rules import Proven
+    from tilepragma.verify.certificate import Proof
 
 #: What `targets` of a request may name.
 TARGET_NAMES = ("serial", "threads", "opencl", "cuda")
@@ -34,7 +34,7 @@ class TranslateRequest:
     lines get the directives' lines). `language` is the source's: only C may hold directives.
     `options` are the compiler's raw options; `quote_folders` and `folders` those of -iquote and -I
     among them. `targets` are those to build for (empty: all). `temporal` is a value of
-    TemporalTiles (empty: TILEK_TILES decides). `device` is the one to plan for (`device_named`).
+    TemporalTiles (empty: TILEK_TILES decides). `device` is the one to plan for (`named_device`).
     `kernel_folder` receives the readable kernels. `use_records`: whether tuning records beside the
     source are used. `last` is the last pass to run; `dump` names passes whose result the caller
     wants as text.
@@ -95,7 +95,7 @@ class State:
     planned: tuple[Planned, ...] = ()
     held: tuple[HeldRegion, ...] = ()
     measured: tuple[str, ...] = ()
-    proven: tuple[Proven, ...] = ()
+    proven: tuple[Proof, ...] = ()
     output: bytes | None = None
 
     @property

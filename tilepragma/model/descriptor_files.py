@@ -89,11 +89,26 @@ def read_descriptor(path: Path) -> Device:
     return device_of(file_bytes(path).decode("utf-8", "replace"), str(path))
 
 
+def calibration_file(key: str) -> Path:
+    """The file in which `tilepragma devices --calibrate` keeps its measurements."""
+    return users_descriptors() / f"{key}{_SUFFIX}"
+
+
+def calibrated_device(key: str = "threads") -> Device | None:
+    """This machine's device, as `tilepragma devices --calibrate` measured it, by descriptor name.
+    None where it was not measured, or its file is broken.
+    """
+    try:
+        return read_descriptor(calibration_file(key))
+    except (OSError, LocatedError):
+        return None
+
+
 def write_descriptor(device: Device, name: str, source: str) -> Path:
     """Store a descriptor in the user's folder under a name; `source` is the origin of the figures.
     Returns its path. Raises OSError.
     """
-    path = users_descriptors() / f"{name.lower()}{_SUFFIX}"
+    path = calibration_file(name.lower())
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, descriptor_text(device, source).encode())
     return path

@@ -5,6 +5,7 @@ The user's clauses, the default mapping or the automatic planner produce it; one
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain, combinations
 
@@ -283,6 +284,14 @@ def launches_in(steps: tuple[Step, ...]) -> tuple[Launch, ...]:
     """All launches of a tree, in textual order."""
     launches = ((step,) if isinstance(step, Launch) else launches_in(step.steps) for step in steps)
     return tuple(chain.from_iterable(launches))
+
+
+def with_launches(steps: tuple[Step, ...], change: Callable[[Launch], Launch]) -> tuple[Step, ...]:
+    """The tree with each launch changed."""
+    return tuple(
+        change(step) if isinstance(step, Launch) else replace(step, steps=with_launches(step.steps, change))
+        for step in steps
+    )
 
 
 @dataclass(frozen=True)

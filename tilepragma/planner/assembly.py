@@ -52,8 +52,9 @@ from tilepragma.user_tiles.mapping import (
     user_clauses,
 )
 from tilepragma.user_tiles.tile_nests import ChainContext
+from tilepragma.verify.certificate import Proof
 from tilepragma.verify.integer_ranges import numbers_fit, with_fitting_sections
-from tilepragma.verify.proofs import Proof, proof_of
+from tilepragma.verify.proofs import proof_of
 
 
 @dataclass(frozen=True)

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
 
-from tilepragma.cost.thread_accesses import accesses_of, is_side_by_side, uncoalesced
+from tilepragma.cost.thread_accesses import WorkerAccess, accesses_of, is_side_by_side, uncoalesced
 from tilepragma.ir.polynomial import expression
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
 from tilepragma.plan.summary import staged_arrays
 from tilepragma.report.source_text import plain_text
-
-if TYPE_CHECKING:
-    from tilepragma.verify.thread_access_checks import WorkerAccess
 
 
 def access_lines(plan: KernelPlan) -> Mapping[str, tuple[str, ...]]:

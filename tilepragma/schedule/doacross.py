@@ -8,8 +8,8 @@ c) to (w', c') with
 
     c_k <= c'_k for all k,    (c'_1 - c_1) + ... + (c'_n - c_n) <= w' - w
 
-(`Launch.pipelined`, proven by `verify/pipelines`). Then a tile waits only for the earlier tiles of
-its own column and of the n columns with one coordinate less by one.
+(`Launch.pipelined`, proven by `verify/execution_order`). Then a tile waits only for the earlier
+tiles of its own column and of the n columns with one coordinate less by one.
 """
 
 from __future__ import annotations

@@ -21,7 +21,9 @@ from tilepragma.ir.loop_tree import Kernel, Loop, Statement, TileNest
 from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, launches_in
 from tilepragma.plan.sor_mesh import one_sweep
-from tilepragma.verify.proofs import Fault, Original, Proof, faults_of_part, faults_of_text
+from tilepragma.verify.certificate import Fault, Proof
+from tilepragma.verify.proofs import faults_of_part, faults_of_text
+from tilepragma.verify.statement_matching import Original
 
 if TYPE_CHECKING:
     from tilepragma.poly.scop import Scop
@@ -56,7 +58,7 @@ def parts_in_order(
     from tilepragma.poly.dependences import memory_dependences
     from tilepragma.poly.extraction import extract_scop
     from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
-    from tilepragma.verify.layouts import moved_dependences
+    from tilepragma.verify.storage import moved_dependences
 
     written = written_objects(kernel)
     twins = (part for part in before if part.loop is not None)
@@ -96,8 +98,8 @@ def _faults(plan: KernelPlan, statements: tuple[Statement, ...], parts: tuple[Or
             return
     scratchpads = any(launch.scratchpads for launch in plan.device)
     for part, *steps in zip(parts, *(run for run in runs if run is not None), strict=True):
-        touching = _touching(plan.kernel, part) if scratchpads else None
-        yield from faults_of_part(plan, (part.nest, part.loop), part.original, tuple(dict.fromkeys(steps)), touching)
+        original = replace(part.original, touching=_touching(plan.kernel, part) if scratchpads else None)
+        yield from faults_of_part(plan, part.nest, part.loop, original, tuple(dict.fromkeys(steps)))
 
 
 def _touching(kernel: Kernel, part: OrderedNest) -> Scop | None:

@@ -11,7 +11,7 @@ layers (thesis 6.4.3, Figure 6.6).
 A point of layer l waits for earlier neighbours in its layer and later ones in the layer below. With
 w = (2, 1, 1, …) for neighbours along the axes, (4, 2, 1) across corners, each lies on an earlier
 front (schedule/sor_multilayer.py says which points a tile has). The verifier proves this
-independently (verify/scratchpads.py).
+independently (verify/overlapped_tiles.py).
 """
 
 from __future__ import annotations

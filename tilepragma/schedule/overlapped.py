@@ -12,7 +12,7 @@ Alternatively a gang streams along the first dimension of the grid, and scratchp
 buffers of planes (schedule/streamed.py).
 
 A launch reads and writes different arrays, so tiles do not wait for each other. A second launch
-without remaining steps only copies. verify/scratchpads.py proves the result independently.
+without remaining steps only copies. verify/overlapped_tiles.py proves the result independently.
 """
 
 from __future__ import annotations

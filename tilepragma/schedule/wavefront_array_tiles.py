@@ -18,7 +18,7 @@ if
 This is too much if v_k differ in both directions: an element of the box may then be written by
 another tile of the wavefront. So only accesses on one side of the write (all v_k at least, or at
 most, those of the write) are joined. Shared memory holds the smallest box around x = C^-1 (phi -
-v). The verifier proves the result independently (verify/scratchpads.py).
+v). The verifier proves the result independently (verify/overlapped_tiles.py).
 """
 
 from __future__ import annotations

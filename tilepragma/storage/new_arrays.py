@@ -1,6 +1,6 @@
 """A region on new arrays: the arrays, the loops that copy to and from them, and the proof.
 
-New arrays have Scope.TEMPORARY. verify/storage.py and verify/layouts.py prove independently that
+New arrays have Scope.TEMPORARY. verify/storage.py proves independently that
 the region computes the same.
 """
 
@@ -24,8 +24,7 @@ from tilepragma.poly.footprints import bounding_box
 from tilepragma.poly.operation_limit import OperationLimitError
 from tilepragma.poly.scop import Scop
 from tilepragma.schedule.strategy import Region
-from tilepragma.verify.layouts import layout_fault
-from tilepragma.verify.storage import StorageMap, Version, storage_fault
+from tilepragma.verify.storage import StorageMap, Version, layout_fault, storage_fault
 
 
 @dataclass(frozen=True)

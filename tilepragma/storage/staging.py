@@ -68,7 +68,9 @@ from tilepragma.storage.gpu_register_tiles import (
     worth_points,
 )
 from tilepragma.user_tiles.mapping import literal_counts
-from tilepragma.verify.proofs import Original, Proof, prove_staged, with_staged_forms
+from tilepragma.verify.certificate import Proof
+from tilepragma.verify.proofs import prove_staged, with_staged_forms
+from tilepragma.verify.statement_matching import Original
 
 #: Staging pays from this average number of worker rows that read a row of the array.
 _LEAST_REUSE = 2.0

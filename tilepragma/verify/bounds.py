@@ -6,74 +6,100 @@ written before.
 
 A plan that runs every instance once, dependences forward, has the region's accesses and live-out
 values. The check skips dimensions that are not affine.
+
+Sections of one-dimensional arrays seen through strides, `a[i*m + j]` as A[q_1, …, q_k, r]
+(delinearisation):
+
+    held      { A[q, r] : l <= (q, r) < h lexicographically }
+    lower = l . (s, 1),  lower + length = h . (s, 1)
+
+The parts of l and h lie in the ranges of elements' parts, 0 <= l_(j+1) < s_j / s_(j+1), so that
+their order is the order of places. This proves a section for all strides. Where the ends have no
+such parts, the check compares places at some strides, where all is affine.
+
+Delinearised arrays (`DataObject.rows_in`) are the user's one-dimensional arrays:
+
+    place      { A[q_1, …, q_k, r] -> A[q_1 s_1 + … + q_k s_k + r] }
+
+is one to one where 0 <= q_(l+1) < s_l / s_(l+1) and 0 <= r < s_k, so all accesses must lie there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
 import islpy as isl
 
-from tilepragma.base.frozen_values import dataclass
-from tilepragma.ir.expressions import Access, DataObject, Expression, Scope
+from tilepragma.ir.directives import ClauseExpression
+from tilepragma.ir.expressions import Access, DataObject, Expression, Scope, Storage
+from tilepragma.ir.polynomial import Polynomial, expression
+from tilepragma.ir.row_strides import row_strides
 from tilepragma.ir.types import RecordType
-from tilepragma.poly.affine import Frame, NotAffineError, affine
+from tilepragma.plan.kernel_plan import ArrayArgument
+from tilepragma.poly.affine import Frame, NotAffineError, affine, affine_polynomial
+from tilepragma.poly.delinearise import split_subscript
 from tilepragma.poly.dependences import Dependence, DependenceKind
-from tilepragma.poly.footprints import overwrites
+from tilepragma.poly.footprints import overwrites, section_ends
+from tilepragma.poly.operation_limit import OperationLimitError, operation_limit
 from tilepragma.poly.scop import AccessKind, Reference, Scop
-from tilepragma.verify.delinearised_rows import beyond_section, half_open
-from tilepragma.verify.flat_indices import in_one_dimension, leaving_rows
-from tilepragma.verify.statement_matching import Finding, parameter_values
+from tilepragma.verify.certificate import Fault
+from tilepragma.verify.statement_matching import grouped, parameter_values
 
-_SET = isl.dim_type.set
+_SET, _PARAMETER = isl.dim_type.set, isl.dim_type.param
 
+#: isl's operations for the proof of one reference.
+_MOST_WORK = 400_000
 
-@dataclass(frozen=True)
-class HeldArray:
-    """An array on a device. `section`: (lower, length) of each dimension, None for the user's own
-    bounds. `copied_in`: it holds the host's values from the start; `copied_out`: the whole section
-    goes back.
-    """
+#: Trial values of the scalars that make up strides.
+_STRIDES = ((5, 7, 6, 4), (8, 5, 9, 6), (1, 2, 1, 3))
 
-    object: DataObject
-    section: tuple[tuple[Expression, Expression] | None, ...]
-    copied_in: bool
-    copied_out: bool
+Bounds = tuple[Expression, Expression]
 
 
 def unheld(
-    scop: Scop, dependences: Iterable[Dependence], arrays: Iterable[HeldArray], written: frozenset[DataObject]
-) -> Iterator[Finding]:
+    scop: Scop, dependences: Iterable[Dependence], arrays: Iterable[ArrayArgument], written: frozenset[DataObject]
+) -> Iterator[Fault]:
     """A sentence for each access outside its section, and for results without a value."""
     frame = Frame(scop.context, (), written)
-    by_name: dict[str, list[Reference]] = {}
-    for statement in scop.statements:
-        for reference in statement.references:
-            by_name.setdefault(reference.object.name, []).append(reference)
+    every = (reference for statement in scop.statements for reference in statement.references)
+    by_name = grouped(every, lambda reference: reference.object.name)
     dependence_list = list(dependences)
     for array in arrays:
         references = by_name.get(array.object.name, [])
-        if not array.copied_in:
+        if not array.copy_in:
             yield from _without_value(array, references, dependence_list)
         if array.object.rows_in is not None:
-            yield from leaving_rows(array.object, references, frame)
-            flat = [flattened for reference in references if (flattened := in_one_dimension(reference)) is not None]
+            yield from _leaving_rows(array.object, references, frame)
+            flat = [flattened for reference in references if (flattened := _in_one_dimension(reference)) is not None]
             if len(flat) == len(references):
                 references, array = flat, replace(array, object=array.object.stored)
         if scop.strides_of(array.object):
             yield from _outside_rows(array, references, scop, frame)
         else:
             yield from _outside(array, references, frame)
-        if array.copied_out and not array.copied_in and not _all_written(array, references, frame, scop):
+        if array.copy_out and not array.copy_in and not _all_written(array, references, frame, scop):
             text = f"'{array.object.host}' is copied out but not in, and not all of it is surely written"
-            yield Finding("what is read has a value", text, False)
+            yield Fault("what is read has a value", text, False)
 
 
-def _outside(array: HeldArray, references: list[Reference], frame: Frame) -> Iterator[Finding]:
+def _section(array: ArrayArgument) -> tuple[Bounds | None, ...]:
+    """Each dimension's lower bound and length; None for the user's own. An array with assumed
+    extents holds no element for certain: launches may read only what the region reads.
+    """
+    sides = ((bound.lower, bound.length) for bound in array.section)
+    return tuple(
+        None
+        if array.doubt is not None or isinstance(lower, ClauseExpression) or isinstance(length, ClauseExpression)
+        else (lower, length)
+        for lower, length in sides
+    )
+
+
+def _outside(array: ArrayArgument, references: list[Reference], frame: Frame) -> Iterator[Fault]:
     ranges = [reference.relation.range().reset_tuple_id() for reference in references]
-    for place, bounds in enumerate(array.section):
+    for place, bounds in enumerate(_section(array)):
         held = _between(bounds, frame)
         if held is None:
             continue
@@ -87,7 +113,7 @@ def _outside(array: HeldArray, references: list[Reference], frame: Frame) -> Ite
                 return
 
 
-def lies_in_section(array: HeldArray, elements: isl.Set, touched: isl.Set, frame: Frame) -> bool:
+def lies_in_section(array: ArrayArgument, elements: isl.Set, touched: isl.Set, frame: Frame) -> bool:
     """Whether { [x] } surely lies in the array's section, wherever all of { [x] : the region
     touches x } does; elsewhere the region itself leaves the section.
     """
@@ -95,7 +121,7 @@ def lies_in_section(array: HeldArray, elements: isl.Set, touched: isl.Set, frame
         return False
     every = isl.Set.universe(isl.Space.set_alloc(frame.context, 0, 1))
     section, inside = isl.Set.universe(isl.Space.set_alloc(frame.context, 0, 0)), True
-    for place, bounds in enumerate(array.section):
+    for place, bounds in enumerate(_section(array)):
         held = _between(bounds, frame)
         if held is None or not _comparable(held, elements, frame):
             return False
@@ -108,7 +134,7 @@ def lies_in_section(array: HeldArray, elements: isl.Set, touched: isl.Set, frame
     return bool(beyond.intersect_params(astray.complement()).is_empty())
 
 
-def lies_between(array: HeldArray, elements: isl.Set, touched: isl.Set) -> bool:
+def lies_between(array: ArrayArgument, elements: isl.Set, touched: isl.Set) -> bool:
     """Whether elements { [x] } of a delinearised array keep to their rows, between the first and
     the last element that the region touches: its section is one piece.
     """
@@ -129,23 +155,22 @@ def _leaves(elements: isl.Set, touched: isl.Set) -> bool:
 
 def _along(elements: isl.Set, place: int, rank: int) -> isl.Set:
     """Their subscripts in one dimension."""
-    kind = isl.dim_type.set
-    return elements.project_out(kind, place + 1, rank - place - 1).project_out(kind, 0, place).coalesce()
+    return elements.project_out(_SET, place + 1, rank - place - 1).project_out(_SET, 0, place).coalesce()
 
 
-def _beyond(array: HeldArray, reference: Reference, where: str) -> Finding:
+def _beyond(array: ArrayArgument, reference: Reference, where: str) -> Fault:
     start = reference.range.start
     text = (
         f"'{array.object.host}' is accessed on line {start.line}, column {start.column} at {where}, outside its section"
     )
-    return Finding("accesses lie in the sections", text, reference.exact)
+    return Fault("accesses lie in the sections", text, reference.exact)
 
 
-def _outside_rows(array: HeldArray, references: list[Reference], scop: Scop, frame: Frame) -> Iterator[Finding]:
-    bounds, by = next(iter(array.section), None), scop.strides_of(array.object)
+def _outside_rows(array: ArrayArgument, references: list[Reference], scop: Scop, frame: Frame) -> Iterator[Fault]:
+    bounds, by = next(iter(_section(array)), None), scop.strides_of(array.object)
     for reference in references:
         if bounds is not None and reference.relation.dim(isl.dim_type.out) == len(by) + 1:
-            where = beyond_section(reference, bounds, scop, frame)
+            where = _beyond_section(reference, bounds, scop, frame)
             if where is not None:
                 yield _beyond(array, reference, where)
                 return
@@ -157,7 +182,7 @@ def _comparable(held: isl.Set, touched: isl.Set, frame: Frame) -> bool:
 
 
 def _parameters(values: isl.Set) -> set[str]:
-    return {str(values.get_dim_name(isl.dim_type.param, place)) for place in range(values.dim(isl.dim_type.param))}
+    return {str(values.get_dim_name(_PARAMETER, place)) for place in range(values.dim(_PARAMETER))}
 
 
 def _at(place: int, values: isl.Set, rank: int) -> isl.Set:
@@ -179,7 +204,7 @@ def _extent(object_: DataObject, place: int, frame: Frame) -> isl.Set:
     if length is None or object_.scope is Scope.TEMPORARY:
         return everything
     try:
-        return half_open(frame.number(0), affine(length, frame))
+        return _half_open(frame.number(0), affine(length, frame))
     except NotAffineError:
         return everything
 
@@ -190,12 +215,12 @@ def _between(bounds: tuple[Expression, Expression] | None, frame: Frame) -> isl.
         return None
     try:
         lower = affine(bounds[0], frame)
-        return half_open(lower, lower.add(affine(bounds[1], frame)))
+        return _half_open(lower, lower.add(affine(bounds[1], frame)))
     except NotAffineError:
         return None
 
 
-def _without_value(array: HeldArray, references: list[Reference], dependences: list[Dependence]) -> Iterator[Finding]:
+def _without_value(array: ArrayArgument, references: list[Reference], dependences: list[Dependence]) -> Iterator[Fault]:
     """Reads without a sure write before them: { S[i] } minus the sinks of flow from must-writes."""
     for reference in references:
         if reference.writes:
@@ -214,7 +239,7 @@ def _without_value(array: HeldArray, references: list[Reference], dependences: l
                 f"{reference.range.start.column}, but is not "
                 "copied in, and nothing surely writes those elements before"
             )
-            yield Finding("what is read has a value", text, reference.exact)
+            yield Fault("what is read has a value", text, reference.exact)
             return
 
 
@@ -225,13 +250,13 @@ def _surely_writes(source: Reference, member: str | None) -> bool:
     return source.exact and source.whole and source.writes and member is not None and source.member == member
 
 
-def _all_written(array: HeldArray, references: list[Reference], frame: Frame, scop: Scop) -> bool:
+def _all_written(array: ArrayArgument, references: list[Reference], frame: Frame, scop: Scop) -> bool:
     """Whether all { A[x] : x in the section } are written, since all of them go back."""
     if scop.strides_of(array.object) or isinstance(array.object.element, RecordType):
-        section = [bounds for bounds in array.section if bounds is not None]
+        section = [bounds for bounds in _section(array) if bounds is not None]
         return len(section) == len(array.section) and overwrites(scop, array.object, section)
     held = isl.Set.universe(isl.Space.set_alloc(frame.context, 0, 0))
-    for bounds in array.section:
+    for bounds in _section(array):
         side = _between(bounds, frame)
         if side is None:
             return False
@@ -248,3 +273,146 @@ def _example(elements: isl.Set, place: int) -> str:
     point = elements.sample_point()
     given = parameter_values(point)
     return f"{point.get_coordinate_val(_SET, place)}" + (f" (where {given})" if given else "")
+
+
+# -- arrays seen through strides
+
+
+def _beyond_section(reference: Reference, bounds: Bounds, scop: Scop, frame: Frame) -> str | None:
+    """Where the reference touches an element outside `[lower : length]` of its array under the
+    SCoP's assumptions, in words; None where it does not, or where that is unknown.
+    """
+    by, parameters = scop.strides_of(reference.object), scop.parameters
+    touched = reference.relation.range().reset_tuple_id()
+    if scop.assumed is not None:
+        touched = touched.intersect_params(scop.assumed)
+    if not reference.exact and not _all_bounded(touched):
+        return None
+    try:
+        with operation_limit(scop.context, _MOST_WORK, "proving a section for all strides"):
+            held = _held(bounds, by, touched.params(), frame)
+            if held is not None and touched.is_subset(held):
+                return None
+    except OperationLimitError:
+        pass  # some strides are easier
+    for numbers, chosen in _trials(by, frame):
+        places = _places(touched, by, parameters, chosen)
+        within = _between(bounds, chosen)
+        if places is None or within is None:
+            continue
+        outside = places.subtract(within)
+        if not outside.is_empty():
+            place = outside.sample_point().get_coordinate_val(_SET, 0)
+            return f"index {place} (where {numbers})"
+    return None
+
+
+def _all_bounded(touched: isl.Set) -> bool:
+    """Whether the touched elements have any bounds."""
+    return all(
+        touched.dim_has_any_lower_bound(_SET, place) and touched.dim_has_any_upper_bound(_SET, place)
+        for place in range(touched.dim(_SET))
+    )
+
+
+def _held(bounds: Bounds, by: tuple[Polynomial, ...], given: isl.Set, frame: Frame) -> isl.Set | None:
+    """{ [q, r] : lower <= q . s + r < lower + length } where `given`; None without parts."""
+    first, beyond = (_point(value, by, given, frame) for value in section_ends(*bounds))
+    if first is None or beyond is None:
+        return None
+    try:
+        nonempty = affine(bounds[1], frame).gt_set(frame.number(0)).params()
+    except NotAffineError:
+        return None
+    space = first.get_space()
+    from_first = isl.Map.lex_le(space).intersect_domain(first).range()
+    before_end = isl.Map.lex_gt(space).intersect_domain(beyond).range()
+    return from_first.intersect(before_end).intersect_params(nonempty)
+
+
+def _point(value: Polynomial, by: tuple[Polynomial, ...], given: isl.Set, frame: Frame) -> isl.Set | None:
+    """{ [q, r] : q . s + r = value }, with parts in the ranges of elements' parts."""
+    split = split_subscript(expression(value), by, frame, isl.Set.from_params(given))
+    if split is None:
+        return None
+    return reduce(isl.Set.flat_product, (isl.Map.from_pw_aff(part).range() for part in split.parts))
+
+
+def _places(
+    touched: isl.Set, by: tuple[Polynomial, ...], parameters: Mapping[str, Expression], frame: Frame
+) -> isl.Set | None:
+    """{ [q . s + r] : [q, r] in touched }; None where it is not affine with the frame's numbers."""
+    try:
+        for place in range(touched.dim(_PARAMETER)):
+            name = str(touched.get_dim_name(_PARAMETER, place))
+            value = affine(parameters[name], frame)
+            touched = touched.intersect_params(frame.parameter(name).eq_set(value).params())
+        strides = [affine_polynomial(stride, expression(stride), frame) for stride in by]
+    except NotAffineError:
+        return None
+    if not all(stride.is_cst() for stride in strides):
+        return None
+    return touched.apply(_linear([*(stride.min_val() for stride in strides), 1], frame.context))
+
+
+def _linear(strides: Sequence[object], context: isl.Context) -> isl.Map:
+    """{ [q_1, …, q_n] -> [q_1 s_1 + … + q_n s_n] }"""
+    names = [f"q{place}" for place in range(len(strides))]
+    total = " + ".join(f"{stride} * {name}" for stride, name in zip(strides, names, strict=True))
+    return isl.Map(f"{{ [{', '.join(names)}] -> [{total}] }}", context=context)
+
+
+def _half_open(lower: isl.PwAff, end: isl.PwAff) -> isl.Set:
+    """{ [x] : lower <= x < end }, of functions without inputs."""
+    return _at_least(lower).subtract(_at_least(end))
+
+
+def _at_least(value: isl.PwAff) -> isl.Set:
+    values = isl.Map.from_pw_aff(value).range()
+    return isl.Map.lex_le(values.get_space()).intersect_domain(values).range()
+
+
+def _trials(by: tuple[Polynomial, ...], frame: Frame) -> Iterator[tuple[str, Frame]]:
+    """Trial values of the scalars that make up strides, as text (`m = 5`) and as a frame's facts;
+    none where strides contain anything else.
+    """
+    atoms = dict.fromkeys(atom for stride in by for monomial, _ in stride.terms for atom in monomial)
+    objects = [atom.object for atom in atoms if isinstance(atom, Access) and atom.object.storage is Storage.SCALAR]
+    for values in _STRIDES if len(objects) == len(atoms) else ():
+        numbers = [(object_, values[place % len(values)]) for place, object_ in enumerate(objects)]
+        chosen = frame
+        for object_, value in numbers:
+            chosen = chosen.knowing(object_, frame.number(value))
+        yield ", ".join(f"{object_.host} = {value}" for object_, value in numbers), chosen
+
+
+# -- arrays seen by rows
+
+
+def _leaving_rows(object_: DataObject, references: Iterable[Reference], frame: Frame) -> Iterator[Fault]:
+    """A sentence where an access to a delinearised array is not known to keep to its row."""
+    # The array itself names its subscripts: it equals no scalar of a length.
+    row_frame = replace(frame, iterators=(object_,) * object_.rank)
+    inside = isl.Set.universe(row_frame.space)
+    for place, length in enumerate(object_.lengths[1:], 1):
+        assert length is not None, "rows have a length"
+        index = row_frame.iterator(place)
+        inside = inside.intersect(index.ge_set(row_frame.number(0))).intersect(index.lt_set(affine(length, row_frame)))
+    for reference in references:
+        touched = reference.relation.range().reset_tuple_id()
+        if not touched.is_subset(inside):
+            start = reference.range.start
+            text = f"'{object_.host}' is accessed on line {start.line}, column {start.column} beyond its row"
+            yield Fault("rows are as long as they are seen", text, False)
+            return
+
+
+def _in_one_dimension(reference: Reference) -> Reference | None:
+    """{ S[i] -> A[place(i)] } for the user's array; None where a length is no constant."""
+    object_, relation = reference.object, reference.relation
+    strides = [stride.constant for stride in row_strides(object_)]
+    if None in strides:
+        return None
+    place = _linear(strides, relation.get_ctx())
+    flat = relation.reset_tuple_id(isl.dim_type.out).apply_range(place).set_tuple_name(isl.dim_type.out, object_.name)
+    return replace(reference, object=object_.stored, relation=flat)

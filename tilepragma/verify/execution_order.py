@@ -1,5 +1,7 @@
-"""Whether a plan runs dependences forward: { A[i] -> B[j] } between instances of two leaves, where
-A's must run first.
+"""Every memory-based dependence of the region runs forward between the plan's instances.
+
+{ S[i] -> T[j] } becomes { A[a] -> B[b] : a executes i, b executes j } for all leaves A of S and B
+of T, where A's instances must run first.
 
 An instance is earlier than another where a sequential loop or the text (launches included) puts it
 first, if one worker runs both, or workers of one gang with a barrier between them. Gangs and
@@ -8,18 +10,210 @@ threads of one launch never wait for each other.
 Tiles are proven for all sizes together: the tiles of a loop hold the digits of the iteration's
 number. The first digit that differs between two iterations differs as they do, later digits in any
 way (as in `poly/tile_legality`).
+
+Pipelined wavefronts (doacross): the tile (w, c) of wavefront w runs once all earlier tiles of its
+column c = (c_1, ..., c_n) are done, and those before wavefront w of each column with one coordinate
+less by 1.
+
+    { A[w, c, ...] -> B[w', c', ...] : A must run first, w < w' }    must have
+    c <= c',    (c'_1 - c_1) + ... + (c'_n - c_n) <= w' - w
+
+for then A is done, by induction over w' and c': up to wavefront w' - 1, a column has run after all
+of wavefront w' - 1 - (c'_1 - c_1) - ... of the columns c <= c'. The order within a wavefront and to
+the next one is proven as for all launches. Threads that take columns in the order of their
+coordinates wait for earlier columns alone, so that the first unfinished column never waits for
+ever.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
+from tilepragma.base.memoization import once
 from tilepragma.ir.directives import AxisKind
-from tilepragma.ir.loop_tree import Axis
-from tilepragma.verify.launch_tree_relation import Element, InSequence, Launched, Leaf, Mapped, Ordered
+from tilepragma.ir.expressions import DataObject, Scope
+from tilepragma.ir.flow import exposed_read
+from tilepragma.ir.loop_tree import Axis, Declaration
+from tilepragma.plan.kernel_plan import Launch
+from tilepragma.poly.affine import constant_value
+from tilepragma.poly.dependences import Dependence, DependenceKind, carried_at, distances_between, together
+from tilepragma.poly.scop import Reference
+from tilepragma.poly.tile_legality import Violation
+from tilepragma.verify.certificate import Fault
+from tilepragma.verify.launch_tree_relation import Element, InSequence, Leaf, Mapped, Ordered
+from tilepragma.verify.statement_matching import InstanceMap, Original, grouped
 
 _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
+
+
+def broken_dependences(original: Original, executed: tuple[InstanceMap, ...]) -> Iterator[Fault]:
+    """A sentence for the first dependence that does not run forward between each two leaves."""
+    by_name = grouped(executed, lambda execution: execution.statement.name)
+    needed = _needed_before(original, executed)
+    unions: dict[tuple[int, ...], isl.Map] = {}
+    for (source, sink), group in grouped(original.dependences, lambda dependence: dependence.ends).items():
+        for first in by_name.get(source, ()):
+            for second in by_name.get(sink, ()):
+                launch = first.leaf.launch
+                # The user does not vouch for the planner's wavefronts.
+                if (
+                    not original.vouched
+                    or launch is not second.leaf.launch
+                    or (launch is not None and launch.pipelined)
+                ):
+                    yield from _between(first, second, group, needed, unions)
+
+
+def _needed_before(original: Original, executed: tuple[InstanceMap, ...]) -> dict[int, frozenset[DataObject]]:
+    """For each launch, by identity, the scalars with copies in some launch whose earlier values it
+    reads.
+    """
+    launches = {id(execution.leaf.launch): execution.leaf.launch for execution in executed}
+    copied = frozenset(object_ for launch in launches.values() if launch is not None for object_ in launch.privates)
+    return {
+        key: frozenset(o for o in copied if exposed_read(launch.body, o, original.functions) is not None)
+        for key, launch in launches.items()
+        if launch is not None
+    }
+
+
+def _between(
+    first: InstanceMap,
+    second: InstanceMap,
+    group: list[Dependence],
+    needed: Mapping[int, frozenset[DataObject]],
+    unions: dict[tuple[int, ...], isl.Map],
+) -> Iterator[Fault]:
+    """`unions` caches unions of dependences by identity: many leaves share the same dependences."""
+    shared = [edge for edge in group if not _is_local(edge) and not _exempt(edge.source.object, first, second)]
+    if text_orders(first.leaf, second.leaf):
+        shared = []
+    if shared:
+        key = tuple(map(id, shared))
+        if key not in unions:
+            unions[key] = together(shared)
+        if _broken(first, second, unions[key]) is not None:
+            for dependence in shared:
+                broken = _broken(first, second, dependence.relation)
+                if broken is not None:
+                    yield _fault(dependence, broken, first, second)
+                    break
+    for dependence in group:
+        if _is_local(dependence):
+            broken = _broken_local(dependence, first, second)
+        else:
+            broken = _lost(dependence, first, second, needed)
+        if broken is not None:
+            yield _fault(dependence, broken, first, second)
+
+
+def _broken(first: InstanceMap, second: InstanceMap, relation: isl.Map) -> Broken | None:
+    """The part of a relation between two statements that does not run in order."""
+    pairs = _taken(first, second, relation)
+    return out_of_order(first.leaf, second.leaf, pairs) or out_of_columns(first.leaf, second.leaf, pairs)
+
+
+def _lost(
+    dependence: Dependence, first: InstanceMap, second: InstanceMap, needed: Mapping[int, frozenset[DataObject]]
+) -> Broken | None:
+    """What a launch leaves in its instances' private copies is lost for other launches."""
+    object_, source, sink = dependence.source.object, first.leaf.launch, second.leaf.launch
+    if dependence.kind is not DependenceKind.FLOW or source is None or sink is None or object_ not in _copied(source):
+        return None
+    pairs = _taken(first, second, dependence.relation) if object_ in needed[id(sink)] else None
+    return None if pairs is None or pairs.is_empty() else Broken(pairs, "are of launches that do not hand it on")
+
+
+@once
+def _copied(launch: Launch) -> frozenset[DataObject]:
+    """The objects of which every instance has a private copy."""
+    return frozenset(launch.privates)
+
+
+def _is_local(dependence: Dependence) -> bool:
+    return dependence.source.object.scope is Scope.LOCAL
+
+
+def _exempt(object_: DataObject, first: InstanceMap, second: InstanceMap) -> bool:
+    """Whether instances have copies of the object, which `wrong_copies` checks; of what a launch
+    reduces they have copies until its end.
+    """
+    launch, second_launch = first.leaf.launch, second.leaf.launch
+    if launch is None or second_launch is None:
+        return False
+    if object_ in _copied(launch) or object_ in _copied(second_launch):
+        return True
+    return launch is second_launch and any(reduction.object == object_ for reduction in launch.reductions)
+
+
+def _taken(first: InstanceMap, second: InstanceMap, relation: isl.Map) -> isl.Map:
+    return first.relation.apply_range(relation).apply_range(second.relation.reverse())
+
+
+def _broken_local(dependence: Dependence, first: InstanceMap, second: InstanceMap) -> Broken | None:
+    """Locals belong to one iteration and instance; a declaration serves what follows it."""
+    object_ = dependence.source.object
+    declaration, second_declaration = _declaration_of(object_, first), _declaration_of(object_, second)
+    if declaration is second_declaration is not None and _follows_in_one_iteration(dependence, first, second):
+        return None
+    pairs = _taken(first, second, dependence.relation)
+    if declaration is not second_declaration or declaration is None:
+        harmless = declaration is first.leaf or pairs.is_empty()
+        return None if harmless else Broken(pairs, "have copies of their own in the plan")
+    for dimension in range(declaration.depth):
+        elsewhere = pairs
+        pairs = pairs.equate(isl.dim_type.in_, dimension, isl.dim_type.out, dimension)
+        if not elsewhere.is_subset(pairs):
+            return Broken(elsewhere, "have copies of their own in the plan")
+    return out_of_order(first.leaf, second.leaf, pairs, alone=True)
+
+
+def _follows_in_one_iteration(dependence: Dependence, first: InstanceMap, second: InstanceMap) -> bool:
+    """Whether the dependence stays in single iterations of all loops, which the plan runs in
+    textual order: the leaves stand in one sequence, and execute the same iterations there, one
+    each. A quick test for the many such dependences of long bodies.
+    """
+    (*around, last), (*second_around, second_last) = first.leaf.path, second.leaf.path
+    return (
+        isinstance(last, InSequence)
+        and isinstance(second_last, InSequence)
+        and last.sequence == second_last.sequence
+        and last.index < second_last.index
+        and len(around) == len(second_around)
+        and all(element is counterpart for element, counterpart in zip(around, second_around, strict=True))
+        and len(dependence.loops) == len(dependence.source_statement.loops) == len(dependence.sink_statement.loops)
+        and not carried_at(dependence)
+        and first.iterations == second.iterations
+        and first.is_injective
+    )
+
+
+def _declaration_of(object_: DataObject, executed: InstanceMap) -> Leaf | None:
+    """The leaf that declares the copy of `object_` that this leaf uses; possibly itself."""
+    node = executed.statement.node
+    itself = isinstance(node, Declaration) and any(declarator.object == object_ for declarator in node.declarators)
+    return executed.leaf if itself else executed.leaf.scopes.get(object_)
+
+
+def _fault(dependence: Dependence, broken: Broken, first: InstanceMap, second: InstanceMap) -> Fault:
+    relation = first.relation.reverse().apply_range(broken.pairs).apply_range(second.relation)
+    distances = distances_between(relation.intersect(dependence.relation), dependence.loops)
+    distance = Violation(dependence, distances, 0).nearest
+    over = f" over ({', '.join(loop.iterator.host for loop in dependence.loops)})" if dependence.loops else ""
+    far = f" with distance {distance}{over}" if dependence.loops else ""
+    text = (
+        f"the {dependence.kind.value} dependence of '{dependence.source.object.host}' from "
+        f"{_end(dependence.source)} to {_end(dependence.sink)}{far} is broken: "
+        f"its instances {broken.reason}"
+    )
+    return Fault("dependences run forward", text, dependence.exact)
+
+
+def _end(reference: Reference) -> str:
+    return f"line {reference.range.start.line}, column {reference.range.start.column}"
 
 
 @dataclass(frozen=True)
@@ -75,7 +269,7 @@ class _Order:
                 return self._in_text(element, counterpart, place)
             if isinstance(element, Ordered):
                 broken = self._round(element.dimension, element.sign, place)
-            elif isinstance(element, Launched):
+            elif isinstance(element, Launch):
                 broken = self._launch(element)
             elif isinstance(element, Mapped):
                 broken = self._nest(element, place)
@@ -127,8 +321,8 @@ class _Order:
             return None
         return self._waits(forward(self.pairs, _IN, dimension, _OUT, dimension), place)
 
-    def _launch(self, element: Launched) -> Broken | None:
-        axes = element.launch.axes
+    def _launch(self, launch: Launch) -> Broken | None:
+        axes = launch.axes
         if self.alone or not axes:
             return None
         apart = self.apart([axis for axis in axes if axis.kind is not AxisKind.WORKER])
@@ -228,3 +422,51 @@ def _alike(first_mapping: tuple[Mapped, int], second_mapping: tuple[Mapped, int]
         return True
     first, second = first_mapping[0].nest.loops[first_mapping[1]], second_mapping[0].nest.loops[second_mapping[1]]
     return first.distribution_key == second.distribution_key
+
+
+def out_of_columns(first: Leaf, second: Leaf, pairs: isl.Map) -> Broken | None:
+    """The `pairs`, { A[i] -> B[j] : i must run before j }, that pipelining does not order."""
+    launch = first.launch
+    if launch is None or launch is not second.launch or not launch.pipelined:
+        return None
+    dimensions = _wavefront_and_columns(launch, first), _wavefront_and_columns(launch, second)
+    if dimensions[0] is None or dimensions[0] != dimensions[1]:
+        return Broken(pairs, "are not of tiled loops that count up by 1 in a loop of the host")
+    wavefront, columns = dimensions[0]
+    for outer in range(wavefront):
+        pairs = pairs.equate(_IN, outer, _OUT, outer)
+    pairs = pairs.order_lt(_IN, wavefront, _OUT, wavefront)
+    context = pairs.get_ctx()
+    # 0 <= (c'_1 - c_1) + ... + (c'_n - c_n) - (w' - w) - 1
+    local = isl.LocalSpace.from_space(pairs.get_space())
+    beyond = isl.Constraint.alloc_inequality(local).set_constant_val(isl.Val.int_from_si(context, -1))
+    for dimension, sign in ((wavefront, -1), *((column, 1) for column in columns)):
+        beyond = beyond.set_coefficient_val(_IN, dimension, isl.Val.int_from_si(context, -sign))
+        beyond = beyond.set_coefficient_val(_OUT, dimension, isl.Val.int_from_si(context, sign))
+    broken = pairs.add_constraint(beyond)
+    for column in columns:
+        broken = broken.union(pairs.order_gt(_IN, column, _OUT, column))
+    return (
+        None if broken.is_empty() else Broken(broken, "may run before what they need of an earlier wavefront is done")
+    )
+
+
+def _wavefront_and_columns(launch: Launch, leaf: Leaf) -> tuple[int, tuple[int, ...]] | None:
+    """The dimensions of the loop around the launch, and of its first nest's loop for each axis."""
+    place = [element is launch for element in leaf.path].index(True)
+    around = [element for element in leaf.path[:place] if not isinstance(element, InSequence)]
+    mapped = [element for element in leaf.path[place:] if isinstance(element, Mapped)]
+    if not around or not mapped:
+        return None
+    last, nest = around[-1], mapped[0]
+    axes = [axis for axis in launch.axes if axis.kind is not AxisKind.WORKER]
+    loop_axes = [[tile.axis for tile in loop.tiles if tile.axis in axes] for loop in nest.nest.loops]
+    if not isinstance(last, Ordered) or last.sign < 0 or nest.first + len(loop_axes) > leaf.depth:
+        return None
+    if any(len(mapped_axes) != 1 for mapped_axes in loop_axes) or len(loop_axes) != len(set(axes)):
+        return None
+    if any(tile.axis in axes for later in mapped[1:] for loop in later.nest.loops for tile in loop.tiles):
+        return None
+    if any(constant_value(loop.loop.step, leaf.frame) != 1 for loop in nest.nest.loops):
+        return None
+    return last.dimension, tuple(range(nest.first, nest.first + len(loop_axes)))

@@ -1,4 +1,5 @@
-"""Every instance of every statement runs exactly once, in one instance of its launch.
+"""Every instance of every statement runs exactly once, in one instance of its launch, on the locals
+of its own iteration.
 
 range of { [plan instance] -> S[i] } = domain of S, one to one over all leaves
 """
@@ -10,20 +11,19 @@ from functools import reduce
 
 import islpy as isl
 
-from tilepragma.ir.expressions import Scope
-from tilepragma.ir.loop_tree import Declaration, If, Loop
+from tilepragma.ir.expressions import DataObject, Scope
+from tilepragma.ir.loop_tree import Declaration, If, Loop, Statement
 from tilepragma.poly.scop import Scop, ScopStatement
-from tilepragma.verify.launch_tree_relation import Element, Mapped, Ordered
-from tilepragma.verify.statement_matching import Executed, Finding, instance_text, where
+from tilepragma.verify.certificate import Fault
+from tilepragma.verify.launch_tree_relation import Mapped, dimensions_of
+from tilepragma.verify.statement_matching import InstanceMap, Original, grouped, instance_text, name_of, where
 
 _RULE = "every instance runs once"
 
 
-def missed_and_doubled(scop: Scop, executed: Iterable[Executed]) -> Iterator[Finding]:
+def missed_and_doubled(scop: Scop, executed: Iterable[InstanceMap]) -> Iterator[Fault]:
     """A sentence for every statement with a missed, doubled or added instance."""
-    by_name: dict[str, list[Executed]] = {}
-    for execution in executed:
-        by_name.setdefault(execution.statement.name, []).append(execution)
+    by_name = grouped(executed, lambda execution: execution.statement.name)
     for statement in scop.statements:
         executions = by_name.get(statement.name, [])
         if isinstance(statement.node, (If, Loop)):
@@ -41,7 +41,7 @@ def is_local_declaration(statement: ScopStatement) -> bool:
     return isinstance(statement.node, Declaration) and all(writes)
 
 
-def _added(statement: ScopStatement, executed: list[Executed]) -> Iterator[Finding]:
+def _added(statement: ScopStatement, executed: list[InstanceMap]) -> Iterator[Fault]:
     for execution in executed:
         instances = execution.relation.range()
         if instances.remove_divs().is_subset(statement.domain):
@@ -49,16 +49,16 @@ def _added(statement: ScopStatement, executed: list[Executed]) -> Iterator[Findi
         added = instances.subtract(statement.domain)
         if not added.is_empty():
             text = instance_text(added, statement)
-            yield Finding(_RULE, f"the {where(statement)} runs for {text}, which the region does not have", True)
+            yield Fault(_RULE, f"the {where(statement)} runs for {text}, which the region does not have", True)
 
 
-def _missed(statement: ScopStatement, executed: list[Executed]) -> Iterator[Finding]:
+def _missed(statement: ScopStatement, executed: list[InstanceMap]) -> Iterator[Fault]:
     missed = reduce(isl.Set.subtract, _instances(executed), statement.domain)
     if not missed.is_empty():
-        yield Finding(_RULE, f"the {where(statement)} never runs for {instance_text(missed, statement)}", True)
+        yield Fault(_RULE, f"the {where(statement)} never runs for {instance_text(missed, statement)}", True)
 
 
-def _in_common_loops(executed: list[Executed]) -> list[isl.Map]:
+def _in_common_loops(executed: list[InstanceMap]) -> list[isl.Map]:
     """{ [c] -> S[i] } over the iterators c of the loops around all leaves: one relation that joins
     what the plan splits inside these loops, such as full tiles and the rest. Without common loops,
     one relation for each leaf.
@@ -67,7 +67,7 @@ def _in_common_loops(executed: list[Executed]) -> list[isl.Map]:
         return [execution.relation for execution in executed]
     paths = [execution.leaf.path for execution in executed]
     shared = [element for element in paths[0] if all(element in path for path in paths[1:])]
-    common = sum(_dimensions(element) for element in shared)
+    common = sum(dimensions_of(element) for element in shared)
     if not common:
         return [execution.relation for execution in executed]
     relations = [
@@ -77,12 +77,7 @@ def _in_common_loops(executed: list[Executed]) -> list[isl.Map]:
     return [reduce(isl.Map.union, relations).coalesce()]
 
 
-def _dimensions(element: Element) -> int:
-    """How many iterators an element of a path adds."""
-    return 1 if isinstance(element, Ordered) else len(element.nest.loops) if isinstance(element, Mapped) else 0
-
-
-def _instances(executed: list[Executed]) -> Iterator[isl.Set]:
+def _instances(executed: list[InstanceMap]) -> Iterator[isl.Set]:
     """{ S[i] } that the leaves execute, in sets that are quick to subtract."""
     for relation in _in_common_loops(executed):
         alone = next((execution for execution in executed if execution.relation is relation), None)
@@ -106,7 +101,7 @@ def _ran(relation: isl.Map, is_injective: bool | None) -> isl.Set:
     return instances.coalesce()
 
 
-def _doubled(statement: ScopStatement, executed: list[Executed]) -> Iterator[Finding]:
+def _doubled(statement: ScopStatement, executed: list[InstanceMap]) -> Iterator[Fault]:
     seen: isl.Set | None = None
     for execution in executed:
         instances = execution.relation.range()
@@ -114,7 +109,7 @@ def _doubled(statement: ScopStatement, executed: list[Executed]) -> Iterator[Fin
         if twice is None and seen is not None:
             twice = seen.intersect(instances)
         if twice is not None and not twice.is_empty():
-            yield Finding(_RULE, f"the {where(statement)} runs twice for {instance_text(twice, statement)}", True)
+            yield Fault(_RULE, f"the {where(statement)} runs twice for {instance_text(twice, statement)}", True)
         seen = instances if seen is None else seen.union(instances)
 
 
@@ -124,7 +119,7 @@ def _not_injective(relation: isl.Map) -> isl.Set:
     return pairs.subtract(isl.Map.identity(pairs.get_space())).domain().apply(relation)
 
 
-def _uncovered(statement: ScopStatement, executed: list[Executed]) -> Iterator[Finding]:
+def _uncovered(statement: ScopStatement, executed: list[InstanceMap]) -> Iterator[Fault]:
     for execution in executed:
         launch = execution.leaf.launch
         nests = [element.nest for element in execution.leaf.path if isinstance(element, Mapped)]
@@ -132,9 +127,45 @@ def _uncovered(statement: ScopStatement, executed: list[Executed]) -> Iterator[F
         if launch is None or axes >= set(launch.axes):
             continue
         for reference in statement.references:
-            if reference.writes and reference.object.scope is not Scope.LOCAL and reference.object not in launch.owned:
+            if (
+                reference.writes
+                and reference.object.scope is not Scope.LOCAL
+                and reference.object not in launch.privates
+            ):
                 name = reference.object.host
-                yield Finding(
+                yield Fault(
                     _RULE, f"every instance of launch {launch.name} writes '{name}' in the {where(statement)}", True
                 )
                 break
+
+
+def broken_scopes(executed: Iterable[InstanceMap], original: Original) -> Iterator[Fault]:
+    """A sentence for every statement that uses a local of another iteration."""
+    for execution in executed:
+        for object_ in {reference.object for reference in execution.statement.references}:
+            if object_.scope is not Scope.LOCAL or _declares(execution.statement.node, object_):
+                continue
+            if not _of_this_iteration(object_, execution, original):
+                text = f"'{object_.host}' in the {where(execution.statement)} is not that of its iteration"
+                yield Fault("locals belong to their iteration", text, False)
+
+
+def _declares(node: Statement, object_: DataObject) -> bool:
+    return isinstance(node, Declaration) and any(declarator.object == object_ for declarator in node.declarators)
+
+
+def _of_this_iteration(object_: DataObject, execution: InstanceMap, original: Original) -> bool:
+    declaration = execution.leaf.scopes.get(object_)
+    match = original.source_of(declaration) if declaration is not None else None
+    if declaration is None or match is None:
+        return False
+    source, places = match
+    for iterator in source.frame.iterators:
+        then = declaration.value(name_of(iterator, declaration, places))
+        now = execution.leaf.value(name_of(iterator, execution.leaf, execution.places))
+        if then is None or now is None:
+            return False
+        then = then.add_dims(isl.dim_type.in_, execution.leaf.depth - declaration.depth)
+        if not (then.plain_is_equal(now) or execution.leaf.domain.is_subset(then.eq_set(now))):
+            return False
+    return True

@@ -8,7 +8,8 @@ from dataclasses import replace
 from tilepragma.ir.expressions import IntegerLiteral
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ScalarType
-from tilepragma.plan.kernel_plan import ArrayArgument, HostCondition, KernelPlan, Launch
+from tilepragma.plan.kernel_plan import ArrayArgument, HostLoop, KernelPlan, Launch
+from tilepragma.plan.summary import all_steps
 
 
 def numbers_fit(plan: KernelPlan) -> bool:
@@ -26,14 +27,8 @@ def _section_fits(argument: ArrayArgument) -> bool:
 
 
 def _steps(plan: KernelPlan) -> Iterator[object]:
-    waiting = [*plan.host_steps, *plan.device_steps]
-    while waiting:
-        step = waiting.pop()
-        if isinstance(step, Launch):
-            yield step.body
-            continue
-        yield step.condition if isinstance(step, HostCondition) else step.loop
-        waiting += step.steps
+    for step in all_steps((*plan.host_steps, *plan.device_steps)):
+        yield step.body if isinstance(step, Launch) else step.loop if isinstance(step, HostLoop) else step.condition
 
 
 def _fit(computed: Iterable[object]) -> bool:

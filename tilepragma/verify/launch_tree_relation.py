@@ -12,16 +12,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import field, replace
+from functools import cached_property
 from typing import Any
 
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import leaves_early
-from tilepragma.ir.directives import TileKind
 from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.loop_tree import (
-    Axis,
     Barrier,
     Block,
     Declaration,
@@ -29,12 +28,12 @@ from tilepragma.ir.loop_tree import (
     Loop,
     PackedPanels,
     Panel,
-    Scratchpad,
     Stage,
     Statement,
     TileNest,
 )
 from tilepragma.ir.traversal import workers_meet
+from tilepragma.plan.kernel_plan import HostLoop, Launch, Step
 from tilepragma.poly.affine import (
     Frame,
     NotAffineError,
@@ -48,46 +47,7 @@ from tilepragma.poly.affine import (
     whole_number,
 )
 from tilepragma.poly.extraction import declare
-
-
-@dataclass(frozen=True)
-class ProvenLaunch:
-    """One launch. Every instance has a private copy of the objects `owned`, and of those `reduced`
-    until its end; of copied objects it needs the values of those in `needed` from before.
-    `scratchpads` are arrays with a private part for each gang.
-    """
-
-    name: str
-    body: Block
-    axes: tuple[Axis, ...] = ()
-    owned: frozenset[DataObject] = frozenset()
-    reduced: frozenset[DataObject] = frozenset()
-    needed: frozenset[DataObject] = frozenset()
-    scratchpads: tuple[Scratchpad, ...] = ()
-    pipelined: bool = False
-    """the loop around continues before a round is complete (`verify/pipelines.py`)"""
-
-
-@dataclass(frozen=True)
-class ProvenLoop:
-    """`steps` in every round of a loop that the host runs."""
-
-    loop: Loop
-    steps: tuple[ProvenStep, ...]
-
-
-@dataclass(frozen=True)
-class ProvenCondition:
-    """`steps` where a condition that the host evaluates is not 0."""
-
-    condition: Expression
-    steps: tuple[ProvenStep, ...]
-
-
-ProvenStep = ProvenLaunch | ProvenLoop | ProvenCondition
-
-
-# Path elements are compared by identity.
+from tilepragma.verify.barriers import maps_to_workers
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,13 +67,6 @@ class Ordered:
     sign: int
 
 
-@dataclass(frozen=True, eq=False)
-class Launched:
-    """What follows lies inside one launch."""
-
-    launch: ProvenLaunch
-
-
 Bounds = tuple[isl.PwAff | None, isl.PwAff | None]
 
 
@@ -130,10 +83,16 @@ class Mapped:
     @property
     def to_workers(self) -> bool:
         """Whether a tile of the nest belongs to workers."""
-        return any(tile.kind is TileKind.WORKER for tile in self.nest.order)
+        return maps_to_workers(self.nest)
 
 
-Element = InSequence | Ordered | Launched | Mapped
+#: A part of the way to a leaf, compared by identity. What follows a launch lies inside it.
+Element = InSequence | Ordered | Launch | Mapped
+
+
+def dimensions_of(element: Element) -> int:
+    """How many iterators an element of a path adds."""
+    return len(element.nest.loops) if isinstance(element, Mapped) else int(isinstance(element, Ordered))
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,22 +108,22 @@ class Opaque:
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
-    """A statement of the tree, the evaluation of an If's condition or a Loop's bounds (`node` is
-    that If or Loop), or a Stage.
+    """A place in the tree, which `path` leads to, with what stands there: a statement, the
+    evaluation of an If's condition or a Loop's bounds (`node` is that If or Loop), or a Stage.
 
     `domain`: { [i] : … }, its instances. `frame` knows the iterators and settled scalars. `scopes`
     has the declaration of every local in scope. `padded`: the instances, and further ones without
     padded conditions; None without such conditions.
     """
 
-    node: Any
-    path: tuple[Element, ...]
     frame: Frame
     domain: isl.Set
-    opaque: tuple[Opaque, ...]
-    scopes: Mapping[DataObject, Leaf]
-    launch: ProvenLaunch | None
+    path: tuple[Element, ...] = ()
+    opaque: tuple[Opaque, ...] = ()
+    scopes: Mapping[DataObject, Leaf] = field(default_factory=dict)
+    launch: Launch | None = None
     padded: isl.Set | None = None
+    node: Any = None
 
     @property
     def evaluated(self) -> tuple[Any, ...]:
@@ -180,6 +139,41 @@ class Leaf:
         """{ [i] -> [object(i)] } for an iterator or a known scalar."""
         return self.frame.value(object_)
 
+    def then(self, element: Element) -> Leaf:
+        """The place behind another part of the way."""
+        return replace(self, path=(*self.path, element))
+
+    def hidden(self, part: str, decides: Expression | Block) -> Leaf:
+        """The place where a decision that is not affine holds."""
+        return replace(self, opaque=(*self.opaque, Opaque(part, decides, self.frame)))
+
+    def rounds(self, loop: Loop) -> Leaf:
+        """{ [i, x] : x is an iterator's value }, the place inside a loop, without what is not
+        affine.
+        """
+        place = self.hidden("left early", loop.body) if leaves_early(loop.body) else self
+        frame = place.frame.inside(loop.iterator)
+        domain = place.domain.add_dims(isl.dim_type.set, 1)
+        limits: tuple[tuple[str, Expression, Callable[[], isl.Set]], ...] = (
+            ("lower", loop.lower, lambda: _beyond("<=" if loop.decreasing else ">=", loop.lower, self.frame, frame)),
+            ("upper", loop.upper, lambda: _beyond(loop.holds_inside, loop.upper, self.frame, frame)),
+            ("step", loop.step, lambda: _strides(loop, self.frame, frame)),
+        )
+        for part, expression, limit in limits:
+            try:
+                domain = domain.intersect(limit())
+            except NotAffineError:
+                place = place.hidden(part, expression)
+        return replace(place, frame=frame, domain=domain)
+
+    def where(self, condition: Expression, *, holds: bool) -> Leaf:
+        """The place inside a condition, or where it does not hold."""
+        try:
+            values = satisfying(condition, self.frame).coalesce()
+        except NotAffineError:
+            return self.hidden("then" if holds else "else", condition)
+        return replace(self, domain=self.domain.intersect(values) if holds else self.domain.subtract(values))
+
 
 def evaluated_parts(node: Any) -> tuple[Any, ...]:
     """The parts of a leaf's node that it evaluates: only the decision of an If or a Loop."""
@@ -189,164 +183,114 @@ def evaluated_parts(node: Any) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
-    """A packed panel around a statement: one for each instance of the first `depth` dimensions.
+class HeldPanel:
+    """A packed panel around a statement, whose place is `around`: one for each instance there.
 
-    `domain`: { [i, l] : … } over these and the iterations of its copy loops, where its condition
-    holds; `frame` is theirs. `opaque`: some bound is not affine. `leaves` are all in its scope;
-    their instances begin with the same dimensions. `path` leads to the statement; `waits`: workers
-    wait for each other inside.
+    `filled`, { [i, l] : … }, is the place inside its copy loops, where its condition holds.
+    `leaves` are all in its scope; their instances begin with the dimensions of `around`.
     """
 
-    buffer: Panel
-    depth: int
-    frame: Frame
-    domain: isl.Set
-    opaque: bool
+    panel: Panel
+    around: Leaf
+    filled: Leaf
     leaves: tuple[Leaf, ...]
-    path: tuple[Element, ...]
-    launch: ProvenLaunch | None
-    waits: bool
+
+    @cached_property
+    def waits(self) -> bool:
+        """Whether workers wait for each other inside."""
+        return workers_meet(self.around.node.body)
 
 
-def leaves(steps: tuple[ProvenStep, ...], frame: Frame, settled: Container[DataObject]) -> tuple[Leaf, ...]:
-    """All leaves of a tree of steps, in textual order. `frame` is the outermost one, { [] };
-    `settled` are the scalars that keep their declaration's value throughout their scope.
+def leaves_and_panels(
+    tree: tuple[Step, ...] | Block, frame: Frame, settled: Container[DataObject]
+) -> tuple[tuple[Leaf, ...], tuple[HeldPanel, ...]]:
+    """All leaves of a tree of steps, or of a region, in textual order, and the packed panels around
+    some of them. `frame` is the outermost one, { [] }; `settled` are the scalars that keep their
+    declaration's value throughout their scope.
     """
-    return leaves_and_buffers(steps, frame, settled)[0]
-
-
-def leaves_and_buffers(
-    steps: tuple[ProvenStep, ...], frame: Frame, settled: Container[DataObject]
-) -> tuple[tuple[Leaf, ...], tuple[Held, ...]]:
-    """The leaves, and the packed panels around some of them."""
     walk = _Walk(settled)
-    walk.steps(steps, _Place(frame, isl.Set.universe(frame.space)))
-    return tuple(walk.found), tuple(walk.held)
-
-
-@dataclass(frozen=True)
-class Inside:
-    """The rounds of a loop: its body's frame, { [i, x] : x is an iterator's value }."""
-
-    frame: Frame
-    domain: isl.Set
-    opaque: tuple[Opaque, ...]
-
-
-def inside_loop(loop: Loop, leaf: Leaf) -> Inside:
-    """The rounds of a loop whose bounds the leaf evaluates."""
-    place = _Walk(())._rounds(loop, _Place(leaf.frame, leaf.domain, opaque=leaf.opaque))
-    return Inside(place.frame, place.domain, place.opaque)
-
-
-@dataclass(frozen=True)
-class _Place:
-    frame: Frame
-    domain: isl.Set
-    path: tuple[Element, ...] = ()
-    opaque: tuple[Opaque, ...] = ()
-    scopes: Mapping[DataObject, Leaf] = field(default_factory=dict)
-    launch: ProvenLaunch | None = None
-    padded: isl.Set | None = None
-
-    def then(self, element: Element) -> _Place:
-        return replace(self, path=(*self.path, element))
-
-    def hidden(self, part: str, decides: Expression | Block) -> _Place:
-        return replace(self, opaque=(*self.opaque, Opaque(part, decides, self.frame)))
+    place = Leaf(frame, isl.Set.universe(frame.space))
+    if isinstance(tree, Block):
+        walk.block(tree, place)
+    else:
+        walk.steps(tree, place)
+    return tuple(walk.leaves), tuple(walk.panels)
 
 
 @dataclass
 class _Walk:
     settled: Container[DataObject]
-    found: list[Leaf] = field(default_factory=list)
-    held: list[Held] = field(default_factory=list)
+    leaves: list[Leaf] = field(default_factory=list)
+    panels: list[HeldPanel] = field(default_factory=list)
     sequences: Iterator[int] = field(default_factory=itertools.count)
 
-    def steps(self, steps: tuple[ProvenStep, ...], place: _Place) -> None:
+    def steps(self, steps: tuple[Step, ...], place: Leaf) -> None:
         sequence = next(self.sequences)
         for index, step in enumerate(steps):
             inside = place.then(InSequence(sequence, index))
-            if isinstance(step, ProvenLaunch):
-                self._block(step.body, replace(inside.then(Launched(step)), launch=step))
-            elif isinstance(step, ProvenLoop):
+            if isinstance(step, Launch):
+                self.block(step.body, replace(inside.then(step), launch=step))
+            elif isinstance(step, HostLoop):
                 self.steps(step.steps, self._loop(step.loop, inside))
             else:
-                self.steps(step.steps, self._restrict(step.condition, inside, holds=True))
+                self.steps(step.steps, inside.where(step.condition, holds=True))
 
-    def _block(self, block: Block, place: _Place) -> None:
+    def block(self, block: Block, place: Leaf) -> None:
         sequence = next(self.sequences)
         barriers = tuple(index for index, statement in enumerate(block.statements) if _waits(statement))
         for index, statement in enumerate(block.statements):
-            inside = place.then(InSequence(sequence, index, barriers))
-            self._statement(statement, inside)
+            self._statement(statement, place.then(InSequence(sequence, index, barriers)))
             if isinstance(statement, Declaration):
                 frame = declare(statement, place.frame, self.settled)
-                scopes = {**place.scopes, **{declared.object: self.found[-1] for declared in statement.declarators}}
+                scopes = {**place.scopes, **{declared.object: self.leaves[-1] for declared in statement.declarators}}
                 place = replace(place, frame=frame, scopes=scopes)
 
-    def _statement(self, statement: Statement, place: _Place) -> None:
+    def _statement(self, statement: Statement, place: Leaf) -> None:
         if isinstance(statement, Block):
-            self._block(statement, place)
+            self.block(statement, place)
         elif isinstance(statement, Loop):
-            self._block(statement.body, self._loop(statement, place))
+            self.block(statement.body, self._loop(statement, place))
         elif isinstance(statement, TileNest):
             self._nest(statement, place)
         elif isinstance(statement, PackedPanels):
-            self._buffered(statement, place)
+            self._packed(statement, place)
         elif isinstance(statement, If):
             sequence = next(self.sequences)
             self._leaf(statement, place.then(InSequence(sequence, 0)))
-            inside = self._restrict(statement.condition, place.then(InSequence(sequence, 1)), holds=True)
-            self._block(statement.then, replace(inside, padded=place.domain) if statement.padded else inside)
+            inside = place.then(InSequence(sequence, 1)).where(statement.condition, holds=True)
+            self.block(statement.then, replace(inside, padded=place.domain) if statement.padded else inside)
             if statement.otherwise is not None:
-                inside = self._restrict(statement.condition, place.then(InSequence(sequence, 2)), holds=False)
-                self._block(statement.otherwise, inside)
+                inside = place.then(InSequence(sequence, 2)).where(statement.condition, holds=False)
+                self.block(statement.otherwise, inside)
         elif not isinstance(statement, Barrier):
             self._leaf(statement, place)
 
-    def _buffered(self, statement: PackedPanels, place: _Place) -> None:
+    def _packed(self, statement: PackedPanels, place: Leaf) -> None:
         """The body as it is: correct panels do not change it."""
-        first = len(self.found)
-        self._block(statement.body, place)
-        for buffer in statement.buffers:
-            inside = place
-            for loop in buffer.loops:
-                inside = self._rounds(loop, inside)
-            for declaration in buffer.declarations:
-                inside = replace(inside, frame=declare(declaration, inside.frame, self.settled))
-            for condition in buffer.conditions:
-                inside = self._restrict(condition, inside, holds=True)
-            opaque = len(inside.opaque) > len(place.opaque)
-            depth = len(place.frame.iterators)
-            inner = tuple(self.found[first:])
-            waits = workers_meet(statement.body)
-            self.held.append(
-                Held(buffer, depth, inside.frame, inside.domain, opaque, inner, place.path, place.launch, waits)
-            )
+        first = len(self.leaves)
+        self.block(statement.body, place)
+        inner = tuple(self.leaves[first:])
+        for panel in statement.buffers:
+            filled = place
+            for loop in panel.loops:
+                filled = filled.rounds(loop)
+            for declaration in panel.declarations:
+                filled = replace(filled, frame=declare(declaration, filled.frame, self.settled))
+            for condition in panel.conditions:
+                filled = filled.where(condition, holds=True)
+            self.panels.append(HeldPanel(panel, replace(place, node=statement), filled, inner))
 
-    def _leaf(self, node: Any, place: _Place) -> None:
-        self.found.append(
-            Leaf(node, place.path, place.frame, place.domain, place.opaque, place.scopes, place.launch, place.padded)
-        )
+    def _leaf(self, node: Any, place: Leaf) -> None:
+        self.leaves.append(replace(place, node=node))
 
-    def _restrict(self, expression: Expression, place: _Place, *, holds: bool) -> _Place:
-        try:
-            where = satisfying(expression, place.frame).coalesce()
-        except NotAffineError:
-            return place.hidden("then" if holds else "else", expression)
-        domain = place.domain.intersect(where) if holds else place.domain.subtract(where)
-        return replace(place, domain=domain)
-
-    def _loop(self, loop: Loop, place: _Place) -> _Place:
+    def _loop(self, loop: Loop, place: Leaf) -> Leaf:
         """Inside the loop, after the leaf that evaluates its bounds."""
         sequence = next(self.sequences)
         self._leaf(loop, place.then(InSequence(sequence, 0)))
-        element = Ordered(len(place.frame.iterators), -1 if loop.decreasing else 1)
-        return self._rounds(loop, place.then(InSequence(sequence, 1))).then(element)
+        element = Ordered(place.depth, -1 if loop.decreasing else 1)
+        return place.then(InSequence(sequence, 1)).rounds(loop).then(element)
 
-    def _nest(self, nest: TileNest, place: _Place) -> None:
+    def _nest(self, nest: TileNest, place: Leaf) -> None:
         sequence = next(self.sequences)
         bounds: list[Bounds] = []
         inside = place
@@ -360,30 +304,11 @@ class _Walk:
                 if tiled.launch_bounds
                 else (_affine(tiled.loop.lower, frame), _affine(tiled.loop.upper, frame))
             )
-            inside = self._rounds(tiled.loop, inside)
-        element = Mapped(nest, len(place.frame.iterators), tuple(bounds))
+            inside = inside.rounds(tiled.loop)
+        element = Mapped(nest, place.depth, tuple(bounds))
         for index, (loop, around) in enumerate(evaluated):
             self._leaf(loop, around.then(element).then(InSequence(sequence, index)))
-        self._block(nest.body, inside.then(element).then(InSequence(sequence, len(nest.loops))))
-
-    def _rounds(self, loop: Loop, place: _Place) -> _Place:
-        """{ [i, x] : x is an iterator's value }, without what is not affine."""
-        if leaves_early(loop.body):
-            place = place.hidden("left early", loop.body)
-        frame = place.frame.inside(loop.iterator)
-        domain = place.domain.add_dims(isl.dim_type.set, 1)
-        limits: tuple[tuple[str, Expression, Callable[[], isl.Set]], ...] = (
-            ("lower", loop.lower, lambda: _beyond("<=" if loop.decreasing else ">=", loop.lower, place.frame, frame)),
-            ("upper", loop.upper, lambda: _beyond(loop.holds_inside, loop.upper, place.frame, frame)),
-            ("step", loop.step, lambda: _strides(loop, place.frame, frame)),
-        )
-        hidden = place
-        for part, expression, limit in limits:
-            try:
-                domain = domain.intersect(limit())
-            except NotAffineError:
-                hidden = hidden.hidden(part, expression)
-        return replace(hidden, frame=frame, domain=domain)
+        self.block(nest.body, inside.then(element).then(InSequence(sequence, len(nest.loops))))
 
 
 def _waits(statement: Statement) -> bool:

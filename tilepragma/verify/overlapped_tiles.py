@@ -34,100 +34,210 @@ What a worker reads in registers is current if the worker, and no other, wrote i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
-from functools import reduce
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import field, replace
+from functools import cached_property, reduce
 
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.ir.expressions import DataObject, Scope
-from tilepragma.poly.affine import Frame, NotAffineError
+from tilepragma.base.memoization import once
+from tilepragma.ir.directives import TileKind
+from tilepragma.ir.expressions import (
+    Access,
+    Assignment,
+    Binary,
+    DataObject,
+    Expression,
+    IntegerLiteral,
+    Scope,
+    access_to,
+)
+from tilepragma.ir.loop_tree import (
+    Barrier,
+    Declaration,
+    ExpressionStatement,
+    If,
+    Loop,
+    RegisterQueue,
+    Scratchpad,
+    TileNest,
+)
+from tilepragma.ir.substitution import with_accesses
+from tilepragma.ir.traversal import walk
+from tilepragma.plan.kernel_plan import HostCondition, HostLoop, Launch, Step
+from tilepragma.poly.affine import Frame, NotAffineError, affine, affine_tuple
 from tilepragma.poly.dependences import Dependence, DependenceKind, together
-from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement
-from tilepragma.verify.bounds import HeldArray, lies_between, lies_in_section
-from tilepragma.verify.execution_order import by_two_workers, out_of_order
-from tilepragma.verify.launch_tree_relation import Leaf, ProvenLaunch, ProvenStep
-from tilepragma.verify.locals import broken_scopes
-from tilepragma.verify.pipelines import out_of_columns
-from tilepragma.verify.scratchpads import STEP, Computed, Copied, Tiles, WrongError, scratchpad_tiles
-from tilepragma.verify.statement_matching import Finding, ProvenRegion, where
+from tilepragma.poly.scop import AccessKind, Reference, ScopStatement
+from tilepragma.verify.bounds import lies_between, lies_in_section
+from tilepragma.verify.certificate import Fault, NotProvenError
+from tilepragma.verify.execution_order import by_two_workers, out_of_columns, out_of_order
+from tilepragma.verify.instances import broken_scopes
+from tilepragma.verify.launch_tree_relation import Leaf, Mapped, Ordered
+from tilepragma.verify.statement_matching import InstanceMap, Original, grouped, where
 
 _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
-_RULE = "overlapped tiles leave what the region leaves"
+
+#: Dimensions of a host step: the round of its loop (0 without a loop), and the launch.
+_STEP = 2
 
 
-def has_scratchpads(steps: Iterable[ProvenStep]) -> bool:
-    """Whether some launch has scratchpads."""
-    return any(
-        bool(step.scratchpads) if isinstance(step, ProvenLaunch) else has_scratchpads(step.steps) for step in steps
-    )
-
-
-def wrong_scratchpads(
-    region: ProvenRegion, steps: tuple[ProvenStep, ...], leaves: tuple[Leaf, ...], held: Mapping[DataObject, HeldArray]
-) -> Iterator[Finding]:
+def wrong_scratchpads(original: Original, steps: tuple[Step, ...], leaves: tuple[Leaf, ...]) -> Iterator[Fault]:
     """Why steps with scratchpads, whose `leaves` these are, are not the region: sentences."""
-    facts = _Region(region.scop, region.dependences, region.written, held, region.touching or region.scop)
+    rule = "overlapped tiles leave what the region leaves"
     try:
-        tiles = scratchpad_tiles(region, steps, leaves)
-        for check in (
-            _each_in_a_step,
-            _in_order,
-            _closed,
-            _ordered_copies,
-            _in_columns,
-            _rings,
-            _columns,
-            _filled,
-            _stored,
-            _final,
-            _inside,
-        ):
-            check(facts, tiles)
-        yield from broken_scopes((computed.executed for computed in tiles.computed), region.sources)
-    except WrongError as error:
-        yield Finding(_RULE, str(error), False)
+        tiles = _tiles(original, steps, leaves)
+        for check in _CHECKS:
+            check(tiles)
+        yield from broken_scopes((computed.executed for computed in tiles.computed), original)
+    except NotProvenError as error:
+        yield Fault(rule, str(error), False)
     except NotAffineError as error:
-        yield Finding(_RULE, f"a scratchpad is not understood: {error.why.reason}", False)
+        yield Fault(rule, f"a scratchpad is not understood: {error.why.reason}", False)
 
 
-@dataclass(frozen=True)
-class _Region:
-    scop: Scop
-    dependences: tuple[Dependence, ...]
-    written: frozenset[DataObject]
-    held: Mapping[DataObject, HeldArray]
-    touching: Scop
-    self_sufficient: dict[DataObject, bool] = field(default_factory=dict, compare=False, repr=False)
-    """results of `_each_stores_its_own`, by array"""
+@dataclass(frozen=True, eq=False)
+class Computed:
+    """A leaf that executes a statement in scratchpads; `tiles` is { b -> S[i] }."""
+
+    executed: InstanceMap
+    place: int
+    tiles: isl.Map
+
+
+@dataclass(frozen=True, eq=False)
+class Copied:
+    """A copy of `array`'s scratchpad: { [plan instance] -> x }, and { b -> x } for `tiles`."""
+
+    leaf: Leaf
+    place: int
+    array: DataObject
+    other: DataObject
+    places: isl.Map
+    tiles: isl.Map
+
+    @cached_property
+    def steps(self) -> isl.Map:
+        """{ s -> x }"""
+        return _of_steps(self.tiles)
+
+
+@dataclass(frozen=True, eq=False)
+class Use:
+    """A leaf's `elements` of a scratchpad: { [plan instance] -> x } of a register queue, written or
+    read, or { [plan instance] -> [x_k] } along the dimension k of a circular scratchpad.
+    """
+
+    leaf: Leaf
+    scratchpad: Scratchpad
+    elements: isl.Map
+    writes: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Tiles:
+    """The tiles of steps. `depth` counts a tile's dimensions among those of its leaves, `rounds`
+    those of the host loop around (0 or 1). `rings`: for each circular scratchpad, all that touches
+    it, by launch and dimension; `columns`: for each scratchpad with a register queue, all that
+    writes it or reads the queue, by launch. `kept` are the arrays with scratchpads.
+    """
+
+    original: Original
+    computed: tuple[Computed, ...]
+    fills: tuple[Copied, ...]
+    stores: tuple[Copied, ...]
+    depth: int
+    rounds: int
+    rings: dict[tuple[int, DataObject, int], list[Use]]
+    columns: dict[tuple[int, DataObject], list[Use]]
+    kept: frozenset[DataObject]
 
     @property
     def flow(self) -> list[Dependence]:
-        return [dependence for dependence in self.dependences if dependence.kind is DependenceKind.FLOW]
+        """The region's flow dependences."""
+        return [dependence for dependence in self.original.dependences if dependence.kind is DependenceKind.FLOW]
+
+    @property
+    def written(self) -> frozenset[DataObject]:
+        """The arrays that the region writes."""
+        return frozenset(array for array in self.original.written if array.rank)
+
+    def writes(self, array: DataObject) -> list[tuple[ScopStatement, isl.Map]]:
+        """The region's writes of an array: { S[i] -> x }"""
+        return [
+            (statement, reference.relation.reset_tuple_id(_OUT))
+            for statement in self.original.scop.statements
+            for reference in statement.references
+            if reference.object == array and reference.writes
+        ]
+
+    @cached_property
+    def step_of(self) -> dict[str, isl.Map]:
+        """{ S[i] -> s }, by the statement's name"""
+        return _united((computed, _of_steps(computed.tiles).reverse()) for computed in self.computed)
+
+    @cached_property
+    def of(self) -> dict[str, isl.Map]:
+        """{ b -> S[i] }, by the statement's name"""
+        return _united((computed, computed.tiles) for computed in self.computed)
+
+    @cached_property
+    def same_step(self) -> dict[str, isl.Map]:
+        """{ b -> S[i] : S[i] is of b's step }, by the statement's name"""
+        tiles = next(iter(self.of.values()))
+        identity = isl.Map.identity(tiles.domain().get_space().map_from_set())
+        of_tile = identity.project_out(_OUT, _STEP, identity.dim(_OUT) - _STEP)
+        return {name: of_tile.apply_range(steps.reverse()) for name, steps in self.step_of.items()}
+
+    @cached_property
+    def self_sufficient(self) -> frozenset[DataObject]:
+        """The arrays to which every tile stores just what it writes of them: { b -> x } is the same
+        for both. A quick sufficient test: sets of steps and elements take long to compare.
+        """
+        sufficient = set()
+        for array in self.written:
+            stored = [store.tiles for store in self.stores if store.other == array]
+            written = [self.of[statement.name].apply_range(elements) for statement, elements in self.writes(array)]
+            if stored and written and _union(stored, stored[0]).is_equal(_union(written, written[0])):
+                sufficient.add(array)
+        return frozenset(sufficient)
+
+
+def _united(pairs: Iterable[tuple[Computed, isl.Map]]) -> dict[str, isl.Map]:
+    relations: dict[str, isl.Map] = {}
+    for computed, relation in pairs:
+        name = computed.executed.statement.name
+        relations[name] = relation.union(relations[name]).coalesce() if name in relations else relation
+    return relations
+
+
+def _of_steps(tiles: isl.Map) -> isl.Map:
+    """{ s -> x } of { b -> x }"""
+    return tiles.project_out(_IN, _STEP, tiles.dim(_IN) - _STEP).coalesce()
 
 
 # -- what must hold
 
 
-def _each_in_a_step(region: _Region, tiles: Tiles) -> None:
+def _each_in_a_step(tiles: Tiles) -> None:
     """Every instance, and no other, runs in one step, once in each of its tiles."""
     seen: set[tuple[str, int]] = set()
     for computed in tiles.computed:
         name = computed.executed.statement.name
         if (name, computed.place) in seen:
-            raise WrongError(f"the {where(computed.executed.statement)} stands twice in a launch")
+            raise NotProvenError(f"the {where(computed.executed.statement)} stands twice in a launch")
         seen.add((name, computed.place))
         if not _once_a_tile(computed.executed.relation, tiles.depth):
-            raise WrongError(f"the {where(computed.executed.statement)} runs twice in a tile")
-    for statement in region.scop.statements:
+            raise NotProvenError(f"the {where(computed.executed.statement)} runs twice in a tile")
+    for statement in tiles.original.scop.statements:
         steps = tiles.step_of.get(statement.name)
         if steps is None or not statement.domain.is_subset(steps.domain()):
-            raise WrongError(f"the {where(statement)} is not shown to run for all of its instances")
+            raise NotProvenError(f"the {where(statement)} is not shown to run for all of its instances")
         if not steps.domain().is_subset(statement.domain):
-            raise WrongError(f"the {where(statement)} runs for instances that the region does not have")
+            raise NotProvenError(f"the {where(statement)} runs for instances that the region does not have")
         if not steps.is_single_valued():
-            raise WrongError(f"the {where(statement)} runs in two steps of the host for one instance")
+            raise NotProvenError(f"the {where(statement)} runs in two steps of the host for one instance")
 
 
 def _once_a_tile(relation: isl.Map, depth: int) -> bool:
@@ -142,34 +252,20 @@ def _in_tile(relation: isl.Map, depth: int) -> isl.Map:
     return tile.flat_range_product(relation.reset_tuple_id(_OUT))
 
 
-def _in_order(region: _Region, tiles: Tiles) -> None:
+def _in_order(tiles: Tiles) -> None:
     """No dependence goes to an earlier step, and inside a tile all run forward."""
-    for group in _by_ends(region.dependences):
+    for ends, group in grouped(tiles.original.dependences, lambda dependence: dependence.ends).items():
         union = together(group)
-        for first in tiles.computed:
-            for second in tiles.computed:
-                if (first.executed.statement.name, second.executed.statement.name) == group[0].ends:
-                    _check_dependences(first, second, group, union, tiles)
-
-
-def _by_ends(dependences: Iterable[Dependence]) -> list[list[Dependence]]:
-    """The dependences grouped by their two statements."""
-    groups: dict[tuple[str, str], list[Dependence]] = {}
-    for dependence in dependences:
-        groups.setdefault(dependence.ends, []).append(dependence)
-    return list(groups.values())
-
-
-def _check_dependences(
-    first: Computed, second: Computed, group: list[Dependence], union: isl.Map, tiles: Tiles
-) -> None:
-    """Check the dependences of a group, one by one only if their `union` fails."""
-    if _why_broken(first, second, union, tiles) is None:
-        return
-    for dependence in group:
-        why = _why_broken(first, second, dependence.relation, tiles)
-        if why is not None:
-            raise WrongError(f"the {dependence.kind.value} dependence of '{dependence.source.object.host}' {why}")
+        for first, second in itertools.product(tiles.computed, repeat=2):
+            if (first.executed.statement.name, second.executed.statement.name) != ends:
+                continue
+            # One by one only if their union fails.
+            for dependence in group if _why_broken(first, second, union, tiles) is not None else ():
+                why = _why_broken(first, second, dependence.relation, tiles)
+                if why is not None:
+                    raise NotProvenError(
+                        f"the {dependence.kind.value} dependence of '{dependence.source.object.host}' {why}"
+                    )
 
 
 def _why_broken(first: Computed, second: Computed, relation: isl.Map, tiles: Tiles) -> str | None:
@@ -199,7 +295,7 @@ def _check_order(first: Leaf, second: Leaf, pairs: isl.Map, depth: int, what: st
     """Check pairs of instances in one tile."""
     broken = out_of_order(first, second, _of_one_tile(pairs, depth))
     if broken is not None:
-        raise WrongError(f"{what} is broken in a tile: its instances {broken.reason}")
+        raise NotProvenError(f"{what} is broken in a tile: its instances {broken.reason}")
 
 
 def _of_one_tile(pairs: isl.Map, depth: int) -> isl.Map:
@@ -208,19 +304,19 @@ def _of_one_tile(pairs: isl.Map, depth: int) -> isl.Map:
     return pairs
 
 
-def _closed(region: _Region, tiles: Tiles) -> None:
+def _closed(tiles: Tiles) -> None:
     """{ b -> S[i] : b has an instance that S[i] of its step gives a value } lies in Q_S."""
-    for dependence in region.flow:
+    for dependence in tiles.flow:
         source, sink = dependence.source_statement.name, dependence.sink_statement.name
         needed = tiles.of[sink].apply_range(dependence.relation.reverse())
         if not needed.intersect(tiles.same_step[source]).is_subset(tiles.of[source]):
-            raise WrongError(
+            raise NotProvenError(
                 f"a tile lacks instances of the {where(dependence.source_statement)} that it reads "
                 f"'{dependence.source.object.host}' from"
             )
 
 
-def _ordered_copies(region: _Region, tiles: Tiles) -> None:  # noqa: ARG001
+def _ordered_copies(tiles: Tiles) -> None:
     """A tile fills scratchpads before, and stores them after, all computation in them."""
     for fill in tiles.fills:
         what = f"filling the scratchpad of '{fill.array.host}'"
@@ -260,7 +356,7 @@ def _all_before(first: Leaf, second: Leaf, depth: int) -> bool:
     return any(out_of_order(first, second, _of_one_tile(pairs, depth)) is None for pairs in (anything, everything))
 
 
-def _in_columns(region: _Region, tiles: Tiles) -> None:
+def _in_columns(tiles: Tiles) -> None:
     """Where wavefronts overlap, tiles that store what others copy wait for each other."""
     for store in tiles.stores:
         for copy in (*tiles.fills, *tiles.stores):
@@ -274,34 +370,31 @@ def _in_columns(region: _Region, tiles: Tiles) -> None:
 def _check_columns(first: Leaf, second: Leaf, pairs: isl.Map) -> None:
     broken = out_of_columns(first, second, pairs)
     if broken is not None:
-        raise WrongError(f"tiles that touch the same elements {broken.reason}")
+        raise NotProvenError(f"tiles that touch the same elements {broken.reason}")
 
 
-def _rings(region: _Region, tiles: Tiles) -> None:
+def _rings(tiles: Tiles) -> None:
     """No place of a ring is reused while an instance still needs its element."""
-    for uses in tiles.rings:
-        for first in uses:
-            beyond = isl.Map(f"{{ [x] -> [y] : y >= x + {first.planes} }}", context=region.scop.context)
-            later = first.elements.apply_range(beyond)
-            for second in uses:
-                pairs = later.apply_range(second.elements.reverse())
-                what = f"taking places of '{first.scratchpad.array.host}' in a ring for others"
-                _check_order(first.leaf, second.leaf, pairs, tiles.depth, what)
+    for (_, _, dimension), uses in tiles.rings.items():
+        for first, second in itertools.product(uses, repeat=2):
+            planes = _length(first.scratchpad, dimension)
+            beyond = isl.Map(f"{{ [x] -> [y] : y >= x + {planes} }}", context=tiles.original.scop.context)
+            pairs = first.elements.apply_range(beyond).apply_range(second.elements.reverse())
+            what = f"taking places of '{first.scratchpad.array.host}' in a ring for others"
+            _check_order(first.leaf, second.leaf, pairs, tiles.depth, what)
 
 
-def _columns(region: _Region, tiles: Tiles) -> None:  # noqa: ARG001
+def _columns(tiles: Tiles) -> None:
     """A worker itself wrote what it reads in registers."""
-    for uses in tiles.columns:
-        for first in uses:
-            for second in uses:
-                if not first.writes or second.writes:
-                    continue
-                pairs = _of_one_tile(first.elements.apply_range(second.elements.reverse()), tiles.depth)
-                if not by_two_workers(first.leaf, second.leaf, pairs).is_empty():
-                    raise WrongError(
-                        f"a worker reads elements of '{first.scratchpad.array.host}' in registers that another one "
-                        "writes"
-                    )
+    for uses in tiles.columns.values():
+        for first, second in itertools.product(uses, repeat=2):
+            if not first.writes or second.writes:
+                continue
+            pairs = _of_one_tile(first.elements.apply_range(second.elements.reverse()), tiles.depth)
+            if not by_two_workers(first.leaf, second.leaf, pairs).is_empty():
+                raise NotProvenError(
+                    f"a worker reads elements of '{first.scratchpad.array.host}' in registers that another one writes"
+                )
 
 
 def _computing(tiles: Tiles, copy: Copied) -> Iterator[Computed]:
@@ -313,11 +406,11 @@ def _union(maps: Iterable[isl.Map], like: isl.Map) -> isl.Map:
     return reduce(isl.Map.union, maps, isl.Map.empty(like.get_space())).coalesce()
 
 
-def _filled(region: _Region, tiles: Tiles) -> None:
+def _filled(tiles: Tiles) -> None:
     """What an instance reads from before the step is in the scratchpad, with its current value."""
-    arrays = _arrays(region) | tiles.kept
+    arrays = tiles.written | tiles.kept
     for name, all_tiles in tiles.of.items():
-        statement = next(statement for statement in region.scop.statements if statement.name == name)
+        statement = next(statement for statement in tiles.original.scop.statements if statement.name == name)
         whole = {array for array in arrays if _all_filled(tiles, statement, all_tiles, array)}
         for reference in statement.references:
             if reference.writes or reference.object not in arrays - whole:
@@ -326,22 +419,24 @@ def _filled(region: _Region, tiles: Tiles) -> None:
                 (fill.tiles for fill in tiles.fills if fill.array == reference.object), _read(all_tiles, reference)
             )
             left = statement.domain
-            for dependence in region.flow:
+            for dependence in tiles.flow:
                 if dependence.sink is reference and dependence.source.kind is AccessKind.MUST_WRITE:
                     steps = tiles.step_of[dependence.source_statement.name]
                     same = steps.apply_range(tiles.step_of[name].reverse())
                     left = left.subtract(dependence.relation.intersect(same).range())
             if not _read(all_tiles.intersect_range(left), reference).is_subset(filled):
-                raise WrongError(
+                raise NotProvenError(
                     f"a scratchpad lacks elements of '{reference.object.host}' that are read from before the step"
                 )
     for fill in tiles.fills:
         if not _once_a_tile(fill.places, tiles.depth) or _others(tiles.fills, fill):
-            raise WrongError(f"a scratchpad of '{fill.array.host}' is filled twice")
-        _check_current(region, tiles, fill)
+            raise NotProvenError(f"a scratchpad of '{fill.array.host}' is filled twice")
+        _check_current(tiles, fill)
         for store in tiles.stores:
             if store.other == fill.other and store.place == fill.place and _meet(fill, store):
-                raise WrongError(f"'{fill.other.host}' is read and written by tiles that do not wait for each other")
+                raise NotProvenError(
+                    f"'{fill.other.host}' is read and written by tiles that do not wait for each other"
+                )
 
 
 def _all_filled(tiles: Tiles, statement: ScopStatement, all_tiles: isl.Map, array: DataObject) -> bool:
@@ -363,13 +458,9 @@ def _read(tiles: isl.Map, reference: Reference) -> isl.Map:
 def _meet(fill: Copied, store: Copied) -> bool:
     """Whether one tile of a step fills an element that another tile stores."""
     pairs = fill.tiles.apply_range(store.tiles.reverse())
-    for dimension in range(STEP):
+    for dimension in range(_STEP):
         pairs = pairs.equate(_IN, dimension, _OUT, dimension)
     return not pairs.subtract(isl.Map.identity(pairs.get_space())).is_empty()
-
-
-def _arrays(region: _Region) -> frozenset[DataObject]:
-    return frozenset(array for array in region.written if array.rank)
 
 
 def _others(copies: tuple[Copied, ...], copy: Copied) -> list[Copied]:
@@ -378,38 +469,35 @@ def _others(copies: tuple[Copied, ...], copy: Copied) -> list[Copied]:
     return [candidate for candidate in copies if candidate is not copy and (candidate.place, candidate.array) == key]
 
 
-def _written(region: _Region, tiles: Tiles, array: DataObject, like: isl.Map) -> isl.Map:
+def _written(tiles: Tiles, array: DataObject, like: isl.Map) -> isl.Map:
     """{ s -> x : S[i], of step s, writes x }"""
-    relations = [
-        tiles.step_of[statement.name].reverse().apply_range(reference.relation.reset_tuple_id(_OUT))
-        for statement in region.scop.statements
-        for reference in statement.references
-        if reference.object == array and reference.writes
-    ]
-    return _union(relations, like)
+    writes = tiles.writes(array)
+    return _union(
+        (tiles.step_of[statement.name].reverse().apply_range(elements) for statement, elements in writes), like
+    )
 
 
-def _check_current(region: _Region, tiles: Tiles, fill: Copied) -> None:
+def _check_current(tiles: Tiles, fill: Copied) -> None:
     """What fills a scratchpad is what the region left there before the step."""
     _check_copy_of(tiles, fill)
-    if fill.other == fill.array and _each_stores_its_own(region, tiles, fill.array):
+    if fill.other == fill.array and fill.array in tiles.self_sufficient:
         # An earlier step has stored there whatever it wrote.
         return
     stored = _stored_to(tiles, fill.other, fill.steps)
-    written = _written(region, tiles, fill.array, fill.steps)
+    written = _written(tiles, fill.array, fill.steps)
     # { [s, x] -> p }
     filled = fill.steps.wrap().flatten()
     rank = fill.array.rank
     earlier = _pairs(filled, written).intersect(_before(rank, filled.get_ctx()))
     if not earlier.is_subset(_answered(filled, stored, rank)):
-        raise WrongError(
+        raise NotProvenError(
             f"a scratchpad is filled from '{fill.other.host}' with values of '{fill.array.host}' that are not the "
             "latest"
         )
     if fill.other != fill.array:
         holding = _pairs(filled, stored).intersect(_before(rank, filled.get_ctx())).domain()
         if not filled.is_subset(holding):
-            raise WrongError(f"a scratchpad is filled from '{fill.other.host}', which has no values there yet")
+            raise NotProvenError(f"a scratchpad is filled from '{fill.other.host}', which has no values there yet")
 
 
 def _check_copy_of(tiles: Tiles, copy: Copied) -> None:
@@ -417,10 +505,10 @@ def _check_copy_of(tiles: Tiles, copy: Copied) -> None:
     if copy.other == copy.array:
         return
     if copy.other.scope is not Scope.TEMPORARY:
-        raise WrongError(f"'{copy.other.host}' holds values of '{copy.array.host}'")
+        raise NotProvenError(f"'{copy.other.host}' holds values of '{copy.array.host}'")
     copies = (*tiles.fills, *tiles.stores)
     if any(candidate.other == copy.other and candidate.array != copy.array for candidate in copies):
-        raise WrongError(f"'{copy.other.host}' holds values of several arrays")
+        raise NotProvenError(f"'{copy.other.host}' holds values of several arrays")
 
 
 def _stored_to(tiles: Tiles, array: DataObject, like: isl.Map) -> isl.Map:
@@ -431,7 +519,7 @@ def _stored_to(tiles: Tiles, array: DataObject, like: isl.Map) -> isl.Map:
 def _pairs(filled: isl.Set, steps: isl.Map) -> isl.Map:
     """{ [s, x] -> p : [s, x] is filled, p -> x is in `steps` }"""
     identity = isl.Map.identity(filled.get_space().map_from_set())
-    return identity.project_out(_OUT, 0, STEP).apply_range(steps.reverse()).intersect_domain(filled)
+    return identity.project_out(_OUT, 0, _STEP).apply_range(steps.reverse()).intersect_domain(filled)
 
 
 def _before(rank: int, context: isl.Context) -> isl.Map:
@@ -451,7 +539,7 @@ def _answered(filled: isl.Set, stored: isl.Map, rank: int) -> isl.Map:
     return later.apply_range(_not_after(filled.get_ctx()))
 
 
-def _stored(region: _Region, tiles: Tiles) -> None:
+def _stored(tiles: Tiles) -> None:
     """What a step stores is what the region left there after it, stored once."""
     for store in tiles.stores:
         name = store.array.host
@@ -462,71 +550,45 @@ def _stored(region: _Region, tiles: Tiles) -> None:
             if candidate is not store and (candidate.place, candidate.other) == (store.place, store.other)
         ]
         if together or not _once_a_tile(store.places, tiles.rounds):
-            raise WrongError(f"elements of '{store.other.host}' are stored twice in a step")
+            raise NotProvenError(f"elements of '{store.other.host}' are stored twice in a step")
         available = [fill.tiles for fill in tiles.fills if (fill.place, fill.array) == (store.place, store.array)]
-        for statement in region.scop.statements:
-            for reference in statement.references:
-                if reference.object != store.array or not reference.writes:
-                    continue
-                elements = reference.relation.reset_tuple_id(_OUT)
-                writers = store.tiles.apply_range(elements.reverse())
-                if not writers.intersect(tiles.same_step[statement.name]).is_subset(tiles.of[statement.name]):
-                    raise WrongError(f"a tile stores elements of '{name}' that another tile computes")
-                available.append(tiles.of[statement.name].apply_range(elements))
+        for statement, elements in tiles.writes(store.array):
+            writers = store.tiles.apply_range(elements.reverse())
+            if not writers.intersect(tiles.same_step[statement.name]).is_subset(tiles.of[statement.name]):
+                raise NotProvenError(f"a tile stores elements of '{name}' that another tile computes")
+            available.append(tiles.of[statement.name].apply_range(elements))
         if not store.tiles.is_subset(_union(available, store.tiles)):
-            raise WrongError(f"a tile stores elements of '{name}' that it neither has nor computes")
+            raise NotProvenError(f"a tile stores elements of '{name}' that it neither has nor computes")
 
 
-def _final(region: _Region, tiles: Tiles) -> None:
+def _final(tiles: Tiles) -> None:
     """The user's arrays end as they do in the region."""
-    for array in _arrays(region):
-        if _each_stores_its_own(region, tiles, array):
+    for array in tiles.written:
+        if array in tiles.self_sufficient:
             continue
-        elements = isl.Space.alloc(region.scop.context, 0, STEP, array.rank)
-        written = _written(region, tiles, array, isl.Map.empty(elements))
+        elements = isl.Space.alloc(tiles.original.scop.context, 0, _STEP, array.rank)
+        written = _written(tiles, array, isl.Map.empty(elements))
         stored = _stored_to(tiles, array, written)
         if not stored.range().is_subset(written.range()):
-            raise WrongError(f"elements of '{array.host}' are stored that the region does not write")
-        if not written.is_subset(stored.apply_domain(_not_after(region.scop.context))):
-            raise WrongError(f"results of '{array.host}' are not stored")
+            raise NotProvenError(f"elements of '{array.host}' are stored that the region does not write")
+        if not written.is_subset(stored.apply_domain(_not_after(tiles.original.scop.context))):
+            raise NotProvenError(f"results of '{array.host}' are not stored")
 
 
-def _each_stores_its_own(region: _Region, tiles: Tiles, array: DataObject) -> bool:
-    """Whether every tile stores to the array just what it writes of it: { b -> x } is the same for
-    both.
-
-    A quick sufficient test: sets of steps and elements take long to compare. The result is cached.
-    """
-    if array not in region.self_sufficient:
-        region.self_sufficient[array] = _stores_as_it_writes(region, tiles, array)
-    return region.self_sufficient[array]
-
-
-def _stores_as_it_writes(region: _Region, tiles: Tiles, array: DataObject) -> bool:
-    stored = [store.tiles for store in tiles.stores if store.other == array]
-    written = [
-        tiles.of[statement.name].apply_range(reference.relation.reset_tuple_id(_OUT))
-        for statement in region.scop.statements
-        for reference in statement.references
-        if reference.object == array and reference.writes
-    ]
-    if not stored or not written:
-        return False
-    return bool(_union(stored, stored[0]).is_equal(_union(written, written[0])))
-
-
-def _inside(region: _Region, tiles: Tiles) -> None:
+def _inside(tiles: Tiles) -> None:
     """Copied elements lie in the device's sections of the arrays."""
-    frame = Frame(region.scop.context, (), region.written)
+    original = tiles.original
+    frame = Frame(original.scop.context, (), original.written)
+    arrays = {array.object: array for array in original.held}
     for copy in (*tiles.fills, *tiles.stores):
-        held = region.held.get(copy.other)
+        held = arrays.get(copy.other)
         if held is None:
-            raise WrongError(f"'{copy.other.host}' is not there")
+            raise NotProvenError(f"'{copy.other.host}' is not there")
         touched = reduce(
             isl.Set.union,
             (
                 reference.relation.range().reset_tuple_id()
-                for statement in region.touching.statements
+                for statement in (original.touching or original.scop).statements
                 for reference in statement.references
                 if reference.object == copy.array
             ),
@@ -536,4 +598,296 @@ def _inside(region: _Region, tiles: Tiles) -> None:
         if lies_in_section(held, copied.remove_divs().coalesce(), touched, frame):
             continue
         if not lies_in_section(held, copied, touched, frame) and not lies_between(held, copied, touched):
-            raise WrongError(f"elements of '{copy.other.host}' outside its section are copied")
+            raise NotProvenError(f"elements of '{copy.other.host}' outside its section are copied")
+
+
+_CHECKS: tuple[Callable[[Tiles], None], ...] = (
+    _each_in_a_step,
+    _in_order,
+    _closed,
+    _ordered_copies,
+    _in_columns,
+    _rings,
+    _columns,
+    _filled,
+    _stored,
+    _final,
+    _inside,
+)
+
+
+# -- what the leaves are
+
+
+def _tiles(original: Original, steps: tuple[Step, ...], leaves: tuple[Leaf, ...]) -> Tiles:
+    """Raises NotProvenError for steps of another form, and for statements not in the region."""
+    while len(steps) == 1 and isinstance(steps[0], HostCondition):
+        steps = steps[0].steps
+    rounds = 0
+    if len(steps) == 1 and isinstance(steps[0], HostLoop):
+        if steps[0].loop.decreasing:
+            raise NotProvenError("launches with scratchpads stand in a loop of the host that counts down")
+        rounds, steps = 1, steps[0].steps
+    launches = [step for step in steps if isinstance(step, Launch)]
+    if len(launches) != len(steps):
+        raise NotProvenError("launches with scratchpads do not follow each other, alone or in one loop of the host")
+    tiled = [_tile_nest(launch) for launch in launches]
+    if len({len(nest.loops) for nest in tiled}) != 1:
+        raise NotProvenError("launches have tiles of different dimensions")
+    depth = rounds + len(tiled[0].loops)
+    computed: list[Computed] = []
+    fills: list[Copied] = []
+    stores: list[Copied] = []
+    rings: dict[tuple[int, DataObject, int], list[Use]] = {}
+    columns: dict[tuple[int, DataObject], list[Use]] = {}
+    for leaf in leaves:
+        if leaf.launch is None or leaf.domain.is_empty() or isinstance(leaf.node, (If, Loop)):
+            continue
+        place = next(index for index, launch in enumerate(launches) if launch is leaf.launch)
+        reader = _Reader(leaf, place, tiled[place], depth, rounds, original)
+        if isinstance(leaf.node, Declaration):
+            if original.source_of(leaf) is not None:
+                raise NotProvenError("a tile has locals of the user's")
+        elif (copy := reader.copy()) is not None:
+            (stores if copy[1] else fills).append(copy[0])
+        else:
+            computed += reader.computed()
+        for dimension, use in reader.rings():
+            rings.setdefault((place, use.scratchpad.object, dimension), []).append(use)
+        for use in reader.columns():
+            columns.setdefault((place, use.scratchpad.object), []).append(use)
+    kept = frozenset(scratchpad.array for launch in launches for scratchpad in launch.scratchpads)
+    return Tiles(original, tuple(computed), tuple(fills), tuple(stores), depth, rounds, rings, columns, kept)
+
+
+def _tile_nest(launch: Launch) -> TileNest:
+    """The tiles of a launch: all of it, mapped to gangs, each with a barrier at its end."""
+    statements = launch.body.statements
+    nest = statements[0] if len(statements) == 1 else None
+    if not isinstance(nest, TileNest) or not nest.body.statements:
+        raise NotProvenError(f"launch {launch.name} is not one nest of tiles")
+    if any(tile.kind not in (TileKind.DYNAMIC, TileKind.GANG) for tile in nest.order) or nest.uniform:
+        raise NotProvenError(f"tiles of launch {launch.name} are not mapped to gangs")
+    if any(tiled.loop.decreasing for tiled in nest.loops):
+        raise NotProvenError(f"tiles of launch {launch.name} count down")
+    if not isinstance(nest.body.statements[-1], Barrier):
+        raise NotProvenError(
+            f"no barrier ends the tiles of launch {launch.name}, so that a scratchpad may be filled while it is "
+            "still read"
+        )
+    return nest
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """What one leaf does in scratchpads."""
+
+    leaf: Leaf
+    place: int
+    nest: TileNest
+    depth: int
+    rounds: int
+    original: Original
+    _lying: set[tuple[DataObject, Binary, int]] = field(default_factory=set, compare=False, repr=False)
+    """indices proven to lie in a dimension of a scratchpad at this leaf"""
+
+    @property
+    def scratchpads(self) -> dict[DataObject, Scratchpad]:
+        launch = self.leaf.launch
+        return (
+            {}
+            if launch is None
+            else {name: scratchpad for scratchpad in launch.scratchpads for name in scratchpad.names}
+        )
+
+    def copy(self) -> tuple[Copied, bool] | None:
+        """The leaf's copy of an element, and whether it is a store; None for statements."""
+        node = self.leaf.node
+        if not isinstance(node, ExpressionStatement) or not isinstance(node.expression, Assignment):
+            raise NotProvenError("a tile has a statement that is no assignment")
+        target, source = node.expression.target, node.expression.value
+        if self.original.source_of(self._meant) is not None:
+            return None
+        if node.expression.operator != "=" or not isinstance(target, Access) or not isinstance(source, Access):
+            raise NotProvenError("a tile has a statement that the region has not")
+        out = source.object in self.scratchpads
+        inner, outer = (source, target) if out else (target, source)
+        scratchpad = self.scratchpads.get(inner.object)
+        if (
+            scratchpad is None
+            or outer.object in self.scratchpads
+            or inner.path
+            or outer.path
+            or outer.object.scope is Scope.LOCAL
+        ):
+            raise NotProvenError("a tile has a statement that the region has not")
+        if (
+            outer.object.rank != scratchpad.array.rank
+            or self.leaf.opaque
+            or outer.object.element != scratchpad.array.element
+        ):
+            raise NotProvenError(f"what is copied of '{scratchpad.array.host}' is not understood")
+        element = self._element(inner)
+        if element.subscripts != outer.subscripts:
+            raise NotProvenError(f"an element of '{scratchpad.array.host}' is copied to the place of another")
+        places = affine_tuple(outer.subscripts, self.leaf.frame).intersect_domain(self.leaf.domain)
+        tiles = self._of_tiles(places)
+        return Copied(self.leaf, self.place, scratchpad.array, outer.object, places, tiles), out
+
+    def computed(self) -> Iterator[Computed]:
+        """What the leaf computes in its scratchpads."""
+        source = self.original.source_of(self._meant)
+        if source is None:
+            raise NotProvenError("a tile has a statement that the region has not")
+        arrays = {scratchpad.array for scratchpad in self.scratchpads.values()}
+        for node in walk(self.leaf.node):
+            if not isinstance(node, Access) or node.object in self.scratchpads:
+                continue
+            if node.object in arrays or node.object.scope is Scope.TEMPORARY:
+                raise NotProvenError(f"'{node.object.host}' is accessed beside its scratchpad")
+            if node.object in self.original.written and node.object.rank:
+                raise NotProvenError(f"'{node.object.host}' is written and has no scratchpad")
+        if self.leaf.opaque:
+            raise NotProvenError("a condition or bound that is not affine decides what a tile computes")
+        for execution in self.original.executions(self._meant, *source):
+            references = execution.statement.references
+            if any(reference.kind is AccessKind.MAY_WRITE or not reference.exact for reference in references):
+                raise NotProvenError(f"the {where(execution.statement)} does not surely access what it names")
+            if any(reference.writes and reference.object not in arrays for reference in references):
+                raise NotProvenError(
+                    f"the {where(execution.statement)}, which may run again and again, writes something without a "
+                    "scratchpad"
+                )
+            yield Computed(replace(execution, leaf=self.leaf), self.place, self._of_tiles(execution.relation))
+
+    @cached_property
+    def _meant(self) -> Leaf:
+        """The leaf with scratchpad elements replaced by the array elements that they hold."""
+
+        def element(access: Access) -> Access:
+            return self._element(access) if access.object in self.scratchpads else access
+
+        return replace(self.leaf, node=with_accesses(self.leaf.node, element))
+
+    def _element(self, access: Access) -> Access:
+        """The array element of an access to its scratchpad; it must lie in the scratchpad."""
+        scratchpad = self.scratchpads[access.object]
+        if scratchpad.object.element != scratchpad.array.element or scratchpad.array.volatile:
+            raise NotProvenError(f"the scratchpad of '{scratchpad.array.host}' has not its elements")
+        subscripts: list[Expression] = []
+        for place, (index, origin) in enumerate(zip(access.subscripts, scratchpad.origin, strict=False)):
+            if not isinstance(index, Binary) or not _spells_place(scratchpad, place, index):
+                raise NotProvenError(f"a place in the scratchpad of '{scratchpad.array.host}' is not spelled as one")
+            if origin is not None:
+                self._check_origin(origin)
+            self._check_place(scratchpad, index, place)
+            subscripts.append(index.left)
+        if not len(subscripts) == len(access.subscripts) == scratchpad.array.rank:
+            raise NotProvenError(f"the scratchpad of '{scratchpad.array.host}' is used as a whole")
+        return replace(access, object=scratchpad.array, subscripts=tuple(subscripts))
+
+    def _check_origin(self, origin: DataObject) -> None:
+        """The origin is declared in the tile, for all of it."""
+        declaration = self.leaf.scopes.get(origin)
+        if declaration is None or declaration.depth != self.depth or declaration.launch is not self.leaf.launch:
+            raise NotProvenError(f"'{origin.host}' is not the same throughout a tile")
+        if not any(statement is declaration.node for statement in self.nest.body.statements):
+            raise NotProvenError(f"'{origin.host}' is not the same throughout a tile")
+
+    def _check_place(self, scratchpad: Scratchpad, index: Binary, place: int) -> None:
+        """Check that the index lies in the scratchpad; each index is proven once."""
+        if (scratchpad.object, index, place) in self._lying:
+            return
+        frame, ring = self.leaf.frame, scratchpad.origin[place] is None
+        # The lowest bits of a nonnegative number are its remainder by a power of two.
+        value = affine(index.left if ring else index, frame)
+        good = value.ge_set(frame.number(0))
+        if not ring:
+            length = scratchpad.object.lengths[place]
+            if length is None:
+                raise NotProvenError(f"the scratchpad of '{scratchpad.array.host}' has a length that is no number")
+            # The frame knows the sizes of tiles.
+            good = good.intersect(value.lt_set(affine(length, frame)))
+        if not (_around(self.leaf).is_subset(good) or self.leaf.domain.is_subset(good)):
+            raise NotProvenError(f"the scratchpad of '{scratchpad.array.host}' is too small")
+        self._lying.add((scratchpad.object, index, place))
+
+    def rings(self) -> Iterator[tuple[int, Use]]:
+        """The elements of rings that the leaf touches, which accesses only scratchpads."""
+        touched: dict[tuple[DataObject, int], isl.Map] = {}
+        for node in walk(self.leaf.node):
+            scratchpad = self.scratchpads.get(node.object) if isinstance(node, Access) else None
+            for dimension, origin in enumerate(scratchpad.origin if scratchpad is not None else ()):
+                index = node.subscripts[dimension]
+                if scratchpad is not None and origin is None and isinstance(index, Binary):
+                    place, elements = (
+                        (scratchpad.object, dimension),
+                        affine_tuple((index.left,), self.leaf.frame).intersect_domain(self.leaf.domain),
+                    )
+                    touched[place] = elements.union(touched[place]) if place in touched else elements
+        for (object_, dimension), elements in touched.items():
+            yield dimension, Use(self.leaf, self.scratchpads[object_], elements.coalesce())
+
+    def columns(self) -> Iterator[Use]:
+        """The leaf's writes of scratchpads with register queues, and its reads of the queues."""
+        expression = self.leaf.node.expression if isinstance(self.leaf.node, ExpressionStatement) else None
+        target = expression.target if isinstance(expression, Assignment) else None
+        for node in walk(self.leaf.node):
+            if not isinstance(node, Access) or (scratchpad := self.scratchpads.get(node.object)) is None:
+                continue
+            if scratchpad.column is None or (node.object == scratchpad.object and node is not target):
+                continue
+            if node is target and node.object != scratchpad.object:
+                raise NotProvenError(f"'{scratchpad.array.host}' is written in registers alone")
+            places = self._element(node).subscripts
+            self._check_planes(scratchpad.column, places[0])
+            elements = affine_tuple(places, self.leaf.frame).intersect_domain(self.leaf.domain)
+            yield Use(self.leaf, scratchpad, elements, node is target)
+
+    def _check_planes(self, column: RegisterQueue, plane: Expression) -> None:
+        """Registers hold the plane at the position: 0 <= position - plane < planes."""
+        position = self.leaf.value(column.position)
+        around = itertools.takewhile(lambda step: not (isinstance(step, Mapped) and step.to_workers), self.leaf.path)
+        loops = (element for element in around if isinstance(element, Ordered) and element.dimension >= self.depth)
+        rounds = [loop for loop in loops if loop.sign > 0]
+        if position is None or all(self.leaf.frame.iterators[round_.dimension] != column.position for round_ in rounds):
+            raise NotProvenError(f"'{column.position.host}' is no position of a walk through planes")
+        behind = position.sub(affine(plane, self.leaf.frame))
+        frame = self.leaf.frame
+        good = behind.ge_set(frame.number(0)).intersect(behind.lt_set(frame.number(column.planes)))
+        if not self.leaf.domain.is_subset(good):
+            raise NotProvenError(
+                f"the registers of '{column.object.host}' have not all planes that are read or written"
+            )
+
+    def _of_tiles(self, relation: isl.Map) -> isl.Map:
+        """{ b -> x } of { [plan instance] -> x }"""
+        inner = relation.project_out(_IN, self.depth, relation.dim(_IN) - self.depth)
+        launch = isl.Val.int_from_si(inner.get_ctx(), self.place)
+        if not self.rounds:
+            inner = inner.insert_dims(_IN, 0, 1).fix_val(_IN, 0, isl.Val.zero(inner.get_ctx()))
+        return inner.insert_dims(_IN, 1, 1).fix_val(_IN, 1, launch).coalesce()
+
+
+@once
+def _around(leaf: Leaf) -> isl.Set:
+    """A convex superset of the leaf's instances: quicker to prove facts for."""
+    return isl.Set.from_basic_set(leaf.domain.simple_hull())
+
+
+def _length(scratchpad: Scratchpad, dimension: int) -> int:
+    """The scratchpad's length along a dimension. Raises NotProvenError where it is no constant."""
+    length = scratchpad.object.lengths[dimension]
+    if not isinstance(length, IntegerLiteral):
+        raise NotProvenError(f"the scratchpad of '{scratchpad.array.host}' has a length that is no number")
+    return length.value
+
+
+def _spells_place(scratchpad: Scratchpad, dimension: int, index: Binary) -> bool:
+    """Whether `index` is `x - origin`, or `x & (length - 1)` for a ring of 2**k planes."""
+    origin = scratchpad.origin[dimension]
+    if origin is not None:
+        return index.operator == "-" and index.right == access_to(origin)
+    length = _length(scratchpad, dimension)
+    mask = index.right.value if isinstance(index.right, IntegerLiteral) else None
+    return index.operator == "&" and length > 0 and length & (length - 1) == 0 and mask == length - 1

@@ -16,72 +16,66 @@ row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import islpy as isl
 
-from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import Use, uses
-from tilepragma.ir.expressions import DataObject, Expression
+from tilepragma.ir.expressions import Expression
 from tilepragma.ir.loop_tree import Loop, Stage, Staged, StagedSide
 from tilepragma.ir.loop_tree_text import subscripts_text
 from tilepragma.poly.affine import Frame, NotAffineError, affine
-from tilepragma.verify.launch_tree_relation import Leaf, inside_loop
-from tilepragma.verify.statement_matching import Finding
+from tilepragma.verify.certificate import Fault
+from tilepragma.verify.launch_tree_relation import Leaf
 
 _SET = isl.dim_type.set
 _RULE = "array tiles hold what is read"
 
 
-def wrong_boxes(leaves: Iterable[Leaf]) -> Iterator[Finding]:
+def wrong_boxes(leaves: tuple[Leaf, ...]) -> Iterator[Fault]:
     """A sentence for every array tile that misses an access, or ends without a reader."""
-    all_leaves = list(leaves)
-    for stage in all_leaves:
+    for stage in leaves:
         if isinstance(stage.node, Stage):
+            inside = [leaf for leaf in leaves if leaf.launch is stage.launch]
             for staged in stage.node.arrays:
-                inside = [leaf for leaf in all_leaves if leaf.launch is stage.launch]
                 yield from _wrong_array_tile(stage, staged, inside)
 
 
-@dataclass(frozen=True)
-class _Tile:
-    """An array tile's iterations: the stage's, then those of its loops after the stage."""
-
-    iterators: tuple[DataObject, ...]
-    domain: isl.Set
-    exact: bool
-
-
-def _wrong_array_tile(stage: Leaf, staged: Staged, leaves: list[Leaf]) -> Iterator[Finding]:
+def _wrong_array_tile(stage: Leaf, staged: Staged, leaves: list[Leaf]) -> Iterator[Fault]:
     name = staged.object.host
-    uses_ = [(leaf, use) for leaf in leaves for use in _uses(leaf) if use.object == staged.object]
-    accesses = [(leaf, use) for leaf, use in uses_ if subscripts_text(use.subscripts) in staged.reads]
+    uses_ = ((leaf, use) for leaf in leaves for part in leaf.evaluated for use in uses(part))
+    accesses = [
+        (leaf, use)
+        for leaf, use in uses_
+        if use.object == staged.object and subscripts_text(use.subscripts) in staged.reads
+    ]
     try:
-        tile = _tile(stage, staged, leaves)
-        if tile is None:
-            yield Finding(_RULE, f"the tile that '{name}' is staged for is longer than its array tile", True)
+        iterations_of_tile = _tile(stage, staged, leaves)
+        if iterations_of_tile is None:
+            yield Fault(_RULE, f"the tile that '{name}' is staged for is longer than its array tile", True)
             return
+        tile, exact = iterations_of_tile
         for what, measure in _measures(staged):
             ends: list[isl.Set | None] = [None, None]
             for leaf, use in accesses:
                 where, *reached = measure(leaf, use)
                 if not leaf.domain.is_subset(where):
                     text = f"'{name}' is read on line {use.range.start.line} outside of what is staged of {what}"
-                    yield Finding(_RULE, text, not leaf.opaque)
+                    yield Fault(_RULE, text, not leaf.opaque)
                     return
-                if use.conditional or leaf.opaque or leaf.frame.iterators[: len(tile.iterators)] != tile.iterators:
+                if use.conditional or leaf.opaque or leaf.frame.iterators[: tile.depth] != tile.frame.iterators:
                     continue
                 for place, end in enumerate(reached):
                     iterations = leaf.domain.intersect(end)
-                    iterations = iterations.project_out(_SET, len(tile.iterators), leaf.depth - len(tile.iterators))
+                    iterations = iterations.project_out(_SET, tile.depth, leaf.depth - tile.depth)
                     attained = ends[place]
                     ends[place] = iterations if attained is None else attained.union(iterations)
-            if not tile.exact or not all(end is not None and tile.domain.is_subset(end) for end in ends):
-                yield Finding(_RULE, f"{what} of what is staged of '{name}' may end without a reader", False)
+            if not exact or not all(end is not None and tile.domain.is_subset(end) for end in ends):
+                yield Fault(_RULE, f"{what} of what is staged of '{name}' may end without a reader", False)
                 return
     except NotAffineError as error:
-        yield Finding(_RULE, f"a subscript of '{name}' {error}", False)
+        yield Fault(_RULE, f"a subscript of '{name}' {error}", False)
 
 
 #: For an access: { [i] : inside the ends }, { [i] : at the first }, { [i] : at the last }
@@ -121,15 +115,11 @@ def _in_rows(staged: Staged, leaf: Leaf, use: Use) -> Measured:
     return beyond.complement(), same[0], same[1]
 
 
-def _uses(leaf: Leaf) -> Iterator[Use]:
-    """What the leaf itself reads."""
-    for part in leaf.evaluated:
-        yield from uses(part)
-
-
-def _tile(stage: Leaf, staged: Staged, leaves: list[Leaf]) -> _Tile | None:
-    """An array tile's iterations; None where a loop after the stage exceeds its extent."""
-    iterators, domain, exact = stage.frame.iterators, stage.domain, not stage.opaque
+def _tile(stage: Leaf, staged: Staged, leaves: list[Leaf]) -> tuple[Leaf, bool] | None:
+    """An array tile's iterations, the stage's, then those of its loop after the stage, and whether
+    these are exact. None where that loop exceeds its extent.
+    """
+    iterators, tile = stage.frame.iterators, stage
     wanted = {
         term.iterator: term.extent for side in staged.sides for term in side.terms if term.iterator not in iterators
     }
@@ -137,16 +127,14 @@ def _tile(stage: Leaf, staged: Staged, leaves: list[Leaf]) -> _Tile | None:
         loop = leaf.node
         if not isinstance(loop, Loop) or loop.iterator not in wanted or leaf.depth != stage.depth:
             continue
-        inside = inside_loop(loop, leaf)
-        frame = inside.frame
+        tile = leaf.rounds(loop)
         start = affine(loop.lower, leaf.frame).add_dims(isl.dim_type.in_, 1)
-        passed = frame.iterator(leaf.depth).sub(start)
+        passed = tile.frame.iterator(leaf.depth).sub(start)
         extent = wanted.pop(loop.iterator)
-        if not isinstance(extent, int) or not inside.domain.is_subset(passed.lt_set(frame.number(extent))):
+        if not isinstance(extent, int) or not tile.domain.is_subset(passed.lt_set(tile.frame.number(extent))):
             return None
-        iterators, domain, exact = frame.iterators, inside.domain, exact and not inside.opaque
         break
-    return _Tile(iterators, domain, exact and not wanted)
+    return tile, not (stage.opaque or tile.opaque or wanted)
 
 
 def _offset(leaf: Leaf, subscript: Expression, side: StagedSide) -> isl.PwAff:

@@ -1,34 +1,43 @@
-"""Which statement of the region a leaf of a plan executes, and in which instances.
+"""The instance map of a plan: which statement of the region each of its leaves executes, and in
+which instances.
 
-Planners keep the user's statements, or rename their iterators and nothing else.
+    { [h_1, …, h_k, i_1, …, i_n] -> S[j] }
 
-    { [plan instance] -> S[i] }
+h are the iterators of the host's loops around a launch, i those of the launch's own loops, S[j] the
+instance of a statement of the region. Planners keep the user's statements, or rename their
+iterators and nothing else.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Access, DataObject
-from tilepragma.ir.loop_tree import Declaration, Declarator, If, Loop
+from tilepragma.ir.loop_tree import Block, Declaration, Declarator, Function, If, Loop, Statement
 from tilepragma.ir.traversal import loops_in, walk
-from tilepragma.poly.affine import product_of
+from tilepragma.plan.kernel_plan import ArrayArgument
+from tilepragma.poly.affine import Frame, product_of
 from tilepragma.poly.dependences import Dependence
+from tilepragma.poly.extraction import declared_once
 from tilepragma.poly.scop import Scop, ScopStatement
-from tilepragma.verify.launch_tree_relation import Leaf, evaluated_parts
+from tilepragma.verify.certificate import NotProvenError
+from tilepragma.verify.launch_tree_relation import Leaf, evaluated_parts, leaves_and_panels
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
 
 #: Relations with more pieces are not tested for convexity: subtraction takes long.
 _MOST_PIECES = 16
 
 
 @dataclass(frozen=True, eq=False)
-class Executed:
+class InstanceMap:
     """A leaf that executes a statement: `relation` is { [plan instance] -> S[i] }. `places` maps
     the region's objects to the plan's where the plan renames them.
     """
@@ -50,47 +59,58 @@ class Executed:
 
 
 @dataclass(frozen=True)
-class Source:
-    """A statement of the region with its leaf in the region's own tree."""
+class Original:
+    """The user's region to prove plans against: the SCoP of its statements (without the plan's
+    prologue) and their memory-based dependences. A planner that has computed them passes them on.
 
-    leaf: Leaf
-    statements: tuple[ScopStatement, ...]
+    `with_statements` adds what the loops of plans are matched with: the `leaves` of the region's
+    own tree, the scalars that it declares, and those `settled`, which keep their first value.
+    `touching` has statements that touch no more than the region around. `vouched`: the user
+    declares instances of one launch independent. `held` are the arrays as a device holds them: what
+    is copied in, or what the user answers for, has a value from the start.
+    """
 
+    scop: Scop
+    dependences: tuple[Dependence, ...]
+    functions: tuple[Function, ...] = ()
+    written: frozenset[DataObject] = frozenset()
+    leaves: tuple[Leaf, ...] = ()
+    declared: frozenset[DataObject] = frozenset()
+    settled: frozenset[DataObject] = frozenset()
+    touching: Scop | None = None
+    vouched: bool = False
+    held: tuple[ArrayArgument, ...] = ()
 
-@dataclass(frozen=True)
-class Finding:
-    """A fault of a plan, or a failed proof; `certain`: the plan is wrong in some run."""
+    def with_statements(
+        self, body: tuple[Statement, ...], functions: tuple[Function, ...], written: frozenset[DataObject]
+    ) -> Original:
+        """The region of these statements, which change `written`."""
+        settled = declared_once(body, functions)
+        declarators = (node for statement in body for node in walk(statement) if isinstance(node, Declarator))
+        return dataclasses.replace(
+            self,
+            functions=functions,
+            written=written,
+            leaves=leaves_and_panels(Block(body), Frame(self.scop.context, (), written), settled)[0],
+            declared=frozenset(declarator.object for declarator in declarators),
+            settled=settled,
+        )
 
-    rule: str
-    message: str
-    certain: bool
+    @cached_property
+    def _by_node(self) -> dict[int, Leaf]:
+        return {id(leaf.node): leaf for leaf in self.leaves}
 
+    @cached_property
+    def _by_place(self) -> dict[tuple[Any, ...], list[Leaf]]:
+        return grouped(self.leaves, lambda leaf: _place(leaf.node))
 
-class Unmatched(Exception):  # noqa: N818  (it carries a sentence to where findings are collected)
-    """A leaf that matches no statement of the region; the text is a sentence."""
+    @cached_property
+    def _statements(self) -> dict[int, list[ScopStatement]]:
+        return grouped(self.scop.statements, lambda statement: id(statement.node))
 
-    def __init__(self, message: str, *, certain: bool = False) -> None:
-        super().__init__(message)
-        self.certain = certain
-
-
-class Sources:
-    """The statements of a region, to match leaves of plans against."""
-
-    def __init__(self, scop: Scop, leaves: Iterable[Leaf]) -> None:
-        self._by_node: dict[int, Source] = {}
-        self._by_place: dict[tuple[Any, ...], list[Source]] = {}
-        by_node: dict[int, list[ScopStatement]] = {}
-        for statement in scop.statements:
-            by_node.setdefault(id(statement.node), []).append(statement)
-        for leaf in leaves:
-            source = Source(leaf, tuple(by_node.get(id(leaf.node), ())))
-            self._by_node[id(leaf.node)] = source
-            self._by_place.setdefault(_place(leaf.node), []).append(source)
-
-    def of(self, leaf: Leaf) -> tuple[Source, dict[DataObject, DataObject]] | None:
-        """The statement that the leaf executes, with the plan's names of its objects; None without
-        any. Of several copies of a statement, the one with the leaf's names is preferred.
+    def source_of(self, leaf: Leaf) -> tuple[Leaf, dict[DataObject, DataObject]] | None:
+        """The region's leaf that the plan's executes, with the plan's names of its objects; None
+        without any. Of several copies of a statement, the one with the leaf's names is preferred.
         """
         source = self._by_node.get(id(leaf.node))
         if source is not None:
@@ -98,34 +118,42 @@ class Sources:
         match = None
         for candidate in self._by_place.get(_place(leaf.node), ()):
             places: dict[DataObject, DataObject] = {}
-            if all(_same(new, old, places) for new, old in _pairs(leaf.node, candidate.leaf.node)):
+            if all(_same(new, old, places) for new, old in _pairs(leaf.node, candidate.node)):
                 renamed = {old: new for old, new in places.items() if old != new}
                 if not renamed:
                     return candidate, renamed
-                if match is None and renamed.keys() <= _bound(candidate.leaf):
+                if match is None and renamed.keys() <= _bound(candidate):
                     match = candidate, renamed
         return match
 
+    def executions(self, leaf: Leaf, source: Leaf, places: dict[DataObject, DataObject]) -> Iterator[InstanceMap]:
+        """{ [plan instance] -> S[i] } for the statements of the source. Raises NotProvenError."""
+        statements = self._statements.get(id(source.node), [])
+        if statements:
+            _check_opaque(leaf, source, places)
+        for statement in statements:
+            iterators = [loop.iterator for loop in statement.loops]
+            values = []
+            for place, iterator in enumerate(iterators):
+                named = name_of(iterator, leaf, places)
+                value = leaf.value(named) if iterator not in iterators[place + 1 :] else None
+                if value is None:
+                    raise NotProvenError(
+                        f"the value of '{iterator.host}' is no affine function of the plan's loops in the "
+                        f"{where(statement)}"
+                    )
+                values.append(value)
+            relation = product_of(values, leaf.frame)
+            relation = relation.set_tuple_name(isl.dim_type.out, statement.name).intersect_domain(leaf.domain)
+            yield InstanceMap(leaf, statement, in_one_piece(relation), places)
 
-def executions(leaf: Leaf, source: Source, places: dict[DataObject, DataObject]) -> Iterator[Executed]:
-    """{ [plan instance] -> S[i] } for the statements of the source. Raises Unmatched."""
-    if source.statements:
-        _check_opaque(leaf, source.leaf, places)
-    for statement in source.statements:
-        iterators = [loop.iterator for loop in statement.loops]
-        values = []
-        for place, iterator in enumerate(iterators):
-            named = name_of(iterator, leaf, places)
-            value = leaf.value(named) if iterator not in iterators[place + 1 :] else None
-            if value is None:
-                raise Unmatched(
-                    f"the value of '{iterator.host}' is no affine function of the plan's loops in the "
-                    f"{where(statement)}"
-                )
-            values.append(value)
-        relation = product_of(values, leaf.frame)
-        relation = relation.set_tuple_name(isl.dim_type.out, statement.name).intersect_domain(leaf.domain)
-        yield Executed(leaf, statement, in_one_piece(relation), places)
+
+def grouped(values: Iterable[V], key: Callable[[V], K]) -> dict[K, list[V]]:
+    """The values by their keys, in order."""
+    groups: dict[K, list[V]] = {}
+    for value in values:
+        groups.setdefault(key(value), []).append(value)
+    return groups
 
 
 def in_one_piece(relation: isl.Map) -> isl.Map:
@@ -172,14 +200,14 @@ def _check_opaque(leaf: Leaf, source: Leaf, places: dict[DataObject, DataObject]
             if then is not None and now is not None:
                 then = then.add_dims(isl.dim_type.in_, leaf.depth - len(frame.iterators))
                 if not then.is_equal(now):
-                    raise Unmatched(
+                    raise NotProvenError(
                         f"a condition or bound is evaluated for another '{iterator.host}' than the statement on "
                         f"line {_line(leaf)}"
                     )
 
 
 def _match_opaque(leaf: Leaf, source: Leaf, places: dict[DataObject, DataObject]) -> None:
-    """Raises Unmatched where the plan's non-affine conditions differ from the region's."""
+    """Raises NotProvenError where the plan's non-affine conditions differ from the region's."""
     pairs = zip(leaf.opaque, source.opaque, strict=False)
     same_names = all(old == new for old, new in places.items())
     if (
@@ -194,13 +222,13 @@ def _match_opaque(leaf: Leaf, source: Leaf, places: dict[DataObject, DataObject]
         candidates = (candidate for candidate in open_ if candidate.part == condition.part)
         original = next((part for part in candidates if _same(condition.decides, part.decides, names)), None)
         if original is None:
-            raise Unmatched(
+            raise NotProvenError(
                 f"a condition or bound that is not affine decides on line {_line(leaf)} in the plan, but not in the "
                 "region"
             )
         open_.remove(original)
     if open_:
-        raise Unmatched(f"the statement on line {_line(leaf)} lacks a condition or bound that is not affine")
+        raise NotProvenError(f"the statement on line {_line(leaf)} lacks a condition or bound that is not affine")
 
 
 def _line(leaf: Leaf) -> int:
@@ -231,18 +259,30 @@ def _bound(leaf: Leaf) -> set[DataObject]:
 
 def _same(new: Any, old: Any, places: dict[DataObject, DataObject]) -> bool:
     """Whether two trees differ at most in names of objects; `places` maps old to new."""
-    if new is old:
-        return True
-    if isinstance(old, DataObject):
-        return isinstance(new, DataObject) and places.setdefault(old, new) == new
+
+    def renamed(new: Any, old: Any) -> bool | None:
+        if new is old:
+            return True
+        if isinstance(old, DataObject):
+            return isinstance(new, DataObject) and places.setdefault(old, new) == new
+        return None
+
+    return same_tree(new, old, renamed)
+
+
+def same_tree(new: Any, old: Any, decide: Callable[[Any, Any], bool | None]) -> bool:
+    """Whether two trees are the same, but for parts on which `decide` answers."""
+    decided = decide(new, old)
+    if decided is not None:
+        return decided
     if type(new) is not type(old):
         return False
     if isinstance(old, tuple):
-        return len(new) == len(old) and all(_same(n, o, places) for n, o in zip(new, old, strict=True))
+        return len(new) == len(old) and all(same_tree(n, o, decide) for n, o in zip(new, old, strict=True))
     if not dataclasses.is_dataclass(old):
         return bool(new == old)
     names = [field.name for field in dataclasses.fields(old) if field.compare]
-    return all(_same(getattr(new, name), getattr(old, name), places) for name in names)
+    return all(same_tree(getattr(new, name), getattr(old, name), decide) for name in names)
 
 
 def instance_text(instances: isl.Set, statement: ScopStatement) -> str:
@@ -259,18 +299,3 @@ def parameter_values(point: isl.Point) -> str:
     kind, space = isl.dim_type.param, point.get_space()
     places = range(space.dim(kind))
     return ", ".join(f"{space.get_dim_name(kind, place)} = {point.get_coordinate_val(kind, place)}" for place in places)
-
-
-@dataclass(frozen=True)
-class ProvenRegion:
-    """A region to prove plans against: its SCoP and dependences, and the statements' sources.
-    `touching` has statements that touch no more than the region around.
-    """
-
-    scop: Scop
-    dependences: tuple[Dependence, ...]
-    written: frozenset[DataObject]
-    sources: Sources
-    declared: frozenset[DataObject]
-    settled: frozenset[DataObject]
-    touching: Scop | None = None

@@ -1,19 +1,34 @@
-"""Proof that a region that stores some values elsewhere computes what the original computes.
+"""Proofs that a region that keeps some values elsewhere computes what the original computes.
 
 The two are the same text but for the storage that some accesses name, and for added copies B[b] =
-C[c]. Let
+C[c].
+
+Array expansion and renaming. Let
 
     { R[i] -> W[j] }   map the read R[i] to the write whose value it reads
 
 in both, composed through its copies in the changed region. Then each read must see the same value,
 and each element that is live afterwards must have the same last writer. The subscripts of new
 storage do not matter; the values there do.
+
+Layouts have one place an element. Copies B[k] = A[x] stand before, and A[x] = B[k] after everything
+else. Let
+
+    phi = { B[k] -> A[x] }   the elements that the copies before bring to places
+
+be injective, with no element in two places. Then each access of the changed region must touch the
+place of the element that the original touches:
+
+    { R[i] -> B[k] } . phi  =  { R[i] -> A[x] }
+
+so that places always hold the values of their elements. Copies back must copy places to their
+elements, and all that was written.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -24,10 +39,12 @@ from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.expressions import Access, Assignment, DataObject, Scope, Storage
 from tilepragma.ir.loop_tree import ExpressionStatement, Statement
 from tilepragma.ir.traversal import walk
+from tilepragma.poly.dependences import Dependence
 from tilepragma.poly.footprints import shadows
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
-from tilepragma.poly.scop import AccessKind, Scop, ScopStatement
+from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement
 from tilepragma.poly.value_flow import ArrayFlow, Site, UnknownFlowError, array_flow
+from tilepragma.verify.statement_matching import same_tree
 
 
 @dataclass(frozen=True)
@@ -52,82 +69,83 @@ class StorageMap:
 
 def storage_fault(original: Version, changed: Version, storage: StorageMap) -> str | None:
     """Why the two are not proven to compute the same, a clause; None where they are."""
-    added = added_nodes(storage)
-    if not same_text(without(original.statements, set()), without(changed.statements, added), storage.instead):
+    return _compared(
+        original,
+        changed,
+        storage,
+        "proving that values are kept elsewhere",
+        lambda added: _value_fault(original.scop, changed.scop, storage, added),
+    )
+
+
+def layout_fault(original: Version, changed: Version, storage: StorageMap, touching: Scop | None = None) -> str | None:
+    """Why the two are not proven to compute the same, a clause; None where they are. `touching` has
+    statements that surely touch what copies may touch; the original's by default.
+    """
+    return _compared(
+        original,
+        changed,
+        storage,
+        "proving that arrays lie elsewhere",
+        lambda added: _layout_fault(original, changed, storage, added, touching or original.scop),
+    )
+
+
+def _compared(
+    original: Version, changed: Version, storage: StorageMap, what: str, fault: Callable[[frozenset[int]], str | None]
+) -> str | None:
+    """The fault of two versions whose texts are alike, given the identities of all nodes of the
+    added statements; or that isl gives up.
+    """
+    added = frozenset(id(node) for copy in storage.copies for node in walk(copy))
+
+    def decide(new: Any, old: Any) -> bool | None:
+        if new is old:
+            return True
+        if isinstance(new, tuple) and isinstance(old, tuple):
+            kept = tuple(part for part in new if id(part) not in added)
+            return None if len(kept) == len(new) else same_tree(kept, old, decide)
+        if isinstance(new, Access) and isinstance(old, Access) and new.object in storage.instead:
+            named = storage.instead[new.object]
+            moved = replace(new, object=named, subscripts=old.subscripts)
+            return named.element == new.object.element and moved == old
+        return bool(new == old) if isinstance(old, (DataObject, SourceRange)) else None
+
+    if not same_tree(changed.statements, original.statements, decide):
         return "the text differs in more than storage"
     try:
-        with operation_limit(changed.scop.context, DEFAULT_LIMIT, "proving that values are kept elsewhere"):
-            return _value_fault(original.scop, changed.scop, storage, added)
+        with operation_limit(changed.scop.context, DEFAULT_LIMIT, what):
+            return fault(added)
     except (OperationLimitError, UnknownFlowError) as unknown:
         return str(unknown).rstrip(".")
 
 
-def added_nodes(storage: StorageMap) -> frozenset[int]:
-    """The identities of all nodes of the added statements."""
-    return frozenset(id(node) for copy in storage.copies for node in walk(copy))
+def moved_dependences(
+    original: Scop, dependences: Sequence[Dependence], changed: Scop, instead: Mapping[DataObject, DataObject]
+) -> tuple[Dependence, ...] | None:
+    """The dependences of statements on moved arrays for which `layout_fault` is None: those of the
+    original, since accesses share a place where they shared an element. None for other statements.
+    """
+    pairs = list(zip(original.statements, changed.statements, strict=False))
+    if len(original.statements) != len(changed.statements) or not all(_is_twin(*pair, instead) for pair in pairs):
+        return None
+    statements = {statement.name: twin for statement, twin in pairs if statement.name == twin.name}
+    references = {id(old): new for pair in pairs for old, new in zip(*(part.references for part in pair), strict=True)}
+    if len(statements) < len(pairs):
+        return None
+    return tuple(
+        replace(
+            dependence,
+            source_statement=statements[dependence.source_statement.name],
+            sink_statement=statements[dependence.sink_statement.name],
+            source=references[id(dependence.source)],
+            sink=references[id(dependence.sink)],
+        )
+        for dependence in dependences
+    )
 
 
-def without(node: Any, left_out: Collection[int]) -> Any:
-    """The tree as tuples, without statements in `left_out`, ranges and directives."""
-    if isinstance(node, tuple):
-        return tuple(without(part, left_out) for part in node if id(part) not in left_out)
-    if isinstance(node, (DataObject, SourceRange)) or not dataclasses.is_dataclass(node):
-        return node
-    fields = (field for field in dataclasses.fields(node) if field.compare)
-    return (type(node), *(without(getattr(node, field.name), left_out) for field in fields))
-
-
-def same_text(old: Any, new: Any, instead: Mapping[DataObject, DataObject]) -> bool:
-    """Whether two trees of `without` differ only in the storage and subscripts of new objects."""
-    if old == new:
-        return True
-    if not isinstance(old, tuple) or not isinstance(new, tuple) or len(old) != len(new):
-        return False
-    if old and old[0] is Access and new[0] is Access and new[1] in instead:
-        original = instead[new[1]]
-        return old[1] == original and original.element == new[1].element and old[3:] == new[3:]
-    return all(same_text(part, twin, instead) for part, twin in zip(old, new, strict=True))
-
-
-@dataclass(frozen=True)
-class _Sources:
-    """ArrayFlow's { R[i] -> W[j] }, { R[i] -> A[a] } and { A[a] -> W[j] }, by original names."""
-
-    seen: isl.UnionMap
-    initial: isl.UnionMap
-    last: isl.UnionMap
-
-
-def _value_fault(original: Scop, changed: Scop, storage: StorageMap, added: Collection[int]) -> str | None:
-    found_copies = tuple(added_copies(changed, added))
-    copies = [copy for copy in found_copies if copy is not None]
-    twins = [statement for statement in changed.statements if id(statement.node) not in added]
-    if len(twins) != len(original.statements):
-        return "statements are missing"
-    names: dict[str, str] = {}
-    for old, twin in zip(original.statements, twins, strict=True):
-        if not is_twin(old, twin, storage.instead):
-            return "a statement runs at other times, or touches other things"
-        names |= {f"{twin.name}_{place}": f"{old.name}_{place}" for place in range(len(old.references))}
-    if len(copies) < len(found_copies):
-        return "what is added is more than a copy"
-    arrays = frozenset(storage.instead.values())
-    touched = arrays | frozenset(storage.instead)
-    if any(site.reference.object not in touched for copy in copies for site in (copy.source, copy.target)):
-        return "a copy touches other arrays"
-    if any(not is_touched(site, original) for copy in copies for site in (copy.source, copy.target)):
-        return "a copy touches elements that the region does not, which need not be there"
-    before = array_flow(original, arrays)
-    expected = _Sources(before.sources, before.initial, before.last)
-    actual = _through_copies(array_flow(changed, touched), copies, names)
-    if not actual.seen.is_equal(expected.seen) or not actual.initial.is_equal(expected.initial):
-        return "a read would see another value"
-    if not _of(actual.last, arrays - storage.dead).is_equal(_of(expected.last, arrays - storage.dead)):
-        return "an array would end with other values"
-    return None
-
-
-def is_twin(statement: ScopStatement, twin: ScopStatement, instead: Mapping[DataObject, DataObject]) -> bool:
+def _is_twin(statement: ScopStatement, twin: ScopStatement, instead: Mapping[DataObject, DataObject]) -> bool:
     """Whether two statements run at the same times, and access corresponding objects."""
     if not twin.domain.set_tuple_name(statement.name).is_equal(statement.domain) or len(statement.references) != len(
         twin.references
@@ -147,7 +165,7 @@ class Copy:
     source: Site
 
 
-def added_copies(changed: Scop, added: Collection[int]) -> Iterator[Copy | None]:
+def _added_copies(changed: Scop, added: Collection[int]) -> Iterator[Copy | None]:
     """The added statements; None for one that does not copy a single element."""
     for statement in changed.statements:
         if id(statement.node) in added:
@@ -165,7 +183,7 @@ def _copy(statement: ScopStatement, sites: list[Site]) -> Copy | None:
     return Copy(target, source) if plain and alike and kinds == (AccessKind.READ, AccessKind.MUST_WRITE) else None
 
 
-def is_touched(site: Site, original: Scop) -> bool:
+def _is_touched(site: Site, original: Scop) -> bool:
     """Whether { A[a] : the copy's reference touches it } is part of what the original surely
     touches, or of its hull where an array has all of the hull; true for new arrays.
     """
@@ -187,8 +205,41 @@ def is_touched(site: Site, original: Scop) -> bool:
     return bool(touched) and copied.is_subset(reduce(isl.Set.union, touched))
 
 
-def _through_copies(flow: ArrayFlow, copies: Sequence[Copy], names: Mapping[str, str]) -> _Sources:
-    """Flow through copies: { R -> W } . { W[c] -> R'[c] : copy c } . { R' -> W' }."""
+# -- array expansion and renaming
+
+
+def _value_fault(original: Scop, changed: Scop, storage: StorageMap, added: Collection[int]) -> str | None:
+    found_copies = tuple(_added_copies(changed, added))
+    copies = [copy for copy in found_copies if copy is not None]
+    twins = [statement for statement in changed.statements if id(statement.node) not in added]
+    if len(twins) != len(original.statements):
+        return "statements are missing"
+    names: dict[str, str] = {}
+    for old, twin in zip(original.statements, twins, strict=True):
+        if not _is_twin(old, twin, storage.instead):
+            return "a statement runs at other times, or touches other things"
+        names |= {f"{twin.name}_{place}": f"{old.name}_{place}" for place in range(len(old.references))}
+    if len(copies) < len(found_copies):
+        return "what is added is more than a copy"
+    arrays = frozenset(storage.instead.values())
+    touched = arrays | frozenset(storage.instead)
+    if any(site.reference.object not in touched for copy in copies for site in (copy.source, copy.target)):
+        return "a copy touches other arrays"
+    if any(not _is_touched(site, original) for copy in copies for site in (copy.source, copy.target)):
+        return "a copy touches elements that the region does not, which need not be there"
+    expected = array_flow(original, arrays)
+    seen, initial, last = _through_copies(array_flow(changed, touched), copies, names)
+    if not seen.is_equal(expected.sources) or not initial.is_equal(expected.initial):
+        return "a read would see another value"
+    if not _of(last, arrays - storage.dead).is_equal(_of(expected.last, arrays - storage.dead)):
+        return "an array would end with other values"
+    return None
+
+
+def _through_copies(flow: ArrayFlow, copies: Sequence[Copy], names: Mapping[str, str]) -> list[isl.UnionMap]:
+    """{ R[i] -> W[j] }, { R[i] -> A[a] } and { A[a] -> W[j] } by original names, and through
+    copies: { R -> W } . { W[c] -> R'[c] : copy c } . { R' -> W' }
+    """
     context = flow.sites[0].statement.domain.get_ctx()
     through = isl.UnionMap("{ }", context=context)
     for copy in copies:
@@ -210,7 +261,7 @@ def _through_copies(flow: ArrayFlow, copies: Sequence[Copy], names: Mapping[str,
         raise UnknownFlowError("copies are copied again and again")
     readers = through.range()
     seen, initial = seen.subtract_domain(readers), initial.subtract_domain(readers)
-    return _Sources(_renamed(seen, names), _renamed(initial, names), _renamed(last, names))
+    return [_renamed(relation, names) for relation in (seen, initial, last)]
 
 
 def _renamed(relation: isl.UnionMap, names: Mapping[str, str]) -> isl.UnionMap:
@@ -236,3 +287,134 @@ def _maps(relation: isl.UnionMap) -> Iterator[isl.Map]:
     maps: list[isl.Map] = []
     relation.foreach_map(maps.append)
     return iter(maps)
+
+
+# -- layouts
+
+
+def _layout_fault(
+    original: Version, changed: Version, storage: StorageMap, added: frozenset[int], touching: Scop
+) -> str | None:
+    added_statements = tuple(_added_copies(changed.scop, added))
+    copies = [copy for copy in added_statements if copy is not None]
+    if len(copies) < len(added_statements):
+        return "what is added is more than a copy"
+    before = [copy for copy in copies if copy.target.reference.object in storage.instead]
+    after = [copy for copy in copies if copy.source.reference.object in storage.instead]
+    if len(before) + len(after) != len(copies) or not all(_is_of_its_array(copy, storage) for copy in copies):
+        return "a copy touches other arrays"
+    if not _surround(changed, storage, before):
+        return "copies do not stand before and behind all else"
+    if not all(_is_touched(site, touching) for copy in copies for site in (copy.source, copy.target)):
+        return "a copy touches elements that the region does not, which need not be there"
+    places = {
+        new: _united([_moved(fill) for fill in before if fill.target.reference.object == new])
+        for new in storage.instead
+    }
+    return (
+        _misplaced(places, storage)
+        or _other_accesses(original.scop, changed.scop, places, storage, added)
+        or _lost(original.scop, after, places, storage)
+    )
+
+
+def _is_of_its_array(copy: Copy, storage: StorageMap) -> bool:
+    """Whether it copies between a new object and its original, and is exact."""
+    source, target = copy.source.reference, copy.target.reference
+    pair = (target.object, source.object) if target.object in storage.instead else (source.object, target.object)
+    return storage.instead.get(pair[0]) == pair[1] and source.exact and target.exact
+
+
+def _surround(changed: Version, storage: StorageMap, before: Sequence[Copy]) -> bool:
+    """Whether the added statements are the first ones, which fill new objects, or last."""
+    marks = {id(copy) for copy in storage.copies}
+    first = {id(copy.target.statement.node) for copy in before}
+    kinds = []
+    for statement in changed.statements:
+        if id(statement) not in marks:
+            kinds.append(1)
+        else:
+            inside = {id(node) for node in walk(statement)}
+            brings = {leaf for leaf in _leaves(changed, inside) if leaf in first}
+            kinds.append(0 if brings == _leaves(changed, inside) else 2 if not brings else 3)
+    return kinds == sorted(kinds) and 3 not in kinds and kinds.count(0) + kinds.count(2) == len(marks)
+
+
+def _leaves(changed: Version, inside: set[int]) -> set[int]:
+    """The identities of the SCoP's statements among those nodes."""
+    return {id(statement.node) for statement in changed.scop.statements if id(statement.node) in inside}
+
+
+def _moved(copy: Copy) -> isl.Map:
+    """{ B[k] -> A[x] } of a copy B[k] = A[x], or A[x] = B[k]"""
+    return copy.target.reference.relation.reverse().apply_range(copy.source.reference.relation)
+
+
+def _united(relations: Sequence[isl.Map]) -> isl.Map | None:
+    return reduce(isl.Map.union, relations).coalesce() if relations else None
+
+
+def _misplaced(places: Mapping[DataObject, isl.Map | None], storage: StorageMap) -> str | None:
+    """Whether some element has two places, or a place two elements."""
+    taken: dict[DataObject, isl.Set] = {}
+    for new, phi in places.items():
+        if phi is None:
+            return f"nothing is copied to '{new.name}'"
+        if not phi.is_single_valued() or not phi.is_injective():
+            return f"a place in '{new.name}' is not that of one element"
+        elements, old = phi.range(), storage.instead[new]
+        if old in taken and not taken[old].is_disjoint(elements):
+            return f"an element of '{old.host}' has two places"
+        taken[old] = taken[old].union(elements) if old in taken else elements
+    return None
+
+
+def _other_accesses(
+    original: Scop,
+    changed: Scop,
+    places: Mapping[DataObject, isl.Map | None],
+    storage: StorageMap,
+    added: frozenset[int],
+) -> str | None:
+    """Whether an access touches another place than that of its element."""
+    twins = [statement for statement in changed.statements if id(statement.node) not in added]
+    if len(twins) != len(original.statements):
+        return "statements are missing"
+    moved_arrays = frozenset(storage.instead.values())
+    for old, twin in zip(original.statements, twins, strict=True):
+        if not _is_twin(old, twin, storage.instead):
+            return "a statement runs at other times, or touches other things"
+        for reference, moved in zip(old.references, twin.references, strict=True):
+            if reference.object in moved_arrays and not _is_at_its_place(reference, moved, places.get(moved.object)):
+                return f"an access to '{reference.object.host}' does not touch the place of its element"
+    return None
+
+
+def _is_at_its_place(reference: Reference, moved: Reference, phi: isl.Map | None) -> bool:
+    if phi is None or not reference.exact or not moved.exact or reference.member != moved.member:
+        return False
+    name = reference.relation.get_tuple_name(isl.dim_type.in_)
+    return bool(moved.relation.apply_range(phi).set_tuple_name(isl.dim_type.in_, name).is_equal(reference.relation))
+
+
+def _lost(
+    original: Scop, after: Sequence[Copy], places: Mapping[DataObject, isl.Map | None], storage: StorageMap
+) -> str | None:
+    """Whether a written element does not return, or returns to another element."""
+    for copy in after:
+        phi = places[copy.source.reference.object]
+        if phi is None or not _moved(copy).reverse().is_subset(phi):
+            return "a copy brings a value to another element"
+    for old in dict.fromkeys(storage.instead.values()):
+        if old in storage.dead:
+            continue
+        back = [copy.target.reference.relation.range() for copy in after if copy.target.reference.object == old]
+        wanted = [
+            reference.relation.range()
+            for statement in original.statements
+            for reference in statement.references
+            if reference.object == old and reference.writes
+        ]
+        if wanted and not (back and reduce(isl.Set.union, wanted).is_subset(reduce(isl.Set.union, back))):
+            return f"'{old.host}' would end with other values"
+    return None

@@ -10,7 +10,7 @@ from tests.unit.cli.conftest import word_translator
 from tilepragma.cli import source_commands, tilecc_translation, tilepragma
 from tilepragma.cli.devices import print_descriptors
 from tilepragma.driver.state import TranslateRequest, TranslateResult
-from tilepragma.driver.target_device import device_named
+from tilepragma.model.descriptor_files import named_device
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ FAULTY = '{\n "kind": "gpu",\n "name": ""\n}\n'
 def test_the_device_is_carried_to_the_translator(asked: list[TranslateRequest]) -> None:
     assert tilepragma.run(["translate", "in.c", "-o", "out.c", "--device", "V100"]) == 0
     assert tilepragma.run(["check", "in.c"]) == 0
-    assert [request.device for request in asked] == [device_named("v100"), None]
+    assert [request.device for request in asked] == [named_device("v100"), None]
 
 
 def test_tilecc_takes_it_too(asked: list[TranslateRequest], capfd: pytest.CaptureFixture[str]) -> None:
@@ -46,7 +46,7 @@ def test_tilecc_takes_it_too(asked: list[TranslateRequest], capfd: pytest.Captur
     assert "tilecc: error: --tilek-device: no device is called 'a1oo' (did you mean 'a100'?)" in capfd.readouterr().err
     assert asked == []
     tilecc.run(["--tilek-device=a100", "-E", "in.c"])
-    assert [request.device for request in asked] == [device_named("a100")]
+    assert [request.device for request in asked] == [named_device("a100")]
 
 
 def test_a_faulty_file_is_told_by_line(asked: list[TranslateRequest], capsys: pytest.CaptureFixture[str]) -> None:

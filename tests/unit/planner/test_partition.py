@@ -12,7 +12,7 @@ from tests.support.source_plans import plan, plans
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.plan.kernel_plan import Division, KernelPlan
 from tilepragma.report.division_facts import division_rows
-from tilepragma.verify.partitions import wrong_divisions
+from tilepragma.verify.rules import wrong_divisions
 
 TWO = "int n, int m, int steps, float a[n][m], float b[n][m]"
 ROWS = "for (int i = 1; i < n - 1; i++) for (int j = 0; j < m; j++)"

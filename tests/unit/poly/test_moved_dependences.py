@@ -10,7 +10,7 @@ from tilepragma.ir.invariance import written_objects
 from tilepragma.poly.dependences import memory_dependences, together
 from tilepragma.poly.extraction import extract_scop
 from tilepragma.poly.scop import Scop
-from tilepragma.verify.layouts import moved_dependences
+from tilepragma.verify.storage import moved_dependences
 
 CONTEXT = isl.Context()
 

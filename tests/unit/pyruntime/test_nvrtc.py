@@ -11,7 +11,7 @@ from tests.support.source_plans import CHAINED_SUMS
 from tilepragma.driver import translate
 from tilepragma.driver.reports import explain, kernel_reports
 from tilepragma.driver.state import TranslateRequest
-from tilepragma.driver.target_device import device_named
+from tilepragma.model.descriptor_files import named_device
 from tilepragma.plan.summary import points_of
 from tilepragma.pyruntime.nvrtc import Nvrtc, NvrtcError, open_nvrtc
 
@@ -85,7 +85,7 @@ def test_what_is_named_and_is_no_nvrtc(library: str, monkeypatch: pytest.MonkeyP
 
 def test_explain_says_that_registers_are_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEK_NVRTC_LIBRARY", "/nowhere")
-    device = device_named("h100")
+    device = named_device("h100")
     result = translate(TranslateRequest("t.c", text=CHAINED_SUMS.encode(), device=device, last="choose_sizes"))
     text = " ".join(explain(kernel_reports(result, None, device)).split())
     assert (
@@ -100,7 +100,7 @@ def test_explain_says_that_registers_are_estimated(monkeypatch: pytest.MonkeyPat
 @present
 def test_sums_that_ptxas_spills_get_fewer_points() -> None:
     (plan,) = translate(
-        TranslateRequest("t.c", text=CHAINED_SUMS.encode(), device=device_named("a100"), last="verify")
+        TranslateRequest("t.c", text=CHAINED_SUMS.encode(), device=named_device("a100"), last="verify")
     ).plans
     assert plan.registers is not None and plan.registers.by.startswith("ptxas of NVRTC ")
     assert plan.registers.by.endswith(" for sm_80")

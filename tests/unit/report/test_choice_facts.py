@@ -12,7 +12,7 @@ from tests.unit.report.pictures import GOLDEN, golden
 from tilepragma.driver import translate
 from tilepragma.driver.reports import explain, kernel_reports
 from tilepragma.driver.state import TranslateRequest
-from tilepragma.driver.target_device import device_named
+from tilepragma.model.descriptor_files import named_device
 from tilepragma.model.device import Device, Overheads
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.report.choice_facts import ranking_facts
@@ -36,7 +36,7 @@ def said(text: str, sizes: list[str], device: Device | None) -> str:
 
 
 def test_the_best_the_next_three_and_the_default() -> None:
-    facts = ranking_facts(ranking(TIMES, (16, 16)), USED, device_named("h100"))
+    facts = ranking_facts(ranking(TIMES, (16, 16)), USED, named_device("h100"))
     assert facts.device == "NVIDIA H100-SXM5-80GB, not calibrated"
     assert facts.predicted == "12.3 ms with t_size = 8, i_size = 32"
     assert facts.runners_up == "12.5 ms 16, 32 · 13 ms 8, 64 · 13.2 ms 4, 32"
@@ -93,7 +93,7 @@ def test_a_kernel_without_work() -> None:
 
 
 def test_a_device_that_was_measured_is_said_to_be() -> None:
-    device = replace(device_named("processor"), overheads=Overheads(1e-6, ((1, 0.0),), ((1, 1e-6),), 0.0))
+    device = replace(named_device("processor"), overheads=Overheads(1e-6, ((1, 0.0),), ((1, 1e-6),), 0.0))
     assert ranking_facts(ranking(TIMES, (16, 16)), USED, device).device == "a processor, calibrated"
 
 
@@ -102,7 +102,7 @@ def test_a_device_that_was_measured_is_said_to_be() -> None:
     [("h200", "NVIDIA H200-SXM5-141GB, not calibrated"), ("", "this machine's cores, not calibrated")],
 )
 def test_the_device_is_named_where_sizes_are_given(device: str, named: str) -> None:
-    found = said(golden("smooth"), ["I=1000", "J=200"], device_named(device) if device else None)
+    found = said(golden("smooth"), ["I=1000", "J=200"], named_device(device) if device else None)
     assert re.search(rf"\n  tile sizes  j_size = .*\n( {{14}}.*\n)*  device      {named}\n  predicted   ", found)
 
 
@@ -110,7 +110,7 @@ def test_times_on_gpus_follow_from_their_descriptors() -> None:
     """The default of 16 x 16 has more wavefronts than are worth it for 200 sweeps over 1000 elements."""
     said_of = {}
     for name in ("h100", "c1060"):
-        found = said(golden("smooth"), ["I=1000", "J=200"], device_named(name))
+        found = said(golden("smooth"), ["I=1000", "J=200"], named_device(name))
         said_of[name] = re.search(
             r"\n  predicted   (\d.*) with j_size = \d+, j_i_size = \d+\n  runners-up  \d.* · .*\n  default     (.* 16, 16) \(\d+\.\d+ times\)\n",
             found,
@@ -131,11 +131,11 @@ def test_a_plan_without_tiles_has_a_device_alone() -> None:
 def test_a_device_that_uses_no_tile_size_has_no_choice() -> None:
     """Elimination has tiles on cores alone."""
     assert "predicted" in said(golden("lu"), ["n=500"], None)
-    assert "predicted" not in said(golden("lu"), ["n=500"], device_named("h100"))
+    assert "predicted" not in said(golden("lu"), ["n=500"], named_device("h100"))
 
 
 def test_without_sizes_nothing_of_it_is_said() -> None:
-    found = said(golden("smooth"), [], device_named("h100"))
+    found = said(golden("smooth"), [], named_device("h100"))
     assert not re.search(r"^  (device|predicted|runners-up|default) ", found, re.MULTILINE)
 
 

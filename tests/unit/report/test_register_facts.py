@@ -10,7 +10,7 @@ import pytest
 from tilepragma.driver import translate
 from tilepragma.driver.reports import explain_page, kernel_reports
 from tilepragma.driver.state import TranslateRequest
-from tilepragma.driver.target_device import device_named
+from tilepragma.model.descriptor_files import named_device
 from tilepragma.model.device import Device, Gpu
 from tilepragma.report.size_values import parse_sizes
 
@@ -28,7 +28,7 @@ def without_nvrtc(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def h100(**changes: int) -> Gpu:
-    found = device_named("h100")
+    found = named_device("h100")
     assert isinstance(found, Gpu)
     return replace(found, **changes)  # type: ignore[arg-type]
 
@@ -70,7 +70,7 @@ def test_the_page_shows_them(tmp_path: Path) -> None:
     result = translate(TranslateRequest("t.c", text=LINE, device=device, last="choose_sizes"))
     page = explain_page(result, kernel_reports(result, None, device), parse_sizes([]), "t.c")
     assert "Registers of f: 40 a worker, none spilled; gangs of 256 at most" in page.html
-    processor = device_named("processor")
+    processor = named_device("processor")
     assert (
         kernel_reports(
             translate(TranslateRequest("t.c", text=LINE, device=processor, last="choose_sizes")), None, processor

@@ -10,7 +10,7 @@ import pytest
 from tilepragma.driver import translate
 from tilepragma.driver.reports import explain, kernel_reports
 from tilepragma.driver.state import TranslateRequest
-from tilepragma.driver.target_device import device_named
+from tilepragma.model.descriptor_files import named_device
 from tilepragma.model.device import Device, Overheads, Processor
 from tilepragma.report.size_values import parse_sizes
 
@@ -38,7 +38,7 @@ void f(int n, int m, double a[n]) {
 
 def said(source: str, sizes: list[str], device: str | Device | None) -> str:
     result = translate(TranslateRequest("t.c", text=source.encode(), last="choose_sizes"))
-    named = device_named(device) if isinstance(device, str) else device
+    named = named_device(device) if isinstance(device, str) else device
     return re.sub(r"\s+", " ", explain(kernel_reports(result, parse_sizes(sizes), named)))
 
 
@@ -65,7 +65,7 @@ def test_what_limits_a_stream_is_memory() -> None:
 
 
 def test_launches_of_opencl_processors_are_those_of_their_tile_sizes() -> None:
-    processor = device_named("processor")
+    processor = named_device("processor")
     assert isinstance(processor, Processor)
     opencl = replace(processor, overheads=Overheads(1e-5, ((1, 0.0),), ((1, 1e-6),), 1e-5, 1e10, 1e10))
     sizes = ["n=1000000", "m=20"]

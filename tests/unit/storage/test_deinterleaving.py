@@ -17,7 +17,7 @@ from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.schedule.strategy import Region
 from tilepragma.storage.array_copies import with_deinterleaved_arrays
 from tilepragma.storage.new_arrays import ExpandedKernel
-from tilepragma.verify.layouts import layout_fault
+from tilepragma.verify.storage import layout_fault
 
 LINE = "for (int t = 0; t < steps; t++) for (int i = 1; i < n - 1; i++) u[i] = 0.5 * (u[i-1] + u[i+1] - f[i]);"
 

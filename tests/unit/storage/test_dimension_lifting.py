@@ -16,8 +16,7 @@ from tilepragma.poly.extraction import extract_scop
 from tilepragma.schedule.strategy import Region
 from tilepragma.storage.array_copies import with_lifted_arrays
 from tilepragma.storage.new_arrays import ExpandedKernel
-from tilepragma.verify.layouts import layout_fault
-from tilepragma.verify.storage import StorageMap, Version
+from tilepragma.verify.storage import StorageMap, Version, layout_fault
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,10 @@ from tilepragma.ir.expressions import Binary, Expression, integer
 from tilepragma.ir.loop_tree import Block, Loop, TiledLoop, TileNest
 from tilepragma.ir.loop_tree_text import plain_text
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, SectionBound, Step
-from tilepragma.verify.proofs import Fault, Original, original_of, proof_of, prove
-from tilepragma.verify.rules import PlanFault, Proven, verify
+from tilepragma.verify.certificate import Fault
+from tilepragma.verify.proofs import original_of, proof_of, prove
+from tilepragma.verify.rules import PlanFault, verify
+from tilepragma.verify.statement_matching import Original
 
 JACOBI = """
 void jacobi(int n, int m, double A[n][n], double B[n][n]) {
@@ -150,11 +152,6 @@ def test_a_proof_counts_for_its_own_plan_only(jacobi: KernelPlan, monkeypatch: p
         verify(change(jacobi), proof)
     monkeypatch.setattr("tilepragma.verify.rules.proof_of", lambda plan: pytest.fail("proven twice"))
     assert verify(replace(jacobi, rejected=("another strategy: a reason",)), proof).plan.kernel is jacobi.kernel
-
-
-def test_nothing_but_the_verifier_calls_a_plan_proven(jacobi: KernelPlan) -> None:
-    with pytest.raises(TypeError, match="proven by the verifier"):
-        Proven(jacobi, object())
 
 
 def test_each_plan_is_proven_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,8 @@ from tests.support.plan_text import plan_of
 from tests.support.source_plans import plan
 from tilepragma.ir.loop_tree import TileNest
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
-from tilepragma.verify.proofs import Fault, prove
+from tilepragma.verify.certificate import Fault
+from tilepragma.verify.proofs import prove
 from tilepragma.verify.rules import verify
 
 
