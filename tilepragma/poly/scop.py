@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from enum import Enum
 from functools import cached_property
+from itertools import takewhile
 
 import islpy as isl
 
@@ -131,12 +132,8 @@ class ScopStatement:
 
     def shared_loops(self, other: ScopStatement) -> int:
         """How many of the outermost loops are the same loop in the text of both."""
-        count = 0
-        for mine, theirs in zip(self.position[: self.depth], other.position[: other.depth], strict=False):
-            if mine != theirs:
-                break
-            count += 1
-        return count
+        mine, theirs = self.position[: self.depth], other.position[: other.depth]
+        return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(mine, theirs, strict=False))))
 
 
 @dataclass(frozen=True)
