@@ -18,7 +18,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import field, replace
-from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -209,11 +208,12 @@ class _Privatization:
             if use.object.storage is Storage.CONTIGUOUS and use.object.scope in (Scope.EXTERNAL, Scope.REGION):
                 uses_of.setdefault(use.object, []).append(use)
         named = named_in_clauses(self.kernel.directive, self.kernel.body)
-        steady = InvariantAccesses(loop, self.kernel)
+        changing = {use.object for use in uses(loop.body, self.kernel.functions) if use.writes} | {loop.iterator}
+        known = {node.object for node in walk(self.kernel.body) if isinstance(node, Access)}
         for array, touched in uses_of.items():
             if array.host in named or _runs_once(loop):
                 continue
-            shared = {use: steady.holds(use) for use in touched if use.writes}
+            shared = {use: _stays(use, changing, known) for use in touched if use.writes}
             surely = [use for use, holds in shared.items() if holds]
             perhaps = [use for use, holds in shared.items() if holds is None]
             if surely or perhaps:
@@ -399,8 +399,7 @@ class _Privatization:
             return not object_bytes(array) & ~assigned_bytes(body, array, functions)
         from tilepragma.poly.value_flow import private_array
 
-        private = private_array(body.statements, functions, written_objects(self.kernel), array)
-        return None if private is None else private.whole
+        return private_array(body.statements, functions, written_objects(self.kernel), array)
 
     def _is_used_outside(self, loop: Loop, object_: DataObject) -> bool:
         inside = sum(isinstance(node, Access) and node.object == object_ for node in walk(loop.body))
@@ -543,48 +542,38 @@ def _stores_one_value(loop: Loop, array: DataObject) -> bool:
     return len(values) == 1 and sum(1 for _ in mentioned) == assigned
 
 
-@dataclass(frozen=True)
-class InvariantAccesses:
-    """Tells which accesses touch the same elements in all iterations of a loop."""
+def _stays(use: Use, changing: Collection[DataObject], known: Collection[DataObject]) -> bool | None:
+    """Whether a use touches the same elements in all iterations of a loop that writes the objects
+    `changing`: it indexes all dimensions of its array, as `total[2]` or `w[k]` in an inner loop
+    over k with constant bounds, and no index changes with the loop.
 
-    loop: Loop
-    kernel: Kernel
+    None where that is unknown, or where the use covers a range with only one invariant end. The
+    analysis knows the values of objects that are `known`.
+    """
+    if len(use.subscripts) != use.object.rank:
+        return False
 
-    def holds(self, use: Use) -> bool | None:
-        """Whether the use indexes all dimensions of its array, and no index changes with the loop.
-
-        None where that is unknown, or where the use covers a range with only one invariant end.
-        """
-        if len(use.subscripts) != use.object.rank:
-            return False
-        inside = {loop.iterator: loop for loop in use.loops}
-        ahead = [*use.subscripts, *(step.index for step in use.path if isinstance(step, Index))]
-        answers: list[bool | None] = []
-        for value in ahead:  # grows
-            for object_ in {node.object for node in walk(value) if isinstance(node, Access)}:
-                if object_ not in inside:
-                    answers.append(self._is_invariant(object_))
-                    continue
-                loop = inside.pop(object_)
-                ends = [self._all_invariant(end, inside) for end in (loop.lower, loop.upper)]
-                answers.append(None if ends.count(True) == 1 else ends[0])
-        return False if False in answers else None if None in answers else True
-
-    def _all_invariant(self, value: Expression, inside: Collection[DataObject]) -> bool | None:
-        named = {node.object for node in walk(value) if isinstance(node, Access)}
-        answers = [None if object_ in inside else self._is_invariant(object_) for object_ in named]
-        return False if False in answers else None if None in answers else True
-
-    def _is_invariant(self, object_: DataObject) -> bool | None:
-        if object_ == self.loop.iterator or object_ in self._changing:
-            return False
+    def is_invariant(object_: DataObject) -> bool | None:
         # The analysis knows nothing of a called function's locals that change.
-        return True if object_ in self._known else None
+        return False if object_ in changing else True if object_ in known else None
 
-    @cached_property
-    def _changing(self) -> frozenset[DataObject]:
-        return frozenset(use.object for use in uses(self.loop.body, self.kernel.functions) if use.writes)
+    def all_invariant(value: Expression) -> bool | None:
+        named = {node.object for node in walk(value) if isinstance(node, Access)}
+        return _all_of([None if object_ in inside else is_invariant(object_) for object_ in named])
 
-    @cached_property
-    def _known(self) -> frozenset[DataObject]:
-        return frozenset(node.object for node in walk(self.kernel.body) if isinstance(node, Access))
+    inside = {inner.iterator: inner for inner in use.loops}
+    ahead = [*use.subscripts, *(step.index for step in use.path if isinstance(step, Index))]
+    answers: list[bool | None] = []
+    for value in ahead:
+        for object_ in {node.object for node in walk(value) if isinstance(node, Access)}:
+            inner = inside.pop(object_, None)
+            if inner is None:
+                answers.append(is_invariant(object_))
+            else:
+                ends = [all_invariant(end) for end in (inner.lower, inner.upper)]
+                answers.append(None if ends.count(True) == 1 else ends[0])
+    return _all_of(answers)
+
+
+def _all_of(answers: list[bool | None]) -> bool | None:
+    return False if False in answers else None if None in answers else True

@@ -79,8 +79,9 @@ def searched_plan(
     unit = with_normalised_loops(kernel)
     if unit is not None:
         messages = Diagnostics()
-        planned = _as_it_stands(unit.kernel, tiled_region(unit.kernel, messages), floating, messages, targets)
-        counting = replace(planned.plan, stepped=kernel, final_values=(*planned.plan.final_values, *unit.final_values))
+        counted, finals = unit
+        planned = _as_it_stands(counted, tiled_region(counted, messages), floating, messages, targets)
+        counting = replace(planned.plan, stepped=kernel, final_values=(*planned.plan.final_values, *finals))
         faults = tuple(unit_step_faults(counting))
         if counting.as_written is None and not faults:
             diagnostics.add_all(messages)

@@ -68,20 +68,16 @@ class NotAffine:
     reason: str
 
 
+ReturnedValue = tuple[tuple[DataObject, ...], Expression]
+"""The value of a function without effects, as an expression of its parameters."""
+
+
 class NotAffineError(Exception):
     """Raised where an expression is not affine."""
 
     def __init__(self, expression: Expression, why: str) -> None:
         self.why = NotAffine(getattr(expression, "range", NOWHERE), f"'{expression_text(expression)}' {why}")
         super().__init__(self.why.reason)
-
-
-@dataclass(frozen=True)
-class ReturnedValue:
-    """The value of a function without effects, as an expression of its parameters."""
-
-    parameters: tuple[DataObject, ...]
-    value: Expression
 
 
 @dataclass(frozen=True)
@@ -374,14 +370,14 @@ def _helper(atom: Call, frame: Frame) -> isl.PwAff:
 
 
 def _returned(atom: Call, frame: Frame) -> isl.PwAff:
-    function = frame.returned[atom.function]
+    parameters, value = frame.returned[atom.function]
     others = {name: value for name, value in frame.returned.items() if name != atom.function}
     inside = replace(frame, returned=others)
-    for parameter, argument in zip(function.parameters, atom.arguments, strict=True):
+    for parameter, argument in zip(parameters, atom.arguments, strict=True):
         if not holds(parameter.element, argument):
             raise NotAffineError(argument, "may be cut off")
         inside = inside.knowing(parameter, affine(argument, frame))
-    return affine(function.value, inside)
+    return affine(value, inside)
 
 
 def _choice(atom: Conditional, frame: Frame) -> isl.PwAff:

@@ -129,14 +129,6 @@ def _depth(atom: Expression, frame: Frame) -> int:
     return frame.iterators.index(object_) if object_ in frame.iterators else len(frame.iterators)
 
 
-@dataclass(frozen=True)
-class Split:
-    """{ [i] -> [q_1, …, q_k, r] } of a subscript, valid for the parameters { [p] : `assumed` }."""
-
-    parts: tuple[isl.PwAff, ...]
-    assumed: isl.Set
-
-
 def split_subscript(
     subscript: Expression,
     by: Strides,
@@ -145,8 +137,9 @@ def split_subscript(
     *,
     assuming: bool = False,
     within_rows: bool = False,
-) -> Split | None:
-    """The split subscript where `domain` implies the ranges of the parts; else None.
+) -> tuple[tuple[isl.PwAff, ...], isl.Set] | None:
+    """{ [i] -> [q_1, …, q_k, r] } of a subscript where `domain` implies the ranges of the parts,
+    and { [p] : what it assumes of parameters }; else None.
 
     `assuming`: may assume lower bounds of strides instead; `within_rows`: not of the last stride.
     """
@@ -165,7 +158,7 @@ def split_subscript(
                 return None
             parts[place : place + 2] = carried[0]
             assumed = assumed.intersect(carried[1])
-        return Split(tuple(affine_polynomial(part, subscript, frame) for part in parts), assumed)
+        return tuple(affine_polynomial(part, subscript, frame) for part in parts), assumed
     except NotAffineError:
         return None
 
@@ -352,7 +345,7 @@ class Layouts:
             split = split_subscript(subscript.value, by, subscript.frame, domain, assuming=may, within_rows=within_rows)
             if split is not None:
                 split_count += 1
-                assumed = assumed.intersect(split.assumed)
+                assumed = assumed.intersect(split[1])
             elif all_of_them or subscript.function is None:
                 return None
         if not split_count or assumed.is_empty():

@@ -499,7 +499,7 @@ class _Extraction:
             domain = site.domain.intersect_params(self.seen.assumed)
             split = split_subscript(use.subscripts[0], self.seen.strides[use.object], site.subscripts, domain)
             parts = len(self.seen.strides[use.object]) + 1
-            functions += split.parts if split is not None else [None] * parts
+            functions += split[0] if split is not None else [None] * parts
         else:
             # Reads of unwritten arrays order nothing, so they are no reason.
             read = self._affine if use.object in self.written else affine_or_none
@@ -893,7 +893,7 @@ def returned_values(functions: Iterable[Function]) -> dict[str, ReturnedValue]:
         ) and is_signed_int(function.result):
             value = _returned(function.body.statements, function.result)
             if value is not None:
-                values[function.name] = ReturnedValue(function.parameters, value)
+                values[function.name] = function.parameters, value
     return values
 
 

@@ -46,17 +46,12 @@ from tilepragma.poly.scop import Scop, ScopStatement, step_of
 _SET = isl.dim_type.set
 
 
-@dataclass(frozen=True)
-class LoopEnd:
-    """The iterator's `value` after the region, if `condition` is not 0 (None: always)."""
-
-    value: Expression
-    condition: Expression | None
-
-
-def loop_end(body: Iterable[Statement], iterator: DataObject, written: frozenset[DataObject]) -> LoopEnd | None:
-    """What the iterator holds after these statements, which change the objects `written`; None for
-    no simple function of parameters. Raises OperationLimitError.
+def loop_end(
+    body: Iterable[Statement], iterator: DataObject, written: frozenset[DataObject]
+) -> tuple[Expression, Expression | None] | None:
+    """What the iterator holds after these statements, which change the objects `written`, if a
+    condition is not 0 (None: always); None for no simple function of parameters. Raises
+    OperationLimitError.
     """
     context = isl.Context()
     with operation_limit(context, DEFAULT_LIMIT, f"finding the last value of '{iterator.host}'"):
@@ -70,12 +65,17 @@ def loop_end(body: Iterable[Statement], iterator: DataObject, written: frozenset
         test = reader.condition(values.params())
     if value is None or test is None:
         return None
-    return LoopEnd(expression(value), test.test)
+    return expression(value), test.test
 
 
-def is_loop_end(end: LoopEnd, body: Iterable[Statement], iterator: DataObject, written: frozenset[DataObject]) -> bool:
-    """Whether the loop end is right, by another proof: the times without later ones leave its
-    value.
+def is_loop_end(
+    value: Expression,
+    test: Expression | None,
+    body: Iterable[Statement],
+    iterator: DataObject,
+    written: frozenset[DataObject],
+) -> bool:
+    """Whether a loop end is right, by another proof: the times without later ones leave its value.
 
     { [t] -> [v] in ends : no t' in dom(ends) with t' > t }  subset of  { [t] -> [value] : condition
     } and where the condition holds some t exists. Raises OperationLimitError.
@@ -90,8 +90,8 @@ def is_loop_end(end: LoopEnd, body: Iterable[Statement], iterator: DataObject, w
         last = walked.ends.subtract_domain(earlier)
         frame = Frame(context, (), written)
         try:
-            claimed = isl.Map.from_pw_aff(affine(end.value, frame)).range()
-            holds = frame.number(0).domain() if end.condition is None else condition(end.condition, frame)
+            claimed = isl.Map.from_pw_aff(affine(value, frame)).range()
+            holds = frame.number(0).domain() if test is None else condition(test, frame)
         except NotAffineError:
             return False
         right = last.intersect_range(claimed.intersect_params(holds.params()))

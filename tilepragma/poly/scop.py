@@ -155,6 +155,15 @@ class Scop:
     assumptions: tuple[Expression, ...] = ()
     assumed: isl.Set | None = None
 
+    def accesses_to(self, object_: DataObject) -> list[tuple[ScopStatement, Reference]]:
+        """All references to the object, with their statements."""
+        return [
+            (statement, each)
+            for statement in self.statements
+            for each in statement.references
+            if each.object == object_
+        ]
+
     def strides_of(self, object_: DataObject) -> tuple[Polynomial, ...]:
         """The strides of an array that this Scop or the plan delinearises; empty for others."""
         return row_strides(object_)[:-1] if object_.rows_in is not None else self.layouts.get(object_, ())

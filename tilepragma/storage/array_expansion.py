@@ -340,10 +340,10 @@ def array_of_cells(
 
     on_host = host_evaluable(region.written)
     box = bounding_box(region.scop, cells, around)
-    if box is None or not all(on_host(expression(end)) for side in box for end in (side.least, side.greatest)):
+    if box is None or not all(on_host(expression(end)) for side, _ in box for end in (side.low, side.high)):
         raise UnwritableError
-    lowers = tuple(side.least if side.negative else None for side in box)
-    ends = (side.greatest + number(1) - (side.least if side.negative else number(0)) for side in box)
+    lowers = tuple(side.low if negative else None for side, negative in box)
+    ends = (side.high + number(1) - (side.low if negative else number(0)) for side, negative in box)
     # C has no arrays of length 0.
     lengths = tuple(expression(maximum((end, number(1)))) for end in ends)
     array = DataObject(name, name, object_.element, Storage.CONTIGUOUS, Scope.TEMPORARY, lengths, range=object_.range)

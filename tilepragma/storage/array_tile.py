@@ -14,7 +14,8 @@ from tilepragma.ir.loop_tree_text import subscripts_text
 from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, number
 from tilepragma.ir.types import ScalarType
 from tilepragma.model.bank_conflicts import Reference, best_parity
-from tilepragma.poly.reference_spans import Reading, Span
+from tilepragma.poly.extents import Bounds
+from tilepragma.poly.reference_spans import Reading
 
 #: Staging pays from this average number of worker rows that read a row of the array.
 _LEAST_REUSE = 2.0
@@ -97,15 +98,15 @@ def _placed(reading: Reading, terms: Terms, shared: frozenset[DataObject]) -> _P
     """None unless subscripts are sums of tile iterators and shared scalars, of fixed width."""
     least, factors, rests, offsets = [], [], [], []
     for span in reading.spans:
-        width = None if span is None else (span.greatest - span.least).constant
-        parts = None if span is None else _without(span.least, terms)
+        width = None if span is None else (span.high - span.low).constant
+        parts = None if span is None else _without(span.low, terms)
         if span is None or width is None or parts is None:
             return None
         rest = parts[1]
         if not all(is_scalar(atom) and getattr(atom, "object", None) in shared for atom in rest.atoms):
             return None
         constant = dict(rest.terms).get((), 0)
-        least.append(span.least)
+        least.append(span.low)
         factors.append(parts[0])
         rests.append(rest - number(constant))
         offsets.append((constant, constant + width))
@@ -215,8 +216,8 @@ def _length(side: StagedSide, counts: Mapping[Axis, int]) -> int:
     return side.width + 1 + sum(abs(term.coefficient) * (size - 1) for term, size in sizes)
 
 
-def _width(span: Span) -> int:
-    return (span.greatest - span.least).constant or 0
+def _width(span: Bounds) -> int:
+    return (span.high - span.low).constant or 0
 
 
 def _rows(read: Sequence[Reading]) -> int:
@@ -227,7 +228,7 @@ def _rows(read: Sequence[Reading]) -> int:
         ranges = []
         for span, origin in zip(reading.spans[:-1], first[:-1], strict=True):
             assert span is not None and origin is not None, "spans of a box are known"
-            start = (span.least - origin.least).constant or 0
+            start = (span.low - origin.low).constant or 0
             ranges.append(range(start, start + _width(span) + 1))
         rows |= set(itertools.islice(itertools.product(*ranges), _MOST_ROWS))
     return len(rows)

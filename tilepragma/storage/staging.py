@@ -258,7 +258,7 @@ def _split(loop: Loop, iterator: DataObject, size: int, arrays: tuple[Staged, ..
     """`for (t = lower; t < upper; t += size) { stage; barrier; the loop from t; barrier }`"""
     ends = loop_ends(loop, {})
     assert ends is not None, "a loop that can be split"
-    start, upper = of_atom(access_to(iterator)), ends.greatest + number(1)
+    start, upper = of_atom(access_to(iterator)), ends.high + number(1)
     inner = replace(
         loop,
         lower=expression(start),
@@ -270,7 +270,7 @@ def _split(loop: Loop, iterator: DataObject, size: int, arrays: tuple[Staged, ..
         index=index,
         iterator=iterator,
         declares_iterator=True,
-        lower=expression(ends.least),
+        lower=expression(ends.low),
         comparison="<",
         upper=expression(upper),
         step=integer(size, LONG),

@@ -230,7 +230,7 @@ def _elements(
     split = split_subscript(subscripts[0], by, frame, context)
     if split is None:
         raise _NotShownError("stands around an access that may leave its row")
-    return product_of(split.parts, frame)
+    return product_of(split[0], frame)
 
 
 def _over_instances(relation: isl.Map, domain: isl.Set, depth: int) -> isl.Map:
