@@ -15,10 +15,10 @@ from tilepragma.ir.accesses import function_uses
 from tilepragma.ir.expressions import Access, AddressOf, Binary, DataObject, Expression, access_to, integer
 from tilepragma.ir.fresh_names import Names, names_in
 from tilepragma.ir.invariance import host_evaluable, written_objects
-from tilepragma.ir.loop_tree import Block, Kernel, Loop, Statement
+from tilepragma.ir.loop_tree import Block, Kernel, Loop
 from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, number, of_atom, polynomial
-from tilepragma.ir.substitution import with_accesses
-from tilepragma.ir.traversal import loops_in, mentions, named_in_clauses, walk, with_blocks
+from tilepragma.ir.substitution import with_accesses, with_each
+from tilepragma.ir.traversal import loops_in, mentions, named_in_clauses, walk
 from tilepragma.ir.types import INT, LONG, is_signed
 from tilepragma.normalise.delinearisation import typed_sum
 from tilepragma.normalise.live_out import final_values
@@ -46,17 +46,12 @@ def with_normalised_loops(kernel: Kernel) -> tuple[Kernel, tuple[FinalValue, ...
         for loop in chosen
     }
     gone = {loop.iterator for loop in chosen}
-
-    def counted(block: Block) -> Block:
-        return replace(block, statements=tuple(map(counted_statement, block.statements)))
-
-    def counted_statement(statement: Statement) -> Statement:
-        inner = with_blocks(statement, counted)
-        return _counted(inner, instead[inner.index]) if isinstance(inner, Loop) and inner.index in instead else inner
-
+    body = with_each(
+        kernel.body, Loop, lambda loop: _counted(loop, instead[loop.index]) if loop.index in instead else loop
+    )
     objects = tuple(object_ for object_ in kernel.objects if object_ not in gone)
     finals = tuple(value for value in finals if value.iterator in gone)
-    return replace(kernel, body=counted(kernel.body), objects=objects), finals
+    return replace(kernel, body=body, objects=objects), finals
 
 
 def _steps(loop: Loop) -> bool:
@@ -111,17 +106,10 @@ def _count(body: Block, iterator: DataObject) -> int:
 
 def renumbered_final_values(kernel: Kernel, first: int) -> tuple[FinalValue, ...]:
     """The last values that are needed, over copies of the loops numbered from `first`."""
-    apart = replace(kernel, body=_numbered(kernel.body, first))
+    body = with_each(kernel.body, Loop, lambda loop: replace(loop, index=first + loop.index))
+    apart = replace(kernel, body=body)
     finals = final_values(apart, kernel.read_after, host_evaluable(written_objects(kernel)))
     return tuple(value for value in finals if isinstance(value, FinalValue))
-
-
-def _numbered(block: Block, first: int) -> Block:
-    def renumbered(statement: Statement) -> Statement:
-        inner = with_blocks(statement, lambda inside: _numbered(inside, first))
-        return replace(inner, index=first + inner.index) if isinstance(inner, Loop) else inner
-
-    return replace(block, statements=tuple(map(renumbered, block.statements)))
 
 
 def _counted(loop: Loop, index: DataObject) -> Loop:

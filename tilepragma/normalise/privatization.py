@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -41,16 +41,15 @@ from tilepragma.ir.expressions import (
     access_to,
     conjunction,
     integer,
-    local_scalar,
 )
 from tilepragma.ir.flow import assigned_bytes, exposed_read
-from tilepragma.ir.fresh_names import names_in
+from tilepragma.ir.fresh_names import Names, names_in
 from tilepragma.ir.function_reach import with_reach
 from tilepragma.ir.invariance import written_objects
 from tilepragma.ir.loop_tree import Block, Declaration, Declarator, ExpressionStatement, If, Kernel, Loop, Statement
 from tilepragma.ir.polynomial import polynomial
-from tilepragma.ir.substitution import with_objects
-from tilepragma.ir.traversal import children, loops_in, mentions, named_in_clauses, walk, with_blocks
+from tilepragma.ir.substitution import with_each, with_objects
+from tilepragma.ir.traversal import children, loops_in, mentions, named_in_clauses, walk
 from tilepragma.ir.types import INT, LONG
 from tilepragma.ir.value_bytes import bytes_of, leaves, object_bytes, type_size
 from tilepragma.user_tiles.clause_variables import live_out_by_clause
@@ -74,21 +73,13 @@ def with_member_names(kernel: Kernel, diagnostics: Diagnostics) -> Kernel:
         members = (_members(name, kernel, clause_, diagnostics) for name in clause_.names)
         return replace(clause_, names=tuple(itertools.chain.from_iterable(members)))
 
-    def directive(directive_: LoopDirective) -> LoopDirective:
-        return replace(directive_, privates=tuple(map(clause, directive_.privates)))
-
-    def block(block_: Block) -> Block:
-        return replace(block_, statements=tuple(map(statement, block_.statements)))
-
-    def statement(statement_: Statement) -> Statement:
-        changed = with_blocks(statement_, block)
-        loop_directive = changed.directive if isinstance(changed, Loop) else None
-        if isinstance(changed, Loop) and loop_directive is not None and loop_directive.privates:
-            return replace(changed, directive=directive(loop_directive))
-        return changed
+    def loop(loop_: Loop) -> Loop:
+        if loop_.directive is None or not loop_.directive.privates:
+            return loop_
+        return replace(loop_, directive=replace(loop_.directive, privates=tuple(map(clause, loop_.directive.privates))))
 
     kernel_directive = replace(kernel.directive, privates=tuple(map(clause, kernel.directive.privates)))
-    return replace(kernel, directive=kernel_directive, body=block(kernel.body))
+    return replace(kernel, directive=kernel_directive, body=with_each(kernel.body, Loop, loop))
 
 
 def _members(name: str, kernel: Kernel, clause: PrivateClause, diagnostics: Diagnostics) -> tuple[str, ...]:
@@ -107,9 +98,8 @@ def _members(name: str, kernel: Kernel, clause: PrivateClause, diagnostics: Diag
 def privatized(kernel: Kernel, diagnostics: Diagnostics) -> Kernel | None:
     """The kernel with private objects declared in loops; None and errors where iterations share."""
     errors = Diagnostics()
-    work = _Privatization(
-        kernel, errors, itertools.count(1 + max((loop.index for loop in loops_in(kernel.body)), default=-1))
-    )
+    indices = itertools.count(1 + max((loop.index for loop in loops_in(kernel.body)), default=-1))
+    work = _Privatization(kernel, errors, indices, Names(set(names_in(kernel))))
     work.clauses()
     if not errors.has_errors:
         work.assumed_independent()
@@ -126,10 +116,7 @@ class _Privatization:
     kernel: Kernel
     diagnostics: Diagnostics
     indices: Iterator[int]
-    taken: set[str] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        self.taken |= names_in(self.kernel)
+    names: Names
 
     # -- arrays that clauses name
 
@@ -174,7 +161,9 @@ class _Privatization:
         now = self._current(loop)
         inner = [statement for statement in now.body.statements if mentions(statement, array)]
         only = inner[0] if len(inner) == 1 else None
-        if not isinstance(only, Loop) or _bounds_mention(only, array) or self._writes_all(only.body, array) is None:
+        if not isinstance(only, Loop) or any(mentions(bound, array) for bound in (only.lower, only.upper, only.step)):
+            return now
+        if self._writes_all(only.body, array) is None:
             return now
         return self._innermost(only, array)
 
@@ -409,9 +398,8 @@ class _Privatization:
     def _declare(self, loop: Loop, object_: DataObject, chain: Sequence[Loop] = ()) -> None:
         """Give each iteration a copy; the last iteration of `chain`, if any, stores its values."""
         loop = self._current(loop)
-        private = replace(
-            object_, name=self._free(f"{object_.name}_private"), scope=Scope.LOCAL, const=False, restrict=False
-        )
+        name = self.names.scalar(f"{object_.name}_private").name
+        private = replace(object_, name=name, scope=Scope.LOCAL, const=False, restrict=False)
         declaration = Declaration((Declarator(private, None),), loop.body.range)
         inside = with_objects(loop.body.statements, {object_: private})
         stored: tuple[Statement, ...] = ()
@@ -446,7 +434,7 @@ class _Privatization:
         """for (x) array[x] = private[x];"""
         if len(outer) == array.rank:
             return _stored(Access(array, outer, (), array.element), Access(private, outer, (), array.element), range_)
-        place = local_scalar(self._free(f"{array.name}_{len(outer)}"), INT)
+        place = access_to(self.names.scalar(f"{array.name}_{len(outer)}", INT))
         length = array.lengths[len(outer)]
         assert length is not None, "private arrays have lengths"
         body = Block((self._copy(array, private, (*outer, place), range_),), range_)
@@ -454,24 +442,13 @@ class _Privatization:
             next(self.indices), place.object, True, integer(0), "<", length, integer(1), False, body, None, range_
         )
 
-    def _free(self, wanted: str) -> str:
-        names = itertools.chain([wanted], (f"{wanted}_{n}" for n in itertools.count(2)))
-        name = next(name for name in names if name not in self.taken)
-        self.taken.add(name)
-        return name
-
     def _current(self, loop: Loop) -> Loop:
         """The loop as it is now."""
         return next(candidate for candidate in loops_in(self.kernel.body) if candidate.index == loop.index)
 
     def _replace(self, old: Loop, new: Loop) -> None:
-        def block(block_: Block) -> Block:
-            return replace(block_, statements=tuple(map(statement, block_.statements)))
-
-        def statement(statement_: Statement) -> Statement:
-            return new if statement_ is old else with_blocks(statement_, block)
-
-        self.kernel = replace(self.kernel, body=block(self.kernel.body))
+        body = with_each(self.kernel.body, Loop, lambda loop: new if loop is old else loop)
+        self.kernel = replace(self.kernel, body=body)
 
 
 def _outermost(body: Block) -> Iterator[Loop]:
@@ -497,10 +474,6 @@ def _has_literal_lengths(array: DataObject) -> bool:
 
 def _size(array: DataObject) -> int:
     return type_size(array.element) * prod(n.value for n in array.lengths if isinstance(n, IntegerLiteral))
-
-
-def _bounds_mention(loop: Loop, object_: DataObject) -> bool:
-    return any(mentions(bound, object_) for bound in (loop.lower, loop.upper, loop.step))
 
 
 def _runs_once(loop: Loop) -> bool:

@@ -47,6 +47,7 @@ from tilepragma.ir.expressions import (
     Unary,
     access_to,
 )
+from tilepragma.ir.loop_tree import Loop
 from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.polynomial import Monomial, Polynomial, keeps_value, polynomial
 from tilepragma.ir.polynomial import expression as collected
@@ -250,6 +251,15 @@ def _condition(expression: Expression, frame: Frame) -> isl.Set:
 def compare(left: isl.PwAff, operator: str, right: isl.PwAff) -> isl.Set:
     """{ [i] : left(i) operator right(i) }"""
     return _COMPARISONS[operator](left, right)
+
+
+def between_ends(loop: Loop, iterator: isl.PwAff, frame: Frame) -> isl.Set:
+    """{ [i] : iterator(i) lies between the loop's ends }, also between its steps. Raises
+    NotAffineError.
+    """
+    lower, upper = affine(loop.lower, frame), affine(loop.upper, frame)
+    after = compare(iterator, "<=" if loop.decreasing else ">=", lower)
+    return after.intersect(compare(iterator, loop.holds_inside, upper))
 
 
 _COMPARISONS: dict[str, Callable[[isl.PwAff, isl.PwAff], isl.Set]] = {

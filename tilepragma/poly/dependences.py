@@ -78,7 +78,7 @@ def memory_dependences(scop: Scop, kinds: Iterable[DependenceKind] = DependenceK
     dependences = []
     for source_statement, source, sink_statement, sink in _pairs(scop):
         kind = _kind(source, sink)
-        if kind not in wanted or not _may_meet(source, sink):
+        if kind not in wanted or None not in (source.member, sink.member) and source.member != sink.member:
             continue
         conflict = conflicts.between(source_statement, source, sink_statement, sink)
         if conflict is not None:
@@ -249,10 +249,6 @@ def _kind(source: Reference, sink: Reference) -> DependenceKind:
     return DependenceKind.ANTI
 
 
-def _may_meet(source: Reference, sink: Reference) -> bool:
-    return source.member is None or sink.member is None or source.member == sink.member
-
-
 @dataclass
 class _Conflicts:
     """What is known of references. What is read and written, as in `a[i] += …`, is two references
@@ -302,7 +298,8 @@ class _Conflicts:
         relation = same.intersect(self.before[ends]).coalesce()
         if relation.is_empty():
             return None
-        loops = _common(source_statement.loops, sink_statement.loops)
+        pairs = zip(source_statement.loops, sink_statement.loops, strict=False)
+        loops = tuple(loop for loop, _ in takewhile(lambda pair: pair[0].index == pair[1].index, pairs))
         distances, exact = distances_between(relation, loops), source.exact and sink.exact
         kind = _kind(source, sink)
         return Dependence(kind, source_statement, sink_statement, source, sink, relation, loops, distances, exact)
@@ -317,11 +314,6 @@ def _touch_the_same(reference: Reference, other: Reference) -> bool:
     else:
         linear = reference.linear.plain_is_equal(other.linear)
     return bool(linear and reference.relation.plain_is_equal(other.relation))
-
-
-def _common(first: tuple[Loop, ...], second: tuple[Loop, ...]) -> tuple[Loop, ...]:
-    both = takewhile(lambda pair: pair[0].index == pair[1].index, zip(first, second, strict=False))
-    return tuple(loop for loop, _ in both)
 
 
 def distances_between(relation: isl.Map, loops: tuple[Loop, ...]) -> isl.Set:

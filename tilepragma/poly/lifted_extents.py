@@ -11,7 +11,7 @@ this one. Soundness needs no number to be recognised: a constraint that stays is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import islpy as isl
 
@@ -25,7 +25,7 @@ _SLACK = 8
 _MOST_TIMES = 4
 """i + j ends slightly below two extents, t + i + j below three."""
 
-_PARAM, _SET = isl.dim_type.param, isl.dim_type.set
+_PARAM = isl.dim_type.param
 
 
 Extents = tuple[int, ...]
@@ -58,7 +58,10 @@ def extents_of(statements: Iterable[ScopStatement]) -> Extents:
     """The numeric ends of domains, for all parameters; of close numbers the greatest, so that
     distances stay below it, as those of a loop with a symbolic end do.
     """
-    ends = sorted({end + 1 for each in statements for end in _ends(each.domain) if end >= LEAST_EXTENT}, reverse=True)
+    domains = [(each.domain, place) for each in statements for place in range(each.depth)]
+    values = [end(place) for domain, place in domains for end in (domain.dim_max_val, domain.dim_min_val)]
+    numbers = {abs(value.to_python()) for value in values if value.is_int()}
+    ends = sorted((number + 1 for number in numbers if number >= LEAST_EXTENT), reverse=True)
     groups: list[int] = []
     for end in ends:
         if not groups or groups[-1] - end > _SLACK:
@@ -80,13 +83,6 @@ def lifted(relation: isl.Map, extents: Extents) -> isl.Map:
     for piece in relation.get_basic_maps():
         result = result.union(isl.Map.from_basic_map(_lifted_piece(piece, extents, first)))
     return result.coalesce()
-
-
-def _ends(domain: isl.Set) -> Iterator[int]:
-    for place in range(domain.dim(_SET)):
-        for end in (domain.dim_max_val(place), domain.dim_min_val(place)):
-            if end.is_int():
-                yield abs(end.to_python())
 
 
 def _lifted_piece(piece: isl.BasicMap, extents: Extents, first: int) -> isl.BasicMap:

@@ -59,7 +59,7 @@ def order_violation(
     """
     for dependence in dependences:
         first = _place(dependence, nest[0])
-        if first is None or not _under(dependence, nest, first):
+        if first is None or [loop.index for loop in dependence.loops[first : first + len(nest)]] != list(nest):
             continue
         rest = dependence.distances
         for outer in range(first):
@@ -185,8 +185,3 @@ def carried_outside(violation: Violation, loop: int) -> Loop | None:
 
 def _place(dependence: Dependence, loop: int) -> int | None:
     return next((place for place, outer in enumerate(dependence.loops) if outer.index == loop), None)
-
-
-def _under(dependence: Dependence, nest: Sequence[int], first: int) -> bool:
-    """Whether source and sink both lie under all loops of the nest."""
-    return [loop.index for loop in dependence.loops[first : first + len(nest)]] == list(nest)
