@@ -4,8 +4,31 @@ from __future__ import annotations
 
 import islpy as isl
 
-from tilepragma.poly.schedule import Matrix, Row, StatementSchedule, affine_map, row_text
+from tilepragma.poly.schedule import Matrix, Row, Schedule, StatementSchedule, affine_map, row_text, unit
 from tilepragma.poly.wavefronts import BandWavefronts
+
+
+def of(schedule: Schedule, name: str) -> StatementSchedule:
+    """The schedule of this statement."""
+    return next(each for each in schedule if each.statement.name == name)
+
+
+def wavefront_matrix(rows: int, carrying: tuple[int, ...] | None = None) -> Matrix:
+    """Theta of (3.17): the sum of the `carrying` rows (from 0; None: all), then the other rows.
+
+    The sum replaces the unit row of the first carrying row. Without carrying rows, the identity.
+    """
+    summed = tuple(range(rows)) if carrying is None else carrying
+    if not summed:
+        return tuple(unit(rows, index) for index in range(rows))
+    first = tuple(int(index in summed) for index in range(rows))
+    return (first, *(unit(rows, index) for index in range(rows) if index != summed[0]))
+
+
+def matrices(band: BandWavefronts) -> tuple[Matrix, Matrix]:
+    """Theta_T and Theta_S of a band."""
+    inter, intra = (wavefront_matrix(len(band.levels), summed) for summed in (band.carrying, band.summed))
+    return inter, intra
 
 
 def loop_rows(each: StatementSchedule) -> tuple[Row, ...]:
@@ -43,9 +66,8 @@ def two_level_map(statement: StatementSchedule, band: BandWavefronts, sizes: tup
     """Gamma'_S = { S[i] -> [Theta_T t, Theta_S e] } of (3.19), at these tile sizes."""
     points = levels_map(statement, band.levels)
     tiles = _floors(points, sizes)
-    return tiles.apply_range(_linear(tiles, band.inter)).flat_range_product(
-        points.apply_range(_linear(points, band.intra))
-    )
+    inter, intra = matrices(band)
+    return tiles.apply_range(_linear(tiles, inter)).flat_range_product(points.apply_range(_linear(points, intra)))
 
 
 def execution_map(statement: StatementSchedule, band: BandWavefronts, sizes: tuple[int, ...]) -> isl.Map:

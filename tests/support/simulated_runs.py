@@ -100,4 +100,4 @@ def cells(domain: isl.Set) -> set[tuple[int, ...]]:
 
 def run_as_written(statements: Sequence[ScopStatement], sizes: Mapping[str, int]) -> Memory:
     order = original_schedule(tuple(statements))
-    return run(statements, {ordered.statement.name: ordered.map for ordered in order.statements}, sizes)
+    return run(statements, {ordered.statement.name: ordered.map for ordered in order}, sizes)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import islpy as isl
 
+from tests.support.band_orders import of
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.dependences import Dependence, DependenceKind
 from tilepragma.poly.schedule import original_schedule
@@ -60,7 +61,7 @@ def _references(statements: tuple[ScopStatement, ...]) -> list[_Reference]:
                     access.object.name,
                     access.writes,
                     tagged.apply_range(access.relation),
-                    tagged.apply_range(order.of(each.name).map),
+                    tagged.apply_range(of(order, each.name).map),
                 )
             )
     return result

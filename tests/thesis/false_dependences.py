@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tests.support.band_orders import matrix
+from tests.support.band_orders import matrix, of
 from tests.thesis.access_flow import value_based_dependences
 from tests.thesis.array_copying import ArrayCopy, NotCopied, refusal, with_copies
 from tilepragma.poly.dependences import Dependence, DependenceKind
@@ -154,4 +154,4 @@ def _linear_parts(
 
 
 def _parts(schedule: Schedule, statements: tuple[ScopStatement, ...]) -> tuple[Matrix, ...]:
-    return tuple(matrix(schedule.of(each.name)) for each in statements)
+    return tuple(matrix(of(schedule, each.name)) for each in statements)

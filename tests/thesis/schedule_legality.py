@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from tests.support.band_orders import loop_rows
+from tests.support.band_orders import loop_rows, of
 from tilepragma.poly.dependences import Dependence
 from tilepragma.poly.schedule import Row, Schedule, affine_map
 
@@ -22,7 +22,7 @@ class Violation:
 
 def violations(schedule: Schedule, dependences: tuple[Dependence, ...]) -> tuple[Violation, ...]:
     """The non-empty P_e with { s -> t : Phi_S(s) >=_lex Phi_T(t) }: the negation of (3.11)."""
-    maps = {each.statement.name: each.map for each in schedule.statements}
+    maps = {each.statement.name: each.map for each in schedule}
     return violated_orders(maps, dependences)
 
 
@@ -55,7 +55,7 @@ def _at_band_starts(schedule: Schedule, dependence: Dependence) -> Iterator[tupl
     """Each level with the dependence's pairs that are equal in all rows before its band."""
     tied = at_start = dependence.relation
     band: int | None = None
-    source, target = schedule.of(dependence.ends[0]).rows, schedule.of(dependence.ends[1]).rows
+    source, target = of(schedule, dependence.ends[0]).rows, of(schedule, dependence.ends[1]).rows
     for level, (row, target_row) in enumerate(zip(source, target, strict=True)):
         if row.band is None or row.band != band:
             at_start, band = tied, row.band
@@ -74,7 +74,7 @@ def _compared(schedule: Schedule, dependence: Dependence, level: int, *, backwar
 
 
 def _row_map(schedule: Schedule, name: str, level: int) -> isl.Map:
-    statement = schedule.of(name)
+    statement = of(schedule, name)
     rows: tuple[Row, ...] = (statement.rows[level],)
     return affine_map(statement.statement, rows)
 
@@ -94,5 +94,5 @@ def balanced(schedule: Schedule, dependences: tuple[Dependence, ...], k: int = 1
 
 
 def _hyperplane(schedule: Schedule, name: str, k: int) -> isl.Map:
-    statement = schedule.of(name)
+    statement = of(schedule, name)
     return affine_map(statement.statement, loop_rows(statement)[k - 1 : k])

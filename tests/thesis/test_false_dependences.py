@@ -7,7 +7,7 @@ import functools
 import islpy as isl
 import pytest
 
-from tests.support.band_orders import matrix, offsets
+from tests.support.band_orders import matrix, of, offsets
 from tests.support.simulated_runs import run, run_as_written
 from tests.support.stencil_programs import BENCHMARKS, box, distance, figure_3_4, figure_4_4, jacobi, nest, statement
 from tests.thesis.access_flow import places, value_based_dependences
@@ -65,8 +65,8 @@ def test_elimination_turns_figure_3_4_into_figure_4_4() -> None:
 def test_hyperplanes_after_elimination_in_figure_3_4() -> None:
     """The thesis's third and fourth matrix: S0 is the copy."""
     found = eliminated("Figure 3.4")
-    assert matrix(found.before.of("S")) == ((2, 1), (1, 1))
-    copy, changed = found.after.statements
+    assert matrix(of(found.before, "S")) == ((2, 1), (1, 1))
+    copy, changed = found.after
     assert (matrix(copy), offsets(copy)) == (((1, 0), (1, 1)), (0, 0))
     assert (matrix(changed), offsets(changed)) == (((1, 0), (1, 1)), (0, 1))
 
@@ -79,7 +79,7 @@ def test_table_4_1_false_dependences_eliminated(name: str) -> None:
     assert violations(found.after, found.dependences) == ()
     assert untilable(found.after, found.dependences) == ()
     assert balanced(found.after, found.dependences)
-    for each in found.after.statements:
+    for each in found.after:
         first, *others = matrix(each)
         assert first == (1, *[0] * (len(first) - 1))
         assert all(row[0] == 1 for row in others), "tiles are less slanted than (2, 1) was"
@@ -131,7 +131,7 @@ def test_the_program_with_copies_computes_the_same(name: str) -> None:
     found = eliminated(name)
     original = figure_3_4() if name == "Figure 3.4" else BENCHMARKS[name]
     sizes = {"T": 3, "N": 4, "J": 3, "I": 5}
-    times = {each.statement.name: each.map for each in found.after.statements}
+    times = {each.statement.name: each.map for each in found.after}
     assert run(found.statements, times, sizes, copies=found.copies) == run_as_written(original, sizes)
 
 
@@ -148,7 +148,7 @@ def test_two_buffers_compute_the_same() -> None:
         if each.source.object.name == copies[0].copy and each.kind is DependenceKind.OUTPUT
     } == {(2, 0)}
     order = eliminate_false_dependences(changed, value_based_dependences(changed)).before
-    times = {each.statement.name: each.map for each in order.statements}
+    times = {each.statement.name: each.map for each in order}
     assert run(changed, times, sizes, copies=copies) == run_as_written(statements, sizes)
 
 

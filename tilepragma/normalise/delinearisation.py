@@ -21,8 +21,8 @@ from tilepragma.ir.loop_tree import Block, Declaration, Declarator, Kernel, Stat
 from tilepragma.ir.loop_tree_text import plain_text
 from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, number, polynomial
 from tilepragma.ir.row_strides import LEAST_ROW, row_strides
-from tilepragma.ir.substitution import with_accesses
-from tilepragma.ir.traversal import named_in_clauses, walk, with_blocks
+from tilepragma.ir.substitution import with_accesses, with_each
+from tilepragma.ir.traversal import named_in_clauses, walk
 from tilepragma.ir.types import INT, ScalarType
 from tilepragma.normalise.forward_substitution import named_sums, substituted, with_sums
 
@@ -186,20 +186,17 @@ def _without_unread(before: Block, after: Block, kernel: Kernel) -> Block:
         object_ = declarator.object
         return object_ in gone and object_.scope is Scope.LOCAL and written[object_] == 1
 
-    def inside(block: Block) -> Block:
-        return replace(block, statements=tuple(kept(block)))
+    def kept(block: Block) -> Block:
+        return replace(block, statements=tuple(left for each in block.statements for left in kept_of(each)))
 
-    def kept(block: Block) -> Iterator[Statement]:
-        for statement in block.statements:
-            if not isinstance(statement, Declaration):
-                yield with_blocks(statement, inside)
-                continue
-            left = tuple(declarator for declarator in statement.declarators if not is_gone(declarator))
-            if left:
-                yield statement if len(left) == len(statement.declarators) else replace(statement, declarators=left)
+    def kept_of(statement: Statement) -> Iterator[Statement]:
+        if not isinstance(statement, Declaration):
+            yield statement
+        elif left := tuple(declarator for declarator in statement.declarators if not is_gone(declarator)):
+            yield statement if len(left) == len(statement.declarators) else replace(statement, declarators=left)
 
     if not gone:
         return after
-    left = inside(after)
+    left = with_each(after, Block, kept)
     # Locals that only the removed ones read are unread now too.
     return left if left == after else _without_unread(before, left, kernel)

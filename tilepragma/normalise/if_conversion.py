@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from tilepragma.ir.accesses import leaves_early, uses
 from tilepragma.ir.expressions import Assignment, Binary, Call, Increment, integer, negated
 from tilepragma.ir.loop_tree import Block, Continue, Declaration, Function, If, Kernel, Loop, Statement, While
+from tilepragma.ir.substitution import with_each
 from tilepragma.ir.traversal import loops_in, walk, with_blocks
 from tilepragma.user_tiles.mapping import is_called_independent, top_loops, user_clauses
 from tilepragma.user_tiles.tile_nests import chain_from
@@ -88,59 +89,48 @@ def _may_enter(loop: Loop) -> bool:
 
 def with_closed_iterations(kernel: Kernel) -> Kernel:
     """The kernel with closed bodies of tiled and independent loops; not around tiled loops."""
-    marked = frozenset((*user_clauses(kernel.body), *_called_independent(kernel)))
+    called = (
+        loop.index
+        for statement in kernel.body.statements
+        for nest in top_loops(statement)
+        for loop in chain_from(nest)
+        if is_called_independent(loop, kernel.directive)
+    )
+    marked = frozenset((*user_clauses(kernel.body), *called))
+
+    def closed(loop: Loop) -> Loop:
+        if loop.index not in marked or not leaves_early(loop.body) or user_clauses(loop.body):
+            return loop
+        once = While(integer(0), loop.body, True, loop.body.range)
+        return dataclasses.replace(loop, body=Block((once,), loop.body.range))
+
     if not any(loop.index in marked and leaves_early(loop.body) for loop in loops_in(kernel.body)):
         return kernel
-    return dataclasses.replace(kernel, body=_closed_block(kernel.body, marked))
-
-
-def _called_independent(kernel: Kernel) -> Iterator[int]:
-    for statement in kernel.body.statements:
-        for nest in top_loops(statement):
-            yield from (loop.index for loop in chain_from(nest) if is_called_independent(loop, kernel.directive))
-
-
-def _closed_block(block: Block, marked: frozenset[int]) -> Block:
-    return dataclasses.replace(block, statements=tuple(_closed_statement(s, marked) for s in block.statements))
-
-
-def _closed_statement(statement: Statement, marked: frozenset[int]) -> Statement:
-    changed = with_blocks(statement, lambda block: _closed_block(block, marked))
-    if not isinstance(changed, Loop) or changed.index not in marked:
-        return changed
-    if not leaves_early(changed.body) or user_clauses(changed.body):
-        return changed
-    once = While(integer(0), changed.body, True, changed.body.range)
-    return dataclasses.replace(changed, body=Block((once,), changed.body.range))
+    return dataclasses.replace(kernel, body=with_each(kernel.body, Loop, closed))
 
 
 def with_conditions_for_continues(kernel: Kernel) -> Kernel:
     """The kernel with what follows `if (c) continue;` under the opposite condition."""
+
+    def conditioned(loop: Loop) -> Loop:
+        if not leaves_early(loop.body):
+            return loop
+        body = Block(_after_continues(loop.body.statements), loop.body.range)
+        return dataclasses.replace(loop, body=body)
+
     if not any(isinstance(node, Continue) for node in walk(kernel.body)):
         return kernel
-    return dataclasses.replace(kernel, body=_conditioned(kernel.body))
-
-
-def _conditioned(block: Block) -> Block:
-    return dataclasses.replace(block, statements=tuple(map(_conditioned_loop, block.statements)))
-
-
-def _conditioned_loop(statement: Statement) -> Statement:
-    changed = with_blocks(statement, _conditioned)
-    if not isinstance(changed, Loop) or not leaves_early(changed.body):
-        return changed
-    body = Block(_after_continues(changed.body.statements), changed.body.range)
-    return dataclasses.replace(changed, body=body)
+    return dataclasses.replace(kernel, body=with_each(kernel.body, Loop, conditioned))
 
 
 def _after_continues(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
     """The statements, with what follows the first `continue` under the opposite condition."""
     for place, statement in enumerate(statements):
-        if not isinstance(statement, If) or not _ends_with_continue(statement):
+        if not isinstance(statement, If) or not isinstance(next(reversed(statement.then.statements), None), Continue):
             continue
         before = Block(statement.then.statements[:-1], statement.then.range)
         rest = _after_continues(statements[place + 1 :])
-        otherwise = (*(statement.otherwise.statements if statement.otherwise is not None else ()),)
+        otherwise = statement.otherwise.statements if statement.otherwise is not None else ()
         after = Block((*otherwise, Block(rest, statement.range)) if otherwise else rest, statement.range)
         if before.statements:
             nested = If(statement.condition, before, after if after.statements else None, statement.range)
@@ -148,7 +138,3 @@ def _after_continues(statements: tuple[Statement, ...]) -> tuple[Statement, ...]
             nested = If(negated(statement.condition), after, None, statement.range)
         return (*statements[:place], nested)
     return statements
-
-
-def _ends_with_continue(statement: If) -> bool:
-    return bool(statement.then.statements) and isinstance(statement.then.statements[-1], Continue)

@@ -44,9 +44,9 @@ def _last_entered(kernel: Kernel, iterator: DataObject, on_host: Callable[[Expre
         end = loop_end(kernel.body.statements, iterator, written_objects(kernel))
     except OperationLimitError:
         return None
-    if end is None or not on_host(end.value) or not (end.condition is None or on_host(end.condition)):
+    if end is None or not all(part is None or on_host(part) for part in end):
         return None
-    return LastValue(iterator, end.value, end.condition)
+    return LastValue(iterator, *end)
 
 
 def _of_rectangles(

@@ -9,18 +9,16 @@ verify/normalised_loops.py proves that both regions do the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import function_uses
 from tilepragma.ir.expressions import Access, AddressOf, Binary, DataObject, Expression, access_to, integer
 from tilepragma.ir.fresh_names import Names, names_in
 from tilepragma.ir.invariance import host_evaluable, written_objects
-from tilepragma.ir.loop_tree import Block, Kernel, Loop, Statement
+from tilepragma.ir.loop_tree import Block, Kernel, Loop
 from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, number, of_atom, polynomial
-from tilepragma.ir.substitution import with_accesses
-from tilepragma.ir.traversal import loops_in, mentions, named_in_clauses, walk, with_blocks
+from tilepragma.ir.substitution import with_accesses, with_each
+from tilepragma.ir.traversal import loops_in, mentions, named_in_clauses, walk
 from tilepragma.ir.types import INT, LONG, is_signed
 from tilepragma.normalise.delinearisation import typed_sum
 from tilepragma.normalise.live_out import final_values
@@ -30,16 +28,10 @@ from tilepragma.plan.kernel_plan import FinalValue
 _FIRST_OF_FINALS = 1 << 20
 
 
-@dataclass(frozen=True)
-class NormalisedKernel:
-    """`final_values` are those of removed iterators, in terms of the user's loops."""
-
-    kernel: Kernel
-    final_values: tuple[FinalValue, ...]
-
-
-def with_normalised_loops(kernel: Kernel) -> NormalisedKernel | None:
-    """The kernel with normalised loops where that is possible; None where no loop changes."""
+def with_normalised_loops(kernel: Kernel) -> tuple[Kernel, tuple[FinalValue, ...]] | None:
+    """The kernel with normalised loops where that is possible, and the final values of removed
+    iterators, in terms of the user's loops; None where no loop changes.
+    """
     loops = [loop for loop in loops_in(kernel.body) if _steps(loop)]
     if not loops:
         return None
@@ -49,13 +41,17 @@ def with_normalised_loops(kernel: Kernel) -> NormalisedKernel | None:
     if not chosen:
         return None
     names = Names(set(names_in(kernel)))
-    instead = {loop.index: _index_of(loop.iterator, names) for loop in chosen}
+    instead = {
+        loop.index: replace(names.scalar(f"{loop.iterator.name}_index"), element=loop.iterator.element)
+        for loop in chosen
+    }
     gone = {loop.iterator for loop in chosen}
-    body = _Counting(instead).block(kernel.body)
-    objects = tuple(object_ for object_ in kernel.objects if object_ not in gone)
-    return NormalisedKernel(
-        replace(kernel, body=body, objects=objects), tuple(value for value in finals if value.iterator in gone)
+    body = with_each(
+        kernel.body, Loop, lambda loop: _counted(loop, instead[loop.index]) if loop.index in instead else loop
     )
+    objects = tuple(object_ for object_ in kernel.objects if object_ not in gone)
+    finals = tuple(value for value in finals if value.iterator in gone)
+    return replace(kernel, body=body, objects=objects), finals
 
 
 def _steps(loop: Loop) -> bool:
@@ -110,53 +106,26 @@ def _count(body: Block, iterator: DataObject) -> int:
 
 def renumbered_final_values(kernel: Kernel, first: int) -> tuple[FinalValue, ...]:
     """The last values that are needed, over copies of the loops numbered from `first`."""
-    apart = replace(kernel, body=_numbered(kernel.body, first))
+    body = with_each(kernel.body, Loop, lambda loop: replace(loop, index=first + loop.index))
+    apart = replace(kernel, body=body)
     finals = final_values(apart, kernel.read_after, host_evaluable(written_objects(kernel)))
     return tuple(value for value in finals if isinstance(value, FinalValue))
 
 
-def _numbered(block: Block, first: int) -> Block:
-    def renumbered(statement: Statement) -> Statement:
-        inner = with_blocks(statement, lambda inside: _numbered(inside, first))
-        return replace(inner, index=first + inner.index) if isinstance(inner, Loop) else inner
-
-    return replace(block, statements=tuple(map(renumbered, block.statements)))
-
-
-def _index_of(iterator: DataObject, names: Names) -> DataObject:
-    """The object that counts the iterations of a loop."""
-    return replace(names.scalar(f"{iterator.name}_index"), element=iterator.element)
-
-
-@dataclass(frozen=True)
-class _Counting:
-    """Replaces the numbered loops by loops over the given indices."""
-
-    instead: dict[int, DataObject]
-
-    def block(self, block: Block) -> Block:
-        """The block with its loops replaced."""
-        return replace(block, statements=tuple(self._statements(block.statements)))
-
-    def _statements(self, statements: Iterable[Statement]) -> Iterator[Statement]:
-        for statement in statements:
-            inner = with_blocks(statement, self.block)
-            yield self._counted(inner) if isinstance(inner, Loop) and inner.index in self.instead else inner
-
-    def _counted(self, loop: Loop) -> Loop:
-        index = self.instead[loop.index]
-        value = polynomial(loop.lower) + of_atom(access_to(index)) * polynomial(loop.step)
-        return replace(
-            loop,
-            iterator=index,
-            declares_iterator=True,
-            lower=integer(0),
-            comparison="<",
-            upper=_trip(loop),
-            step=integer(1),
-            decreasing=False,
-            body=_with_value(loop.body, loop.iterator, value, index),
-        )
+def _counted(loop: Loop, index: DataObject) -> Loop:
+    """The loop over the index of its iterations."""
+    value = polynomial(loop.lower) + of_atom(access_to(index)) * polynomial(loop.step)
+    return replace(
+        loop,
+        iterator=index,
+        declares_iterator=True,
+        lower=integer(0),
+        comparison="<",
+        upper=_trip(loop),
+        step=integer(1),
+        decreasing=False,
+        body=_with_value(loop.body, loop.iterator, value, index),
+    )
 
 
 def _trip(loop: Loop) -> Expression:

@@ -225,7 +225,7 @@ class _Choices:
         if not _is_exact(choice.then) or not _is_exact(choice.otherwise):
             return None
         then, otherwise = polynomial(choice.then), polynomial(choice.otherwise)
-        common = _common(then, otherwise)
+        common = Polynomial(tuple(term for term in then.terms if term in otherwise.terms))
         if not common.atoms or then == otherwise:
             return None
         then, otherwise = then - common, otherwise - common
@@ -243,10 +243,6 @@ class _Choices:
             first &= monomial_factors
         atoms = (atom for atom in first.elements() if _is_plain(atom) and self.on_host(atom))
         return Polynomial(((tuple(sorted(atoms, key=text_key)), 1),))
-
-
-def _common(then: Polynomial, otherwise: Polynomial) -> Polynomial:
-    return Polynomial(tuple(term for term in then.terms if term in otherwise.terms))
 
 
 def _is_repeatable(value: Expression) -> bool:

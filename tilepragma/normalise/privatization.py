@@ -17,8 +17,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import field, replace
-from functools import cached_property
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -42,16 +41,15 @@ from tilepragma.ir.expressions import (
     access_to,
     conjunction,
     integer,
-    local_scalar,
 )
 from tilepragma.ir.flow import assigned_bytes, exposed_read
-from tilepragma.ir.fresh_names import names_in
+from tilepragma.ir.fresh_names import Names, names_in
 from tilepragma.ir.function_reach import with_reach
 from tilepragma.ir.invariance import written_objects
 from tilepragma.ir.loop_tree import Block, Declaration, Declarator, ExpressionStatement, If, Kernel, Loop, Statement
 from tilepragma.ir.polynomial import polynomial
-from tilepragma.ir.substitution import with_objects
-from tilepragma.ir.traversal import children, loops_in, mentions, named_in_clauses, walk, with_blocks
+from tilepragma.ir.substitution import with_each, with_objects
+from tilepragma.ir.traversal import children, loops_in, mentions, named_in_clauses, walk
 from tilepragma.ir.types import INT, LONG
 from tilepragma.ir.value_bytes import bytes_of, leaves, object_bytes, type_size
 from tilepragma.user_tiles.clause_variables import live_out_by_clause
@@ -75,21 +73,13 @@ def with_member_names(kernel: Kernel, diagnostics: Diagnostics) -> Kernel:
         members = (_members(name, kernel, clause_, diagnostics) for name in clause_.names)
         return replace(clause_, names=tuple(itertools.chain.from_iterable(members)))
 
-    def directive(directive_: LoopDirective) -> LoopDirective:
-        return replace(directive_, privates=tuple(map(clause, directive_.privates)))
-
-    def block(block_: Block) -> Block:
-        return replace(block_, statements=tuple(map(statement, block_.statements)))
-
-    def statement(statement_: Statement) -> Statement:
-        changed = with_blocks(statement_, block)
-        loop_directive = changed.directive if isinstance(changed, Loop) else None
-        if isinstance(changed, Loop) and loop_directive is not None and loop_directive.privates:
-            return replace(changed, directive=directive(loop_directive))
-        return changed
+    def loop(loop_: Loop) -> Loop:
+        if loop_.directive is None or not loop_.directive.privates:
+            return loop_
+        return replace(loop_, directive=replace(loop_.directive, privates=tuple(map(clause, loop_.directive.privates))))
 
     kernel_directive = replace(kernel.directive, privates=tuple(map(clause, kernel.directive.privates)))
-    return replace(kernel, directive=kernel_directive, body=block(kernel.body))
+    return replace(kernel, directive=kernel_directive, body=with_each(kernel.body, Loop, loop))
 
 
 def _members(name: str, kernel: Kernel, clause: PrivateClause, diagnostics: Diagnostics) -> tuple[str, ...]:
@@ -108,9 +98,8 @@ def _members(name: str, kernel: Kernel, clause: PrivateClause, diagnostics: Diag
 def privatized(kernel: Kernel, diagnostics: Diagnostics) -> Kernel | None:
     """The kernel with private objects declared in loops; None and errors where iterations share."""
     errors = Diagnostics()
-    work = _Privatization(
-        kernel, errors, itertools.count(1 + max((loop.index for loop in loops_in(kernel.body)), default=-1))
-    )
+    indices = itertools.count(1 + max((loop.index for loop in loops_in(kernel.body)), default=-1))
+    work = _Privatization(kernel, errors, indices, Names(set(names_in(kernel))))
     work.clauses()
     if not errors.has_errors:
         work.assumed_independent()
@@ -127,10 +116,7 @@ class _Privatization:
     kernel: Kernel
     diagnostics: Diagnostics
     indices: Iterator[int]
-    taken: set[str] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        self.taken |= names_in(self.kernel)
+    names: Names
 
     # -- arrays that clauses name
 
@@ -175,7 +161,9 @@ class _Privatization:
         now = self._current(loop)
         inner = [statement for statement in now.body.statements if mentions(statement, array)]
         only = inner[0] if len(inner) == 1 else None
-        if not isinstance(only, Loop) or _bounds_mention(only, array) or self._writes_all(only.body, array) is None:
+        if not isinstance(only, Loop) or any(mentions(bound, array) for bound in (only.lower, only.upper, only.step)):
+            return now
+        if self._writes_all(only.body, array) is None:
             return now
         return self._innermost(only, array)
 
@@ -209,11 +197,12 @@ class _Privatization:
             if use.object.storage is Storage.CONTIGUOUS and use.object.scope in (Scope.EXTERNAL, Scope.REGION):
                 uses_of.setdefault(use.object, []).append(use)
         named = named_in_clauses(self.kernel.directive, self.kernel.body)
-        steady = InvariantAccesses(loop, self.kernel)
+        changing = {use.object for use in uses(loop.body, self.kernel.functions) if use.writes} | {loop.iterator}
+        known = {node.object for node in walk(self.kernel.body) if isinstance(node, Access)}
         for array, touched in uses_of.items():
             if array.host in named or _runs_once(loop):
                 continue
-            shared = {use: steady.holds(use) for use in touched if use.writes}
+            shared = {use: _stays(use, changing, known) for use in touched if use.writes}
             surely = [use for use, holds in shared.items() if holds]
             perhaps = [use for use, holds in shared.items() if holds is None]
             if surely or perhaps:
@@ -399,8 +388,7 @@ class _Privatization:
             return not object_bytes(array) & ~assigned_bytes(body, array, functions)
         from tilepragma.poly.value_flow import private_array
 
-        private = private_array(body.statements, functions, written_objects(self.kernel), array)
-        return None if private is None else private.whole
+        return private_array(body.statements, functions, written_objects(self.kernel), array)
 
     def _is_used_outside(self, loop: Loop, object_: DataObject) -> bool:
         inside = sum(isinstance(node, Access) and node.object == object_ for node in walk(loop.body))
@@ -410,9 +398,8 @@ class _Privatization:
     def _declare(self, loop: Loop, object_: DataObject, chain: Sequence[Loop] = ()) -> None:
         """Give each iteration a copy; the last iteration of `chain`, if any, stores its values."""
         loop = self._current(loop)
-        private = replace(
-            object_, name=self._free(f"{object_.name}_private"), scope=Scope.LOCAL, const=False, restrict=False
-        )
+        name = self.names.scalar(f"{object_.name}_private").name
+        private = replace(object_, name=name, scope=Scope.LOCAL, const=False, restrict=False)
         declaration = Declaration((Declarator(private, None),), loop.body.range)
         inside = with_objects(loop.body.statements, {object_: private})
         stored: tuple[Statement, ...] = ()
@@ -447,7 +434,7 @@ class _Privatization:
         """for (x) array[x] = private[x];"""
         if len(outer) == array.rank:
             return _stored(Access(array, outer, (), array.element), Access(private, outer, (), array.element), range_)
-        place = local_scalar(self._free(f"{array.name}_{len(outer)}"), INT)
+        place = access_to(self.names.scalar(f"{array.name}_{len(outer)}", INT))
         length = array.lengths[len(outer)]
         assert length is not None, "private arrays have lengths"
         body = Block((self._copy(array, private, (*outer, place), range_),), range_)
@@ -455,24 +442,13 @@ class _Privatization:
             next(self.indices), place.object, True, integer(0), "<", length, integer(1), False, body, None, range_
         )
 
-    def _free(self, wanted: str) -> str:
-        names = itertools.chain([wanted], (f"{wanted}_{n}" for n in itertools.count(2)))
-        name = next(name for name in names if name not in self.taken)
-        self.taken.add(name)
-        return name
-
     def _current(self, loop: Loop) -> Loop:
         """The loop as it is now."""
         return next(candidate for candidate in loops_in(self.kernel.body) if candidate.index == loop.index)
 
     def _replace(self, old: Loop, new: Loop) -> None:
-        def block(block_: Block) -> Block:
-            return replace(block_, statements=tuple(map(statement, block_.statements)))
-
-        def statement(statement_: Statement) -> Statement:
-            return new if statement_ is old else with_blocks(statement_, block)
-
-        self.kernel = replace(self.kernel, body=block(self.kernel.body))
+        body = with_each(self.kernel.body, Loop, lambda loop: new if loop is old else loop)
+        self.kernel = replace(self.kernel, body=body)
 
 
 def _outermost(body: Block) -> Iterator[Loop]:
@@ -498,10 +474,6 @@ def _has_literal_lengths(array: DataObject) -> bool:
 
 def _size(array: DataObject) -> int:
     return type_size(array.element) * prod(n.value for n in array.lengths if isinstance(n, IntegerLiteral))
-
-
-def _bounds_mention(loop: Loop, object_: DataObject) -> bool:
-    return any(mentions(bound, object_) for bound in (loop.lower, loop.upper, loop.step))
 
 
 def _runs_once(loop: Loop) -> bool:
@@ -543,48 +515,38 @@ def _stores_one_value(loop: Loop, array: DataObject) -> bool:
     return len(values) == 1 and sum(1 for _ in mentioned) == assigned
 
 
-@dataclass(frozen=True)
-class InvariantAccesses:
-    """Tells which accesses touch the same elements in all iterations of a loop."""
+def _stays(use: Use, changing: Collection[DataObject], known: Collection[DataObject]) -> bool | None:
+    """Whether a use touches the same elements in all iterations of a loop that writes the objects
+    `changing`: it indexes all dimensions of its array, as `total[2]` or `w[k]` in an inner loop
+    over k with constant bounds, and no index changes with the loop.
 
-    loop: Loop
-    kernel: Kernel
+    None where that is unknown, or where the use covers a range with only one invariant end. The
+    analysis knows the values of objects that are `known`.
+    """
+    if len(use.subscripts) != use.object.rank:
+        return False
 
-    def holds(self, use: Use) -> bool | None:
-        """Whether the use indexes all dimensions of its array, and no index changes with the loop.
-
-        None where that is unknown, or where the use covers a range with only one invariant end.
-        """
-        if len(use.subscripts) != use.object.rank:
-            return False
-        inside = {loop.iterator: loop for loop in use.loops}
-        ahead = [*use.subscripts, *(step.index for step in use.path if isinstance(step, Index))]
-        answers: list[bool | None] = []
-        for value in ahead:  # grows
-            for object_ in {node.object for node in walk(value) if isinstance(node, Access)}:
-                if object_ not in inside:
-                    answers.append(self._is_invariant(object_))
-                    continue
-                loop = inside.pop(object_)
-                ends = [self._all_invariant(end, inside) for end in (loop.lower, loop.upper)]
-                answers.append(None if ends.count(True) == 1 else ends[0])
-        return False if False in answers else None if None in answers else True
-
-    def _all_invariant(self, value: Expression, inside: Collection[DataObject]) -> bool | None:
-        named = {node.object for node in walk(value) if isinstance(node, Access)}
-        answers = [None if object_ in inside else self._is_invariant(object_) for object_ in named]
-        return False if False in answers else None if None in answers else True
-
-    def _is_invariant(self, object_: DataObject) -> bool | None:
-        if object_ == self.loop.iterator or object_ in self._changing:
-            return False
+    def is_invariant(object_: DataObject) -> bool | None:
         # The analysis knows nothing of a called function's locals that change.
-        return True if object_ in self._known else None
+        return False if object_ in changing else True if object_ in known else None
 
-    @cached_property
-    def _changing(self) -> frozenset[DataObject]:
-        return frozenset(use.object for use in uses(self.loop.body, self.kernel.functions) if use.writes)
+    def all_invariant(value: Expression) -> bool | None:
+        named = {node.object for node in walk(value) if isinstance(node, Access)}
+        return _all_of([None if object_ in inside else is_invariant(object_) for object_ in named])
 
-    @cached_property
-    def _known(self) -> frozenset[DataObject]:
-        return frozenset(node.object for node in walk(self.kernel.body) if isinstance(node, Access))
+    inside = {inner.iterator: inner for inner in use.loops}
+    ahead = [*use.subscripts, *(step.index for step in use.path if isinstance(step, Index))]
+    answers: list[bool | None] = []
+    for value in ahead:
+        for object_ in {node.object for node in walk(value) if isinstance(node, Access)}:
+            inner = inside.pop(object_, None)
+            if inner is None:
+                answers.append(is_invariant(object_))
+            else:
+                ends = [all_invariant(end) for end in (inner.lower, inner.upper)]
+                answers.append(None if ends.count(True) == 1 else ends[0])
+    return _all_of(answers)
+
+
+def _all_of(answers: list[bool | None]) -> bool | None:
+    return False if False in answers else None if None in answers else True

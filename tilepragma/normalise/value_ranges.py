@@ -42,6 +42,7 @@ from tilepragma.ir.polynomial import (
 )
 from tilepragma.ir.traversal import children, walk
 from tilepragma.ir.types import INT, LONG, ScalarKind, ScalarType
+from tilepragma.poly.extents import Bounds, around
 
 #: Greater numbers are those of hash functions, whose products wrap.
 _GREATEST = 1 << 31
@@ -53,25 +54,12 @@ class UnboundedError(Exception):
     """The value has no known bounds."""
 
 
-@dataclass(frozen=True)
-class ValueRange:
-    """Inclusive bounds."""
-
-    low: Polynomial
-    high: Polynomial
-
-    @property
-    def is_natural(self) -> bool:
-        """Whether the value is certainly not negative."""
-        return self.low.constant is not None and self.low.constant >= 0
-
-
 _ONE = number(1)
 _NOTHING = number(0)
 
 
-def _between(low: int, high: int) -> ValueRange:
-    return ValueRange(number(low), number(high))
+def _between(low: int, high: int) -> Bounds:
+    return Bounds(number(low), number(high))
 
 
 @dataclass
@@ -80,10 +68,10 @@ class ValueRanges:
 
     body: Block
     invariant: Callable[[Expression], bool]
-    _known: dict[DataObject, ValueRange | None] = field(default_factory=dict)
+    _known: dict[DataObject, Bounds | None] = field(default_factory=dict)
     _sources: Mapping[DataObject, list[Any]] | None = None
 
-    def of(self, value: Expression) -> ValueRange:
+    def of(self, value: Expression) -> Bounds:
         """The range of a value of the region. Raises UnboundedError."""
         value_range = self._of(value)
         type_ = value.type
@@ -91,12 +79,12 @@ class ValueRanges:
             raise UnboundedError  # it wraps
         return value_range
 
-    def _of(self, value: Expression) -> ValueRange:
+    def _of(self, value: Expression) -> Bounds:
         if self.invariant(value) and isinstance(value.type, ScalarType) and value.type.is_integer:
             exact = polynomial(value)
             if any(abs(factor) > _GREATEST for _, factor in exact.terms):
                 raise UnboundedError
-            return ValueRange(exact, exact)
+            return Bounds(exact, exact)
         match value:
             case IntegerLiteral(number_) if abs(number_) <= _GREATEST:
                 return _between(number_, number_)
@@ -104,7 +92,7 @@ class ValueRanges:
                 return self._of_access(value)
             case Unary("-", operand):
                 inner = self.of(operand)
-                return ValueRange(-inner.high, -inner.low)
+                return Bounds(-inner.high, -inner.low)
             case Unary("+", operand):
                 return self.of(operand)
             case Unary("!", _):
@@ -112,12 +100,12 @@ class ValueRanges:
             case Binary():
                 return self._of_binary(value)
             case Conditional(_, then, otherwise):
-                return _hull(self.of(then), self.of(otherwise))
+                return around((self.of(then), self.of(otherwise)))
             case Cast():
                 return self._of_cast(value)
         raise UnboundedError
 
-    def _of_cast(self, value: Cast) -> ValueRange:
+    def _of_cast(self, value: Cast) -> Bounds:
         if keeps_value(value):
             return self.of(value.operand)
         source = value.operand.type
@@ -125,7 +113,7 @@ class ValueRanges:
             return self.of(value.operand)
         return _of_type(value)
 
-    def _of_access(self, value: Access) -> ValueRange:
+    def _of_access(self, value: Access) -> Bounds:
         object_ = value.object
         if value.path or object_.volatile:
             raise UnboundedError
@@ -142,9 +130,9 @@ class ValueRanges:
             raise UnboundedError
         return value_range
 
-    def _of_scalar(self, object_: DataObject) -> ValueRange:
+    def _of_scalar(self, object_: DataObject) -> Bounds:
         """The range of all values that the region gives the object, in any order."""
-        value_range: ValueRange | None = None
+        value_range: Bounds | None = None
         for source in self._sources_of(object_):
             if isinstance(source, Loop):
                 source_range = self._of_iterator(source)
@@ -152,12 +140,12 @@ class ValueRanges:
                 raise UnboundedError
             else:
                 source_range = self.of(source)
-            value_range = source_range if value_range is None else _hull(value_range, source_range)
+            value_range = source_range if value_range is None else around((value_range, source_range))
         if value_range is None or (object_.scope is not Scope.LOCAL and _is_read_outside(object_, self.body)):
             raise UnboundedError
         return value_range
 
-    def _of_iterator(self, loop: Loop) -> ValueRange:
+    def _of_iterator(self, loop: Loop) -> Bounds:
         """The iterator's values, also after a loop that it outlives; low > high if empty."""
         step = polynomial(loop.step).constant
         if step is None:
@@ -167,9 +155,9 @@ class ValueRanges:
         past = number(abs(step))
         if loop.decreasing:
             last = end.low + short
-            return ValueRange(last if loop.declares_iterator else minimum((first.low, last - past)), first.high)
+            return Bounds(last if loop.declares_iterator else minimum((first.low, last - past)), first.high)
         last = end.high - short
-        return ValueRange(first.low, last if loop.declares_iterator else maximum((first.high, last + past)))
+        return Bounds(first.low, last if loop.declares_iterator else maximum((first.high, last + past)))
 
     def _sources_of(self, object_: DataObject) -> list[Any]:
         """What gives an object its values: expressions, loops over it, and None for all else."""
@@ -181,7 +169,7 @@ class ValueRanges:
             self._sources = sources
         return self._sources.get(object_, [])
 
-    def _of_binary(self, value: Binary) -> ValueRange:
+    def _of_binary(self, value: Binary) -> Bounds:
         if value.operator in _TRUTH:
             return _between(0, 1)
         if value.operator == "%":
@@ -194,32 +182,32 @@ class ValueRanges:
         left, right = self.of(value.left), self.of(value.right)
         match value.operator:
             case "+":
-                return ValueRange(left.low + right.low, left.high + right.high)
+                return Bounds(left.low + right.low, left.high + right.high)
             case "-":
-                return ValueRange(left.low - right.high, left.high - right.low)
+                return Bounds(left.low - right.high, left.high - right.low)
             case "*":
                 return _product(left, right)
             case "/" | ">>" if left.is_natural and right.low == right.high and (right.low.constant or 0) > 0:
                 by = right.low if value.operator == "/" else number(1 << min(right.low.constant or 0, 30))
-                return ValueRange(_NOTHING, _quotient(left.high, by))
+                return Bounds(_NOTHING, _quotient(left.high, by))
         raise UnboundedError
 
-    def _of_remainder(self, value: Binary) -> ValueRange:
+    def _of_remainder(self, value: Binary) -> Bounds:
         """-|m| < x % m < |m|, with the sign of x."""
         by = self.of(value.right)
         size = maximum((by.high, -by.low)) - _ONE if by.low.constant is None or by.low.constant < 0 else by.high - _ONE
         type_ = value.type
         if isinstance(type_, ScalarType) and not type_.signed:
-            return ValueRange(_NOTHING, size)
+            return Bounds(_NOTHING, size)
         try:
             least = self.of(value.left).low
         except UnboundedError:
-            return ValueRange(-size, size)
+            return Bounds(-size, size)
         if least.constant is not None:
-            return ValueRange(_NOTHING if least.constant >= 0 else -size, size)
-        return ValueRange(select(not_negative(least), _NOTHING, -size), size)
+            return Bounds(_NOTHING if least.constant >= 0 else -size, size)
+        return Bounds(select(not_negative(least), _NOTHING, -size), size)
 
-    def _of_mask(self, value: Binary) -> ValueRange:
+    def _of_mask(self, value: Binary) -> Bounds:
         for mask in (value.right, value.left):
             if isinstance(mask, IntegerLiteral) and 0 <= mask.value <= _GREATEST:
                 return _between(0, mask.value)
@@ -246,7 +234,7 @@ def _given(node: Any) -> Iterable[tuple[DataObject, Any]]:
             yield node.iterator, node
 
 
-def _of_type(value: Expression) -> ValueRange:
+def _of_type(value: Expression) -> Bounds:
     """The range of a small type."""
     type_ = value.type
     if not isinstance(type_, ScalarType) or type_.is_floating or type_.bits > 16:
@@ -263,14 +251,10 @@ def _quotient(value: Polynomial, by: Polynomial) -> Polynomial:
     return polynomial(Binary("/", expression(value), expression(by), LONG))
 
 
-def _hull(left: ValueRange, right: ValueRange) -> ValueRange:
-    return ValueRange(minimum((left.low, right.low)), maximum((left.high, right.high)))
-
-
-def _product(left: ValueRange, right: ValueRange) -> ValueRange:
+def _product(left: Bounds, right: Bounds) -> Bounds:
     if left.is_natural and right.is_natural:
-        return ValueRange(left.low * right.low, left.high * right.high)
+        return Bounds(left.low * right.low, left.high * right.high)
     if left.low == left.high and right.low == right.high:
-        return ValueRange(left.low * right.low, left.low * right.low)
+        return Bounds(left.low * right.low, left.low * right.low)
     corners = [end * other_end for end in (left.low, left.high) for other_end in (right.low, right.high)]
-    return ValueRange(minimum(corners), maximum(corners))
+    return Bounds(minimum(corners), maximum(corners))

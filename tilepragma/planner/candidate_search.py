@@ -82,9 +82,9 @@ def searched_plan(region: TiledRegion, diagnostics: Diagnostics) -> Planned:
     unit = with_normalised_loops(region.kernel)
     if unit is not None:
         messages = Diagnostics()
-        planned = _as_it_stands(with_kernel(region, unit.kernel, messages), messages)
-        final = (*planned.plan.final_values, *unit.final_values)
-        counting = replace(planned.plan, stepped=region.kernel, final_values=final)
+        counted, finals = unit
+        planned = _as_it_stands(with_kernel(region, counted, messages), messages)
+        counting = replace(planned.plan, stepped=region.kernel, final_values=(*planned.plan.final_values, *finals))
         faults = tuple(unit_step_faults(counting))
         if counting.as_written is None and not faults:
             diagnostics.add_all(messages)

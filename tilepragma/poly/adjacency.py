@@ -108,7 +108,9 @@ def pattern(access: isl.Map, step: isl.Map | None) -> Pattern:
         return BROADCAST
     vector = _only_vector(moved)
     if vector is not None:
-        return _of_vector(vector)
+        if not any(vector):
+            return BROADCAST
+        return COALESCED if not any(vector[:-1]) and abs(vector[-1]) == 1 else Pattern(Reach.STRIDED, vector)
     rows = moved.project_out(isl.dim_type.set, moved.dim(isl.dim_type.set) - 1, 1)
     along = moved.project_out(isl.dim_type.set, 0, moved.dim(isl.dim_type.set) - 1)
     return COALESCED if stays_within(rows, 0) and stays_within(along, 1) else SCATTERED
@@ -152,12 +154,6 @@ def stays_within(vectors: isl.Set, most: int) -> bool:
             if not bound.is_int() or bound.to_python() > most:
                 return False
     return True
-
-
-def _of_vector(vector: Vector) -> Pattern:
-    if not any(vector):
-        return BROADCAST
-    return COALESCED if not any(vector[:-1]) and abs(vector[-1]) == 1 else Pattern(Reach.STRIDED, vector)
 
 
 def _only_vector(vectors: isl.Set) -> Vector | None:

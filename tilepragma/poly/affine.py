@@ -47,6 +47,7 @@ from tilepragma.ir.expressions import (
     Unary,
     access_to,
 )
+from tilepragma.ir.loop_tree import Loop
 from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.polynomial import Monomial, Polynomial, keeps_value, polynomial
 from tilepragma.ir.polynomial import expression as collected
@@ -68,20 +69,16 @@ class NotAffine:
     reason: str
 
 
+ReturnedValue = tuple[tuple[DataObject, ...], Expression]
+"""The value of a function without effects, as an expression of its parameters."""
+
+
 class NotAffineError(Exception):
     """Raised where an expression is not affine."""
 
     def __init__(self, expression: Expression, why: str) -> None:
         self.why = NotAffine(getattr(expression, "range", NOWHERE), f"'{expression_text(expression)}' {why}")
         super().__init__(self.why.reason)
-
-
-@dataclass(frozen=True)
-class ReturnedValue:
-    """The value of a function without effects, as an expression of its parameters."""
-
-    parameters: tuple[DataObject, ...]
-    value: Expression
 
 
 @dataclass(frozen=True)
@@ -256,6 +253,15 @@ def compare(left: isl.PwAff, operator: str, right: isl.PwAff) -> isl.Set:
     return _COMPARISONS[operator](left, right)
 
 
+def between_ends(loop: Loop, iterator: isl.PwAff, frame: Frame) -> isl.Set:
+    """{ [i] : iterator(i) lies between the loop's ends }, also between its steps. Raises
+    NotAffineError.
+    """
+    lower, upper = affine(loop.lower, frame), affine(loop.upper, frame)
+    after = compare(iterator, "<=" if loop.decreasing else ">=", lower)
+    return after.intersect(compare(iterator, loop.holds_inside, upper))
+
+
 _COMPARISONS: dict[str, Callable[[isl.PwAff, isl.PwAff], isl.Set]] = {
     "<": lambda left, right: left.lt_set(right),
     "<=": lambda left, right: left.le_set(right),
@@ -374,14 +380,14 @@ def _helper(atom: Call, frame: Frame) -> isl.PwAff:
 
 
 def _returned(atom: Call, frame: Frame) -> isl.PwAff:
-    function = frame.returned[atom.function]
+    parameters, value = frame.returned[atom.function]
     others = {name: value for name, value in frame.returned.items() if name != atom.function}
     inside = replace(frame, returned=others)
-    for parameter, argument in zip(function.parameters, atom.arguments, strict=True):
+    for parameter, argument in zip(parameters, atom.arguments, strict=True):
         if not holds(parameter.element, argument):
             raise NotAffineError(argument, "may be cut off")
         inside = inside.knowing(parameter, affine(argument, frame))
-    return affine(function.value, inside)
+    return affine(value, inside)
 
 
 def _choice(atom: Conditional, frame: Frame) -> isl.PwAff:

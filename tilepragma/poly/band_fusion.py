@@ -52,17 +52,13 @@ def fusible_bands(parts: Sequence[Band | OuterLoop], dependences: Iterable[Depen
     every = tuple(dependences)
     fused: list[MappedBand] = []
     for part in parts:
-        band = _distributed(part)
-        if band is None or (fused and not _goes_with(fused, band, every)):
+        if not isinstance(part, Band) or part.kind is not BandKind.DOALL or not part.parallel:
+            break
+        band = MappedBand(part, by_strides(part, part.parallel)[0])
+        if fused and not _goes_with(fused, band, every):
             break
         fused.append(band)
     return tuple(fused) if len(fused) > 1 else ()
-
-
-def _distributed(part: Band | OuterLoop) -> MappedBand | None:
-    if not isinstance(part, Band) or part.kind is not BandKind.DOALL or not part.parallel:
-        return None
-    return MappedBand(part, by_strides(part, part.parallel)[0])
 
 
 def _goes_with(fused: Sequence[MappedBand], band: MappedBand, dependences: tuple[Dependence, ...]) -> bool:
@@ -159,16 +155,13 @@ def _streamed(part: Band, level: int) -> Streams:
             if access.writes or not access.certain or not relation.is_injective():
                 continue
             along = relation.apply_domain(values)
-            if not along.is_injective() or along.is_single_valued() or _is_across(along):
+            if not along.is_injective() or along.is_single_valued():
+                continue
+            # Not where each value reads its own columns, { [r] -> A[..., c] : c = f(r) }.
+            if along.project_out(isl.dim_type.out, 0, along.dim(isl.dim_type.out) - 1).is_injective():
                 continue
             streams.setdefault(access.object.name, along)
     return streams
-
-
-def _is_across(along: isl.Map) -> bool:
-    """Whether each value reads its own columns, { [r] -> A[..., c] : c = f(r) }."""
-    rank = along.dim(isl.dim_type.out)
-    return bool(along.project_out(isl.dim_type.out, 0, rank - 1).is_injective())
 
 
 def _waits_for_earlier(dependences: Iterable[Dependence], first: MappedBand, second: MappedBand) -> bool:

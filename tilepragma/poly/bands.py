@@ -19,7 +19,7 @@ import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.dependences import Dependence, within
-from tilepragma.poly.hyperplanes import COMMUNICATION_MINIMAL, HyperplaneOptions, Rows, tiling_hyperplanes
+from tilepragma.poly.hyperplanes import COMMUNICATION_MINIMAL, Rows, tiling_hyperplanes
 from tilepragma.poly.register_bands import RegisterRows, register_rows
 from tilepragma.poly.schedule import StatementSchedule, affine_map, carries, rank, tied
 from tilepragma.poly.scop import ScopStatement
@@ -92,77 +92,70 @@ def parts_in(parts: tuple[Band | OuterLoop, ...]) -> Iterator[Band]:
 
 
 def parallel_parts(
-    statements: tuple[ScopStatement, ...],
-    dependences: tuple[Dependence, ...],
-    options: HyperplaneOptions = SEARCH,
+    statements: tuple[ScopStatement, ...], dependences: tuple[Dependence, ...]
 ) -> tuple[Band | OuterLoop, ...]:
     """The statements in parts that run in sequence. Raises OperationLimitError."""
-    none: Rows = {each.name: () for each in statements}
-    return _Decision(options).parts(statements, dependences, none, 0)
+    return _parts(statements, dependences, {each.name: () for each in statements}, 0)
 
 
-@dataclass(frozen=True)
-class _Decision:
-    options: HyperplaneOptions
+def _parts(
+    group: tuple[ScopStatement, ...], pending: tuple[Dependence, ...], before: Rows, outer: int
+) -> tuple[Band | OuterLoop, ...]:
+    """The group's parts, for each value of the rows `before`: strongly connected components, fused
+    with earlier ones while all stays as parallel.
+    """
+    parts: list[Band] = []
+    for component in strongly_connected(group, [each.ends for each in pending]):
+        part = _part(component, pending, before, outer)
+        last = parts[-1] if parts else None
+        if last is not None and last.kind is BandKind.DOALL and part.kind is BandKind.DOALL:
+            earlier = {each.statement.name for each in last.statements}
+            names = {each.name for each in component}
+            joint = _part(tuple(each for each in group if each.name in earlier | names), pending, before, outer)
+            # Only where the component uses results of the part before it can fusion pay.
+            linked = any(each.ends[0] in earlier and each.ends[1] in names for each in pending)
+            if linked and _as_parallel(joint, last, part):
+                alone = (*(last.alone or (last,)), part)
+                keeps = any(registers_of(each) is not None for each in alone)
+                parts[-1] = replace(joint, alone=alone if keeps else ())
+                continue
+        parts.append(part)
+    return tuple(below for part in parts for below in _below(part, pending))
 
-    def parts(
-        self, group: tuple[ScopStatement, ...], pending: tuple[Dependence, ...], before: Rows, outer: int
-    ) -> tuple[Band | OuterLoop, ...]:
-        """The group's parts, for each value of the rows `before`."""
-        result: list[Band | OuterLoop] = []
-        for piece in self._pieces(group, pending, before, outer):
-            result += self._below(piece, pending)
-        return tuple(result)
 
-    def _pieces(
-        self, group: tuple[ScopStatement, ...], pending: tuple[Dependence, ...], before: Rows, outer: int
-    ) -> list[Band]:
-        """Strongly connected components, fused with earlier ones while all stays as parallel."""
-        pieces: list[Band] = []
-        for component in strongly_connected(group, [each.ends for each in pending]):
-            piece = self._part(component, pending, before, outer)
-            last = pieces[-1] if pieces else None
-            if last is not None and last.kind is BandKind.DOALL and piece.kind is BandKind.DOALL:
-                members = tuple(each.statement for each in last.statements) + component
-                joint = self._part(_in_order(group, members), pending, before, outer)
-                if _linked(last, component, pending) and _as_parallel(joint, last, piece):
-                    alone = (*(last.alone or (last,)), piece)
-                    pieces[-1] = replace(joint, alone=alone if any(map(_keeps_elements, alone)) else ())
-                    continue
-            pieces.append(piece)
-        return pieces
+def _part(group: tuple[ScopStatement, ...], pending: tuple[Dependence, ...], before: Rows, outer: int) -> Band:
+    """The group as one part, with its rows of Algorithm 4.1."""
+    inside = within(pending, {each.name for each in group})
+    statements = _without_constant_rows(tiling_hyperplanes(group, inside, SEARCH, before), outer)
+    band = _outermost_band(statements, outer)
+    carrying = tuple(level for level in band if carries(statements, inside, level))
+    kind, around = BandKind.SERIAL, tuple(range(outer))
+    if any(level not in carrying and _worth_running_parallel(statements, around, level) for level in band):
+        kind = BandKind.DOALL
+    elif _moves_apart(statements, around, carrying):
+        kind = BandKind.WAVEFRONT
+    return Band(kind, statements, outer, band, carrying)
 
-    def _part(
-        self, group: tuple[ScopStatement, ...], pending: tuple[Dependence, ...], before: Rows, outer: int
-    ) -> Band:
-        """The group as one part, with its rows of Algorithm 4.1."""
-        inside = within(pending, {each.name for each in group})
-        schedule = tiling_hyperplanes(group, inside, self.options, before)
-        statements = _without_constant_rows(schedule.statements, outer)
-        band = _outermost_band(statements, outer)
-        carrying = tuple(level for level in band if carries(statements, inside, level))
-        kind, around = BandKind.SERIAL, tuple(range(outer))
-        if any(level not in carrying and _worth_running_parallel(statements, around, level) for level in band):
-            kind = BandKind.DOALL
-        elif _moves_apart(statements, around, carrying):
-            kind = BandKind.WAVEFRONT
-        return Band(kind, statements, outer, band, carrying)
 
-    def _below(self, part: Band, pending: tuple[Dependence, ...]) -> tuple[Band | OuterLoop, ...]:
-        """The part, or a row of it stepped through where there is something parallel below that."""
-        group = tuple(each.statement for each in part.statements)
-        if part.kind is not BandKind.SERIAL or not part.band or not _moves_on(part.statements, part.outer):
-            return (part,)
-        # Searches number bands from 0; rows of sequential loops have negative numbers.
-        stepped = {
-            each.statement.name: (*each.rows[: part.outer], replace(each.rows[part.outer], band=-1 - part.outer))
-            for each in part.statements
-        }
-        inside = within(pending, stepped)
-        parts = self.parts(group, tied(part.statements, inside, (part.outer,)), stepped, part.outer + 1)
-        if all(each.kind is BandKind.SERIAL for each in parts_in(parts)):
-            return (part,)
-        return (OuterLoop(tuple(StatementSchedule(each, stepped[each.name]) for each in group), parts),)
+def _as_parallel(joint: Band, *alone: Band) -> bool:
+    return joint.kind is BandKind.DOALL and all(len(joint.parallel) >= len(each.parallel) for each in alone)
+
+
+def _below(part: Band, pending: tuple[Dependence, ...]) -> tuple[Band | OuterLoop, ...]:
+    """The part, or a row of it stepped through where there is something parallel below that."""
+    group = tuple(each.statement for each in part.statements)
+    if part.kind is not BandKind.SERIAL or not part.band or not _moves_on(part.statements, part.outer):
+        return (part,)
+    # Searches number bands from 0; rows of sequential loops have negative numbers.
+    stepped = {
+        each.statement.name: (*each.rows[: part.outer], replace(each.rows[part.outer], band=-1 - part.outer))
+        for each in part.statements
+    }
+    inside = within(pending, stepped)
+    parts = _parts(group, tied(part.statements, inside, (part.outer,)), stepped, part.outer + 1)
+    if all(each.kind is BandKind.SERIAL for each in parts_in(parts)):
+        return (part,)
+    return (OuterLoop(tuple(StatementSchedule(each, stepped[each.name]) for each in group), parts),)
 
 
 def registers_of(part: Band, distributed: int | None = None) -> RegisterRows | None:
@@ -170,26 +163,6 @@ def registers_of(part: Band, distributed: int | None = None) -> RegisterRows | N
     if len(part.statements) != 1:
         return None
     return register_rows(part.statements[0], part.outer, part.band, distributed)
-
-
-def _keeps_elements(part: Band) -> bool:
-    return registers_of(part) is not None
-
-
-def _in_order(group: tuple[ScopStatement, ...], members: tuple[ScopStatement, ...]) -> tuple[ScopStatement, ...]:
-    names = {each.name for each in members}
-    return tuple(each for each in group if each.name in names)
-
-
-def _linked(last: Band, component: tuple[ScopStatement, ...], pending: tuple[Dependence, ...]) -> bool:
-    """Whether the component uses results of the part before it: only then can fusion pay."""
-    earlier = {each.statement.name for each in last.statements}
-    names = {statement.name for statement in component}
-    return any(each.ends[0] in earlier and each.ends[1] in names for each in pending)
-
-
-def _as_parallel(joint: Band, *alone: Band) -> bool:
-    return joint.kind is BandKind.DOALL and all(len(joint.parallel) >= len(each.parallel) for each in alone)
 
 
 def _without_constant_rows(statements: tuple[StatementSchedule, ...], outer: int) -> tuple[StatementSchedule, ...]:

@@ -23,7 +23,7 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.bands import Band, BandKind
 from tilepragma.poly.dependences import Dependence, within
 from tilepragma.poly.lifted_extents import extents_of, lifted
-from tilepragma.poly.schedule import Row, StatementSchedule, affine_map, tied
+from tilepragma.poly.schedule import Row, affine_map, tied
 from tilepragma.poly.scop import ScopStatement
 
 GREATEST_FACTOR = 64
@@ -76,7 +76,13 @@ def _opposite(
     part: Band, inside: tuple[tuple[tuple[str, str], isl.Map], ...], time: int, space: int
 ) -> ConcurrentStart | None:
     """The part with h' for the rows f at `time` and h at `space`; None without such a row."""
-    linear = {each.statement.name: _linear(each, time, space) for each in part.statements}
+    # { S[i] -> [f(i), h(i)] } without constants
+    linear = {
+        each.statement.name: affine_map(
+            each.statement, tuple(replace(each.rows[level], constant=0) for level in (time, space))
+        )
+        for each in part.statements
+    }
     edges = tuple((ends, _differences(ends, relation, linear)) for ends, relation in inside)
     for factor in range(1, GREATEST_FACTOR + 1):
         least = [_least(differences, factor) for _, differences in edges]
@@ -87,11 +93,6 @@ def _opposite(
         if constants is not None:
             return ConcurrentStart(_replaced(part, time, space, factor, constants), part, (time, space), factor)
     return None
-
-
-def _linear(each: StatementSchedule, time: int, space: int) -> isl.Map:
-    """{ S[i] -> [f(i), h(i)] } without constants."""
-    return affine_map(each.statement, tuple(replace(each.rows[level], constant=0) for level in (time, space)))
 
 
 def _differences(ends: tuple[str, str], relation: isl.Map, linear: Mapping[str, isl.Map]) -> isl.Set:

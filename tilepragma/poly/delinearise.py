@@ -17,7 +17,6 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property, reduce
 from itertools import permutations
 from math import gcd
@@ -44,7 +43,7 @@ _MOST_LENGTHS = 3
 Strides = tuple[Polynomial, ...]
 
 
-def stride_chains(subscripts: Iterable[tuple[Expression, Frame]]) -> tuple[Strides, ...]:
+def stride_chains(used: Iterable[Subscript]) -> tuple[Strides, ...]:
     """The chains of parametric strides, greatest first, that may split the subscripts of one array;
     none where an iterator's factor is no polynomial of parameters.
 
@@ -53,19 +52,21 @@ def stride_chains(subscripts: Iterable[tuple[Expression, Frame]]) -> tuple[Strid
     each other, the outer iterator's is the greater. Chains without possible diagonals come last.
     """
     strides: dict[Polynomial, tuple[int, int]] = {}
-    for subscript, frame in subscripts:
-        value = frame.written_out(polynomial(subscript))
-        for atom in value.atoms:
+    for subscript in used:
+        frame = subscript.frame
+        for atom in subscript.sum.atoms:
             if frame.invariant(atom):
                 continue
-            parts = value.split(atom)
+            parts = subscript.sum.split(atom)
             if parts is None or not all(frame.invariant(part) for part in parts[0].atoms):
                 return ()
             # The difference of two chosen rows need not be a stride.
             if parts[0].constant is None and not isinstance(atom, Conditional):
                 primitive, content = _primitive(parts[0])
                 common, depth = strides.get(primitive, (0, len(frame.iterators)))
-                strides[primitive] = gcd(common, content), min(depth, _depth(atom, frame))
+                iterator = atom.object if isinstance(atom, Access) else None
+                own = frame.iterators.index(iterator) if iterator in frame.iterators else len(frame.iterators)
+                strides[primitive] = gcd(common, content), min(depth, own)
     ordered = sorted(strides.items(), key=lambda item: (-_degree(item[0]), item[1][1], repr(item[0])))
     chains = (
         tuple(primitive for primitive, _ in ordered),
@@ -87,14 +88,16 @@ def _sums_of_others(chain: Strides) -> Iterator[Polynomial]:
             yield stride
 
 
-def longer_chains(chains: Iterable[Strides], subscripts: Iterable[tuple[Expression, Frame]]) -> tuple[Strides, ...]:
+def longer_chains(chains: Iterable[Strides], used: Iterable[Subscript]) -> tuple[Strides, ...]:
     """The chains with one more stride: the length of rows that no iterator counts, as in
     u[h*(w + 2) + j] for row h.
 
     It divides a product of parameters in the subscript's part without iterators. Likeliest first;
     none without such a product.
     """
-    fixed = dict.fromkeys(_without_iterators(subscript, frame) for subscript, frame in subscripts)
+    fixed = dict.fromkeys(
+        Polynomial(tuple(term for term in each.sum.terms if all(map(each.frame.invariant, term[0])))) for each in used
+    )
     products = [term for term in fixed if term.terms and _degree(term) > 1]
     lengths = dict.fromkeys(_primitive(term)[0] for term in fixed if term.terms and _degree(term) == 1)
     for product in products:
@@ -119,24 +122,6 @@ def longer_chains(chains: Iterable[Strides], subscripts: Iterable[tuple[Expressi
     )
 
 
-def _without_iterators(subscript: Expression, frame: Frame) -> Polynomial:
-    terms = frame.written_out(polynomial(subscript)).terms
-    return Polynomial(tuple(term for term in terms if all(frame.invariant(atom) for atom in term[0])))
-
-
-def _depth(atom: Expression, frame: Frame) -> int:
-    object_ = atom.object if isinstance(atom, Access) else None
-    return frame.iterators.index(object_) if object_ in frame.iterators else len(frame.iterators)
-
-
-@dataclass(frozen=True)
-class Split:
-    """{ [i] -> [q_1, …, q_k, r] } of a subscript, valid for the parameters { [p] : `assumed` }."""
-
-    parts: tuple[isl.PwAff, ...]
-    assumed: isl.Set
-
-
 def split_subscript(
     subscript: Expression,
     by: Strides,
@@ -145,8 +130,9 @@ def split_subscript(
     *,
     assuming: bool = False,
     within_rows: bool = False,
-) -> Split | None:
-    """The split subscript where `domain` implies the ranges of the parts; else None.
+) -> tuple[tuple[isl.PwAff, ...], isl.Set] | None:
+    """{ [i] -> [q_1, …, q_k, r] } of a subscript where `domain` implies the ranges of the parts,
+    and { [p] : what it assumes of parameters }; else None.
 
     `assuming`: may assume lower bounds of strides instead; `within_rows`: not of the last stride.
     """
@@ -160,42 +146,38 @@ def split_subscript(
     try:
         for place in reversed(range(len(by))):
             may = assuming and not (within_rows and place == len(by) - 1)
-            carried = _carried(parts, place, by, subscript, frame, domain.intersect_params(assumed), may)
+            length = extent(by, place + 1)
+            carried = _carry(parts[place + 1], length, subscript, frame, domain.intersect_params(assumed), may)
             if carried is None:
                 return None
-            parts[place : place + 2] = carried[0]
-            assumed = assumed.intersect(carried[1])
-        return Split(tuple(affine_polynomial(part, subscript, frame) for part in parts), assumed)
+            carry, needed = number(carried[0]), carried[1]
+            parts[place : place + 2] = [parts[place] + carry, parts[place + 1] - carry * length]
+            assumed = assumed.intersect(needed)
+        return tuple(affine_polynomial(part, subscript, frame) for part in parts), assumed
     except NotAffineError:
         return None
 
 
-def _carried(
-    parts: list[Polynomial],
-    place: int,
-    by: Strides,
-    subscript: Expression,
-    frame: Frame,
-    domain: isl.Set,
-    assuming: bool,
-) -> tuple[list[Polynomial], isl.Set] | None:
-    """Two adjacent parts, the second one in its range, for the parameters of the set."""
-    length = extent(by, place + 1)
-    limit = affine_polynomial(length, subscript, frame)
-    possible = bordered = None
+def _carry(
+    part: Polynomial, length: Polynomial, whole: Expression, frame: Frame, domain: isl.Set, assuming: bool
+) -> tuple[int, isl.Set] | None:
+    """The lengths to take from a part so that it is in its range, for the parameters of the set."""
+    assumed: dict[bool, tuple[int, isl.Set]] = {}
     for carry in _CARRIES:
-        part = parts[place + 1] - number(carry) * length
-        function = affine_polynomial(part, subscript, frame)
-        inside = function.ge_set(frame.number(0)).intersect(function.lt_set(limit))
+        inside = _in_range(part - number(carry) * length, length, whole, frame)
         if domain.is_subset(inside):
-            return [parts[place] + number(carry), part], isl.Set.universe(domain.params().get_space())
-        if assuming and possible is None:
-            needed = _needed(domain, inside, limit, _multiples(length, frame))
-            possible = None if needed is None else ([parts[place] + number(carry), part], needed)
-        if assuming and bordered is None:
-            needed = _needed(domain, inside, limit, _multiples(length, frame), borders=True)
-            bordered = None if needed is None else ([parts[place] + number(carry), part], needed)
-    return possible or bordered
+            return carry, isl.Set.universe(domain.params().get_space())
+        limit = affine_polynomial(length, whole, frame)
+        needed = _needed(domain, inside, limit, _multiples(length, frame)) if assuming else None
+        if needed is not None:
+            assumed.setdefault(needed[1], (carry, needed[0]))
+    return assumed.get(False) or assumed.get(True)
+
+
+def _in_range(part: Polynomial, length: Polynomial, whole: Expression, frame: Frame) -> isl.Set:
+    """{ [i] : 0 <= part(i) < length }, of parts of the subscript `whole`. Raises NotAffineError."""
+    function, beyond = (affine_polynomial(value, whole, frame) for value in (part, length))
+    return function.ge_set(frame.number(0)).intersect(function.lt_set(beyond))
 
 
 def extent(by: Strides, place: int) -> Polynomial:
@@ -224,13 +206,13 @@ def _multiples(length: Polynomial, frame: Frame) -> frozenset[str]:
 
 
 def _needed(
-    domain: isl.Set, inside: isl.Set, limit: isl.PwAff, multiples: frozenset[str], *, borders: bool = False
-) -> isl.Set | None:
+    domain: isl.Set, inside: isl.Set, limit: isl.PwAff, multiples: frozenset[str]
+) -> tuple[isl.Set, bool] | None:
     """{ [p] : for all i in domain(p): inside(p, i) }, where that only bounds the extent `limit`
     from below, and not by its `multiples`; else None.
 
-    With `borders` it may also bound other parameters below by numbers: a row's columns from r on,
-    and up to r before its end, are inside where r >= 0.
+    It may also bound other parameters below by numbers (`True`): a row's columns from r on, and up
+    to r before its end, are inside where r >= 0.
     """
     needed = domain.subtract(inside).params().complement().gist(domain.params()).coalesce()
     pieces = needed.get_basic_sets()
@@ -240,38 +222,31 @@ def _needed(
     piece = pieces[0].remove_redundancies()
     if piece.dim(isl.dim_type.div):
         return None
-    for constraint in piece.get_constraints():
-        if not _grows(constraint, extents[0], multiples) and not (borders and _is_least(constraint)):
-            return None
-    return isl.Set.from_basic_set(piece)
+    constraints = piece.get_constraints()
+    others = [each for each in constraints if not _grows(each, _factors(extents[0]), multiples)]
+    if any(each.is_equality() or not _is_least(_factors(each)) for each in others):
+        return None
+    return isl.Set.from_basic_set(piece), bool(others)
 
 
-def _grows(constraint: isl.Constraint, length: isl.Aff, multiples: frozenset[str]) -> bool:
+def _factors(form: isl.Constraint | isl.Aff) -> dict[str, int]:
+    """The factors of the parameters that are not 0."""
+    places = range(form.dim(isl.dim_type.param))
+    values = [form.get_coefficient_val(isl.dim_type.param, place).to_python() for place in places]
+    return {str(form.get_dim_name(isl.dim_type.param, place)): values[place] for place in places if values[place]}
+
+
+def _grows(constraint: isl.Constraint, length: Mapping[str, int], multiples: frozenset[str]) -> bool:
     """Whether a greater extent helps to satisfy the constraint a(p) >= 0, and can do so."""
-    if constraint.is_equality():
+    factors = _factors(constraint)
+    if constraint.is_equality() or any(factor < 0 and name in multiples for name, factor in factors.items()):
         return False
-    factors = {
-        length.get_dim_name(isl.dim_type.param, place): length.get_coefficient_val(isl.dim_type.param, place)
-        for place in range(length.dim(isl.dim_type.param))
-    }
-    space = constraint.get_space()
-    total = 0.0
-    for place in range(space.dim(isl.dim_type.param)):
-        name = space.get_dim_name(isl.dim_type.param, place)
-        factor = constraint.get_coefficient_val(isl.dim_type.param, place).to_python()
-        if factor < 0 and name in multiples:
-            return False
-        if name in factors:
-            total += factors[name].to_python() * factor
-    return total > 0
+    return sum(length.get(name, 0) * factor for name, factor in factors.items()) > 0
 
 
-def _is_least(constraint: isl.Constraint) -> bool:
-    """Whether the constraint is a numeric lower bound of one parameter."""
-    count = constraint.get_space().dim(isl.dim_type.param)
-    factors = [constraint.get_coefficient_val(isl.dim_type.param, place).to_python() for place in range(count)]
-    used = [factor for factor in factors if factor]
-    return not constraint.is_equality() and len(used) == 1 and used[0] > 0
+def _is_least(factors: Mapping[str, int]) -> bool:
+    """Whether a constraint with these factors is a numeric lower bound of one parameter."""
+    return len(factors) == 1 and min(factors.values()) > 0
 
 
 def _primitive(value: Polynomial) -> tuple[Polynomial, int]:
@@ -295,6 +270,11 @@ class Subscript:
     frame: Frame
     domain: isl.Set
     iterators: tuple[DataObject, ...]
+
+    @cached_property
+    def sum(self) -> Polynomial:
+        """The value with known sums of scalars substituted."""
+        return self.frame.written_out(polynomial(self.value))
 
     @cached_property
     def function(self) -> isl.PwAff | None:
@@ -325,7 +305,7 @@ class Layouts:
 
         All of them without assumptions, else some, with assumptions if `assuming`.
         """
-        chains = stride_chains((subscript.value, subscript.frame) for subscript in used)
+        chains = stride_chains(used)
         by_sweeps = sorted(used, key=lambda subscript: subscript.sweeps)
         for may_assume, all_of_them in ((False, True), (True, False)) if assuming else ((False, True), (False, False)):
             for by in chains:
@@ -333,7 +313,7 @@ class Layouts:
                 if assumed is not None:
                     return Layouts({**self.strides, object_: by}, assumed)
         # Row lengths that no iterator counts are guesses: elements must provably be inside of rows.
-        for by in longer_chains(chains, [(subscript.value, subscript.frame) for subscript in used]):
+        for by in longer_chains(chains, used):
             for may_assume in (False, True) if assuming else (False,):
                 assumed = self._assumed(by, by_sweeps, may_assume, all_of_them=True, within_rows=True)
                 if assumed is not None:
@@ -352,7 +332,7 @@ class Layouts:
             split = split_subscript(subscript.value, by, subscript.frame, domain, assuming=may, within_rows=within_rows)
             if split is not None:
                 split_count += 1
-                assumed = assumed.intersect(split.assumed)
+                assumed = assumed.intersect(split[1])
             elif all_of_them or subscript.function is None:
                 return None
         if not split_count or assumed.is_empty():
@@ -403,7 +383,7 @@ def constant_rows(used: Sequence[Subscript], written_out: Callable[[Polynomial],
     `written_out` substitutes locals; the result is proven. Raises OperationLimitError.
     """
     sums = _sums(used, written_out)
-    chains = [*_parametric_chains(used), *_chains(sum_.value for sum_ in sums)] if sums is not None else []
+    chains = [*_parametric_chains(used), *_chains(value for value, _ in sums.values())] if sums is not None else []
     if sums is None or not chains:
         return None
     leaving: Leaving | None = None
@@ -418,32 +398,26 @@ def constant_rows(used: Sequence[Subscript], written_out: Callable[[Polynomial],
     return leaving
 
 
-@dataclass(frozen=True)
-class _Sum:
-    """A collected subscript (`written`), its value without locals, and its places."""
-
-    written: Polynomial
-    value: Polynomial
-    places: tuple[Subscript, ...]
+_Sums = dict[Polynomial, tuple[Polynomial, list[Subscript]]]
+"""Of each collected subscript its value without locals, and its places."""
 
 
-def _sums(used: Iterable[Subscript], written_out: Callable[[Polynomial], Polynomial]) -> tuple[_Sum, ...] | None:
+def _sums(used: Iterable[Subscript], written_out: Callable[[Polynomial], Polynomial]) -> _Sums | None:
     """The distinct subscripts; None where one is not affine, or not the same sum everywhere."""
-    sums: dict[Polynomial, _Sum] = {}
+    sums: _Sums = {}
     for subscript in used:
         written = polynomial(subscript.value)
         value = written_out(written)
-        earlier = sums.get(written, _Sum(written, value, ()))
         if not _has(subscript, value):
             return None
-        sums[written] = replace(earlier, places=(*earlier.places, subscript))
-    return tuple(sums.values())
+        sums.setdefault(written, (value, []))[1].append(subscript)
+    return sums
 
 
 def _has(subscript: Subscript, value: Polynomial) -> bool:
     """Whether the subscript has this value on its domain: { [i] : subscript(i) = value(i) }."""
     if subscript.function is None:
-        return subscript.frame.written_out(polynomial(subscript.value)) == value
+        return subscript.sum == value
     try:
         return bool(
             subscript.domain.is_subset(
@@ -456,7 +430,7 @@ def _has(subscript: Subscript, value: Polynomial) -> bool:
 
 def _parametric_chains(used: Iterable[Subscript]) -> Iterator[Strides]:
     """The chains of symbolic strides, longest first."""
-    all_chains = stride_chains((subscript.value, subscript.frame) for subscript in used)
+    all_chains = stride_chains(used)
     for size in range(max(map(len, all_chains), default=0), 0, -1):
         chains = (
             combination for chain in all_chains for combination in itertools.combinations(chain[-_MOST_STRIDES:], size)
@@ -489,44 +463,37 @@ def _lengths(strides: Strides) -> tuple[Polynomial, ...]:
     return tuple(divide(greater, less)[0] for greater, less in itertools.pairwise((*strides, number(1))))
 
 
-def _split_by(sums: Sequence[_Sum], strides: Strides) -> Rows | Leaving | None:
+def _split_by(sums: _Sums, strides: Strides) -> Rows | Leaving | None:
     parts: dict[Polynomial, Parts] = {}
-    for sum_ in sums:
-        split = _parts(sum_, strides)
+    for written, (value, places) in sums.items():
+        split = _parts(value, places, strides)
         if not isinstance(split, tuple):
             return split
-        parts[sum_.written] = split
+        parts[written] = split
     # A dimension along which no subscript moves does not exist.
     if not all(any(each[place].constant is None for each in parts.values()) for place in range(len(strides) + 1)):
         return None
     return Rows(strides, parts)
 
 
-def _parts(sum_: _Sum, strides: Strides) -> Parts | Leaving | None:
+def _parts(value: Polynomial, places: Sequence[Subscript], strides: Strides) -> Parts | Leaving | None:
     """The subscript's parts, equal in all its places."""
-    parts = _divided(sum_.value, strides)
+    parts = _divided(value, strides)
     lengths = _lengths(strides)
     for place in reversed(range(1, len(parts))):
         length = lengths[place - 1]
         for carry in _CARRIES:
             part = parts[place] - number(carry) * length
             try:
-                inside = all(_within(part, length, subscript) for subscript in sum_.places)
+                inside = all(each.domain.is_subset(_in_range(part, length, each.value, each.frame)) for each in places)
             except NotAffineError:
                 return None
             if inside:
                 parts[place - 1 : place + 1] = [parts[place - 1] + number(carry), part]
                 break
         else:
-            return Leaving(sum_.places[0].value, length)
+            return Leaving(places[0].value, length)
     return tuple(parts)
-
-
-def _within(part: Polynomial, length: Polynomial, subscript: Subscript) -> bool:
-    """{ [i] : domain(i) } subset of { [i] : 0 <= part(i) < length }. Raises NotAffineError."""
-    function = affine_polynomial(part, subscript.value, subscript.frame)
-    least, beyond = subscript.frame.number(0), affine_polynomial(length, subscript.value, subscript.frame)
-    return bool(subscript.domain.is_subset(function.ge_set(least).intersect(function.lt_set(beyond))))
 
 
 def _divided(value: Polynomial, strides: Strides) -> list[Polynomial]:

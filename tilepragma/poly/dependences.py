@@ -11,10 +11,12 @@ from collections.abc import Collection, Container, Iterable, Iterator
 from dataclasses import field, replace
 from enum import Enum
 from functools import reduce
+from itertools import takewhile
 
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
+from tilepragma.base.memoization import once
 from tilepragma.ir.expressions import Scope, Storage
 from tilepragma.ir.loop_tree import Loop
 from tilepragma.poly.operation_limit import OperationLimitError, operation_limit
@@ -76,24 +78,12 @@ def memory_dependences(scop: Scop, kinds: Iterable[DependenceKind] = DependenceK
     dependences = []
     for source_statement, source, sink_statement, sink in _pairs(scop):
         kind = _kind(source, sink)
-        if kind not in wanted or not _may_meet(source, sink):
+        if kind not in wanted or None not in (source.member, sink.member) and source.member != sink.member:
             continue
         conflict = conflicts.between(source_statement, source, sink_statement, sink)
         if conflict is not None:
             exact = source.exact and sink.exact
-            dependences.append(
-                Dependence(
-                    kind,
-                    source_statement,
-                    sink_statement,
-                    source,
-                    sink,
-                    conflict.relation,
-                    conflict.loops,
-                    conflict.distances,
-                    exact,
-                )
-            )
+            dependences.append(replace(conflict, kind=kind, source=source, sink=sink, exact=exact))
     return tuple(dependences)
 
 
@@ -141,6 +131,7 @@ def together(dependences: Iterable[Dependence]) -> isl.Map:
     return union.coalesce() if union.n_basic_map() <= _MOST_COALESCED else union
 
 
+@once
 def carried_at(dependence: Dependence) -> tuple[Loop, ...]:
     """The loops that carry a part of the dependence: { d : d_1 = … = d_(k-1) = 0, d_k > 0 } is not
     empty.
@@ -163,9 +154,14 @@ def may_differ(distances: isl.Set, place: int) -> bool:
 
 def has_sign(distances: isl.Set, place: int, sign: int) -> bool:
     """Whether { d in distances : sign * d_place > 0 } is not empty."""
+    return not with_sign(distances, place, sign).is_empty()
+
+
+def with_sign(distances: isl.Set, place: int, sign: int) -> isl.Set:
+    """{ d in distances : sign * d_place > 0 }"""
     bound = isl.Val.int_from_si(distances.get_ctx(), sign)
     restrict = distances.lower_bound_val if sign > 0 else distances.upper_bound_val
-    return not restrict(isl.dim_type.set, place, bound).is_empty()
+    return restrict(isl.dim_type.set, place, bound)
 
 
 def with_zero(distances: isl.Set, place: int) -> isl.Set:
@@ -253,21 +249,6 @@ def _kind(source: Reference, sink: Reference) -> DependenceKind:
     return DependenceKind.ANTI
 
 
-def _may_meet(source: Reference, sink: Reference) -> bool:
-    return source.member is None or sink.member is None or source.member == sink.member
-
-
-@dataclass(frozen=True)
-class _Conflict:
-    """{ S[i] -> T[j] : S[i] runs before T[j], both touch one element } of two references, on the
-    loops around both, with its distances.
-    """
-
-    relation: isl.Map
-    loops: tuple[Loop, ...]
-    distances: isl.Set
-
-
 @dataclass
 class _Conflicts:
     """What is known of references. What is read and written, as in `a[i] += …`, is two references
@@ -276,13 +257,15 @@ class _Conflicts:
 
     alike: dict[str, list[Reference]] = field(default_factory=dict)
     """references that touch different elements, by the statement's name"""
-    known: dict[tuple[str, int, str, int], _Conflict | None] = field(default_factory=dict)
+    known: dict[tuple[str, int, str, int], Dependence | None] = field(default_factory=dict)
     before: dict[tuple[str, str], isl.Map] = field(default_factory=dict)
 
     def between(
         self, source_statement: ScopStatement, source: Reference, sink_statement: ScopStatement, sink: Reference
-    ) -> _Conflict | None:
-        """None where there are none."""
+    ) -> Dependence | None:
+        """{ S[i] -> T[j] : S[i] runs before T[j], both touch one element }, as a dependence of
+        references alike; None where it is empty.
+        """
         key = (
             source_statement.name,
             self._number(source_statement, source),
@@ -303,7 +286,7 @@ class _Conflicts:
 
     def _found(
         self, source_statement: ScopStatement, source: Reference, sink_statement: ScopStatement, sink: Reference
-    ) -> _Conflict | None:
+    ) -> Dependence | None:
         same = source.relation.apply_range(sink.relation.reverse())
         if source.linear is not None and sink.linear is not None:
             same = same.intersect(source.linear.apply_range(sink.linear.reverse()))
@@ -315,28 +298,22 @@ class _Conflicts:
         relation = same.intersect(self.before[ends]).coalesce()
         if relation.is_empty():
             return None
-        loops = _common(source_statement.loops, sink_statement.loops)
-        return _Conflict(relation, loops, distances_between(relation, loops))
+        pairs = zip(source_statement.loops, sink_statement.loops, strict=False)
+        loops = tuple(loop for loop, _ in takewhile(lambda pair: pair[0].index == pair[1].index, pairs))
+        distances, exact = distances_between(relation, loops), source.exact and sink.exact
+        kind = _kind(source, sink)
+        return Dependence(kind, source_statement, sink_statement, source, sink, relation, loops, distances, exact)
 
 
 def _touch_the_same(reference: Reference, other: Reference) -> bool:
     """Whether two references of a statement plainly touch the same elements."""
     if reference is other:
         return True
-    if reference.linear is not None and other.linear is not None:
-        linear = reference.linear.plain_is_equal(other.linear)
+    if reference.linear is None or other.linear is None:
+        linear = reference.linear is other.linear
     else:
-        linear = reference.linear is None and other.linear is None
+        linear = reference.linear.plain_is_equal(other.linear)
     return bool(linear and reference.relation.plain_is_equal(other.relation))
-
-
-def _common(first: tuple[Loop, ...], second: tuple[Loop, ...]) -> tuple[Loop, ...]:
-    common = []
-    for dimension, other in zip(first, second, strict=False):
-        if dimension.index != other.index:
-            break
-        common.append(dimension)
-    return tuple(common)
 
 
 def distances_between(relation: isl.Map, loops: tuple[Loop, ...]) -> isl.Set:
@@ -371,22 +348,19 @@ def _rounded(difference: str, distance: str, step: int) -> str:
     return f"(({above}) or ({below}))"
 
 
-@dataclass
+@dataclass(frozen=True)
 class Carried:
     """The dependences of a Scop, except of outer scalars, which iterations may privatize."""
 
     scop: Scop
     dependences: tuple[Dependence, ...]
-    _carrying: dict[int, frozenset[int]] = field(default_factory=dict)
 
     def by(self, loop: Loop, statements: Collection[str]) -> Iterator[Dependence]:
         """The dependences between these statements that `loop` carries."""
-        for number, dependence in enumerate(self.dependences):
-            if dependence.source_statement.name not in statements or dependence.sink_statement.name not in statements:
-                continue
+        for dependence in within(self.dependences, statements):
             if dependence.source.object.storage is Storage.SCALAR and dependence.source.object.scope is not Scope.LOCAL:
                 continue
-            if any(each.index == loop.index for each in dependence.loops) and loop.index in self._loops(number):
+            if any(each.index == loop.index for each in carried_at(dependence)):
                 yield dependence
 
     def statements_under(self, loop: Loop) -> frozenset[str]:
@@ -396,8 +370,3 @@ class Carried:
             for statement in self.scop.statements
             if any(each.index == loop.index for each in statement.loops)
         )
-
-    def _loops(self, number: int) -> frozenset[int]:
-        if number not in self._carrying:
-            self._carrying[number] = frozenset(loop.index for loop in carried_at(self.dependences[number]))
-        return self._carrying[number]

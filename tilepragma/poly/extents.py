@@ -42,10 +42,20 @@ class NotExactError(Exception):
 
 @dataclass(frozen=True)
 class Bounds:
-    """Inclusive bounds of one subscript."""
+    """Inclusive bounds of a value."""
 
     low: Polynomial
     high: Polynomial
+
+    @property
+    def is_natural(self) -> bool:
+        """Whether the value is certainly not negative."""
+        return self.low.constant is not None and self.low.constant >= 0
+
+
+def around(bounds: Sequence[Bounds]) -> Bounds:
+    """The bounds of values of which each has some of these bounds."""
+    return Bounds(minimum(each.low for each in bounds), maximum(each.high for each in bounds))
 
 
 @dataclass(frozen=True)
@@ -145,13 +155,9 @@ def _merged(boxes: Sequence[Box]) -> list[Box]:
         )
         alike.setdefault((box.nonempty, ends), []).append(box)
     return [
-        Box(tuple(_hull_of(bounds) for bounds in zip(*(box.dimensions for box in ones), strict=True)), ones[0].nonempty)
+        Box(tuple(around(bounds) for bounds in zip(*(box.dimensions for box in ones), strict=True)), ones[0].nonempty)
         for ones in alike.values()
     ]
-
-
-def _hull_of(bounds: Sequence[Bounds]) -> Bounds:
-    return Bounds(minimum(bound.low for bound in bounds), maximum(bound.high for bound in bounds))
 
 
 def _without_constant(value: Polynomial) -> tuple[object, ...]:

@@ -109,13 +109,14 @@ def extract_scop(
     leaves are statements. Raises OperationLimitError.
     """
     context = context if context is not None else isl.Context()
-    body = tuple(body)
-    if _depth(body) > MOST_LOOPS:
-        raise OperationLimitError(f"isl was not asked about a nest of more than {MOST_LOOPS} loops.")
+    body = _shallow(body)
     with operation_limit(context, DEFAULT_LIMIT, "reading the nest"):
-        extraction = _Extraction(context, functions, written, movable, assuming)
-        layouts = _Extraction(context, functions, written, None, assuming).layouts(tuple(around)) if around else None
-        return extraction.scop(body, layouts)
+        layouts = None
+        if around:
+            whole = _Extraction(context, functions, written, None, assuming)
+            whole.walk(tuple(around))
+            layouts = whole.layouts()
+        return _Extraction(context, functions, written, movable, assuming).scop(body, layouts)
 
 
 def scop_under(
@@ -136,13 +137,19 @@ def array_subscripts(
     body: Iterable[Statement], functions: tuple[Function, ...], written: frozenset[DataObject]
 ) -> dict[DataObject, list[Subscript]]:
     """All subscripts of one-dimensional arrays in the statements. Raises OperationLimitError."""
-    context, body = isl.Context(), tuple(body)
-    if _depth(body) > MOST_LOOPS:
-        raise OperationLimitError(f"isl was not asked about a nest of more than {MOST_LOOPS} loops.")
+    context, body = isl.Context(), _shallow(body)
     with operation_limit(context, DEFAULT_LIMIT, "reading the nest"):
         extraction = _Extraction(context, functions, written)
         extraction.walk(body)
         return extraction.subscripts()
+
+
+def _shallow(body: Iterable[Statement]) -> tuple[Statement, ...]:
+    """The statements, of not too many nested loops. Raises OperationLimitError."""
+    statements = tuple(body)
+    if _depth(statements) > MOST_LOOPS:
+        raise OperationLimitError(f"isl was not asked about a nest of more than {MOST_LOOPS} loops.")
+    return statements
 
 
 def _depth(node: Any) -> int:
@@ -198,43 +205,26 @@ class _Extraction:
     def __post_init__(self) -> None:
         self.seen = Layouts({}, isl.Set.universe(isl.Space.params_alloc(self.context, 0)))
 
-    def layouts(self, body: tuple[Statement, ...]) -> Layouts:
-        """The layouts of arrays that are delinearised in these statements."""
-        self.walk(body)
-        return self._layouts()
-
-    def walk(self, body: tuple[Statement, ...]) -> None:
-        """Collect the accesses of these statements."""
-        self.once = declared_once(body, self.functions)
-        frame = Frame(self.context, (), self.written)
-        self._statements(body, self._start(body, frame), [0])
-
-    def _start(self, body: tuple[Statement, ...], frame: Frame) -> _Place:
-        known = LocalValues(tracked_locals(body), returned_values(self.functions))
-        return _Place(frame, isl.Set.universe(frame.space), known)
-
-    def scop(self, body: tuple[Statement, ...], layouts: Layouts | None = None) -> Scop:
-        frame = Frame(self.context, (), self.written)
+    def walk(self, body: tuple[Statement, ...]) -> dict[str, Expression]:
+        """Collect the accesses of these statements; returns the expressions of the parameters."""
         self.exposed = exposed_iterators(body) if self.movable is not None else frozenset()
         self.once = declared_once(body, self.functions)
-        self._statements(body, self._start(body, frame), [0])
-        self.seen = layouts if layouts is not None else self._layouts()
+        frame = Frame(self.context, (), self.written)
+        known = LocalValues(tracked_locals(body), returned_values(self.functions))
+        self._statements(body, _Place(frame, isl.Set.universe(frame.space), known), [0])
+        return frame.parameters
+
+    def scop(self, body: tuple[Statement, ...], layouts: Layouts | None) -> Scop:
+        parameters = self.walk(body)
+        self.seen = layouts if layouts is not None else self.layouts()
         depth = max((len(leaf.place.loops) for leaf in self.leaves), default=0)
         statements = tuple(self._statement(f"S{place}", leaf, depth) for place, leaf in enumerate(self.leaves))
         _refuse_too_many(statements)
         statements = _with_mixed_objects(statements)
-        assumptions = self._assumptions(frame.parameters) if layouts is None else ()
-        strides = self.seen.strides
-        return Scop(
-            self.context,
-            statements,
-            tuple(self.reasons),
-            frame.parameters,
-            self.written,
-            strides,
-            assumptions,
-            self.seen.assumed,
-        )
+        assumptions = self._assumptions(parameters) if layouts is None else ()
+        strides, assumed = self.seen.strides, self.seen.assumed
+        reasons = tuple(self.reasons)
+        return Scop(self.context, statements, reasons, parameters, self.written, strides, assumptions, assumed)
 
     # -- the walk
 
@@ -421,7 +411,7 @@ class _Extraction:
                     subscripts.setdefault(use.object, []).append(subscript)
         return subscripts
 
-    def _layouts(self) -> Layouts:
+    def layouts(self) -> Layouts:
         """The strides of each one-dimensional array whose subscripts they split."""
         subscripts, layouts = self.subscripts(), self.seen
         # Arrays that are only read need an extent alone, which sums of iterators give.
@@ -499,7 +489,7 @@ class _Extraction:
             domain = site.domain.intersect_params(self.seen.assumed)
             split = split_subscript(use.subscripts[0], self.seen.strides[use.object], site.subscripts, domain)
             parts = len(self.seen.strides[use.object]) + 1
-            functions += split.parts if split is not None else [None] * parts
+            functions += split[0] if split is not None else [None] * parts
         else:
             # Reads of unwritten arrays order nothing, so they are no reason.
             read = self._affine if use.object in self.written else affine_or_none
@@ -647,11 +637,9 @@ class Movable:
         if isinstance(statement, Block):
             return False
         if isinstance(statement, If):
-            return not _is_affine_condition(statement, frame)
+            return not _is_affine(statement, frame)
         if isinstance(statement, Loop):
-            return (
-                statement.iterator in exposed or leaves_early(statement.body) or not _is_affine_loop(statement, frame)
-            )
+            return statement.iterator in exposed or leaves_early(statement.body) or not _is_affine(statement, frame)
         return True
 
 
@@ -714,20 +702,15 @@ def _assigned(
                     break
 
 
-def _is_affine_condition(node: If, frame: Frame) -> bool:
-    try:
-        condition(node.condition, frame)
-    except NotAffineError:
-        return False
-    return True
-
-
-def _is_affine_loop(loop: Loop, frame: Frame) -> bool:
-    if not polynomial(loop.step).constant:
+def _is_affine(control: If | Loop, frame: Frame) -> bool:
+    if isinstance(control, Loop) and step_of(control) is None:
         return False
     try:
-        affine(loop.lower, frame)
-        affine(loop.upper, frame)
+        if isinstance(control, If):
+            condition(control.condition, frame)
+        else:
+            affine(control.lower, frame)
+            affine(control.upper, frame)
     except NotAffineError:
         return False
     return True
@@ -893,7 +876,7 @@ def returned_values(functions: Iterable[Function]) -> dict[str, ReturnedValue]:
         ) and is_signed_int(function.result):
             value = _returned(function.body.statements, function.result)
             if value is not None:
-                values[function.name] = ReturnedValue(function.parameters, value)
+                values[function.name] = function.parameters, value
     return values
 
 

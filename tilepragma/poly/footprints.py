@@ -12,12 +12,12 @@ from functools import reduce
 
 import islpy as isl
 
-from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Conditional, DataObject, Expression
 from tilepragma.ir.polynomial import Polynomial, divide, number, polynomial, select
 from tilepragma.ir.types import RecordType, ScalarType
 from tilepragma.poly.affine import Frame, NotAffineError, affine_polynomial
 from tilepragma.poly.delinearise import Strides, extent
+from tilepragma.poly.extents import Bounds
 from tilepragma.poly.isl_ast import ParameterReader
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement
@@ -27,14 +27,7 @@ _MOST_PIECES = 16
 
 #: `[lower : length]` of one dimension.
 Interval = tuple[Expression, Expression]
-
-
-@dataclass(frozen=True)
-class _Access:
-    """A reference with its statement."""
-
-    statement: ScopStatement
-    reference: Reference
+Accessed = tuple[ScopStatement, Reference]
 
 
 def overwrites(scop: Scop, object_: DataObject, section: Sequence[Interval] | None) -> bool:
@@ -51,11 +44,11 @@ def overwrites(scop: Scop, object_: DataObject, section: Sequence[Interval] | No
     if accesses is None:
         return False
     with operation_limit(scop.context, DEFAULT_LIMIT, f"finding what is overwritten of '{object_.host}'"):
-        rank = accesses[0].reference.relation.dim(isl.dim_type.out)
+        rank = accesses[0][1].relation.dim(isl.dim_type.out)
         nothing = isl.Set.empty(isl.Space.set_alloc(scop.context, 0, rank)).set_tuple_name(object_.name)
         wanted = nothing if section is None else _section_set(scop, object_, section)
         return wanted is not None and all(
-            _covers([each for each in accesses if _concerns(each.reference, member)], member, wanted)
+            _covers([each for each in accesses if member is None or each[1].member in (None, member)], member, wanted)
             for member in _members(object_)
         )
 
@@ -71,12 +64,12 @@ def touched(scop: Scop, object_: DataObject) -> tuple[tuple[Polynomial, Polynomi
     if accesses is None:
         return None
     with operation_limit(scop.context, DEFAULT_LIMIT, f"finding what is touched of '{object_.host}'"):
-        certain = [each.reference.relation.range() for each in accesses if each.reference.exact]
+        certain = [reference.relation.range() for _, reference in accesses if reference.exact]
         if not certain:
             return None
         elements = reduce(isl.Set.union, certain).coalesce()
         strides = scop.strides_of(object_)
-        perhaps = (each.reference.relation.range() for each in accesses if not each.reference.exact)
+        perhaps = (reference.relation.range() for _, reference in accesses if not reference.exact)
         if not all(_lies_between(each, elements, in_rows=bool(strides)) for each in perhaps):
             return None
         if elements.is_empty():
@@ -117,15 +110,6 @@ def _is_surrounded(cells: isl.Set, elements: isl.Set) -> bool:
     return bool(cells.is_subset(after.intersect(before)))
 
 
-@dataclass(frozen=True)
-class Side:
-    """One dimension of a box: inclusive bounds, and whether the lower one may be negative."""
-
-    least: Polynomial
-    greatest: Polynomial
-    negative: bool
-
-
 def shadows(cells: Sequence[isl.Set]) -> isl.Set:
     """{ [x] : in each dimension some cell has x's index }: a box unless there are gaps. For rows of
     one length, all of it is the array's memory if the cells are.
@@ -140,9 +124,10 @@ def shadows(cells: Sequence[isl.Set]) -> isl.Set:
     return result.coalesce()
 
 
-def bounding_box(scop: Scop, cells: isl.Set, around: int = 0) -> tuple[Side, ...] | None:
+def bounding_box(scop: Scop, cells: isl.Set, around: int = 0) -> tuple[tuple[Bounds, bool], ...] | None:
     """A box around { [x] : [o, x] in cells }, o being the first `around` dimensions; the smallest
-    if there are no gaps. None without simple functions of the parameters. Raises
+    if there are no gaps. For each dimension its bounds, and whether the lower one may be negative.
+    None without simple functions of the parameters. Raises
     OperationLimitError.
     """
     reader = ParameterReader(scop.context, scop.parameters)
@@ -155,7 +140,7 @@ def bounding_box(scop: Scop, cells: isl.Set, around: int = 0) -> tuple[Side, ...
             if least is None or greatest is None:
                 return None
             below = cells.upper_bound_val(isl.dim_type.set, place, isl.Val(-1, context=cells.get_ctx()))
-            sides.append(Side(least, greatest, not below.is_empty()))
+            sides.append((Bounds(least, greatest), not below.is_empty()))
     return tuple(sides)
 
 
@@ -193,15 +178,10 @@ def _flat(place: Sequence[Polynomial | None], strides: Sequence[Polynomial]) -> 
     return result
 
 
-def _accesses(scop: Scop, object_: DataObject) -> list[_Access] | None:
+def _accesses(scop: Scop, object_: DataObject) -> list[Accessed] | None:
     """All references to the object; None where their ranks differ."""
-    accesses = [
-        _Access(statement, each)
-        for statement in scop.statements
-        for each in statement.references
-        if each.object == object_
-    ]
-    ranks = {each.reference.relation.dim(isl.dim_type.out) for each in accesses}
+    accesses = scop.accesses_to(object_)
+    ranks = {reference.relation.dim(isl.dim_type.out) for _, reference in accesses}
     return accesses if len(ranks) == 1 else None
 
 
@@ -216,18 +196,14 @@ def _members(object_: DataObject) -> tuple[str | None, ...]:
     return tuple(field.name for field in element.fields)
 
 
-def _concerns(reference: Reference, member: str | None) -> bool:
-    return member is None or reference.member in (None, member)
-
-
-def _covers(accesses: Sequence[_Access], member: str | None, wanted: isl.Set) -> bool:
-    writes = [each for each in accesses if _surely_writes(each.reference, member)]
+def _covers(accesses: Sequence[Accessed], member: str | None, wanted: isl.Set) -> bool:
+    writes = [each for each in accesses if _surely_writes(each[1], member)]
     if not writes:
         return False
-    written = reduce(isl.Set.union, (each.reference.relation.range() for each in writes))
+    written = reduce(isl.Set.union, (reference.relation.range() for _, reference in writes))
     if not wanted.is_subset(written):
         return False
-    reads = (each for each in accesses if each.reference.kind is AccessKind.READ)
+    reads = (each for each in accesses if each[1].kind is AccessKind.READ)
     return not any(_needs_old_values(read, writes) for read in reads)
 
 
@@ -240,14 +216,15 @@ def _surely_writes(reference: Reference, member: str | None) -> bool:
     )
 
 
-def _needs_old_values(read: _Access, writes: Iterable[_Access]) -> bool:
+def _needs_old_values(read: Accessed, writes: Iterable[Accessed]) -> bool:
     """{ S[i] -> A[a] : S[i] reads A[a], no T[j] before S[i] surely writes it } is not empty."""
-    exposed = read.reference.relation
-    for write in writes:
+    statement, reference = read
+    exposed = reference.relation
+    for writer, write in writes:
         if exposed.is_empty():
             return False
-        before = read.statement.schedule.lex_gt_map(write.statement.schedule)
-        exposed = exposed.subtract(before.apply_range(write.reference.relation))
+        before = statement.schedule.lex_gt_map(writer.schedule)
+        exposed = exposed.subtract(before.apply_range(write.relation))
     return not exposed.is_empty()
 
 

@@ -22,7 +22,8 @@ import islpy as isl
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import DataObject
 from tilepragma.poly.dependences import Dependence, DependenceKind
-from tilepragma.poly.footprints import Side, bounding_box
+from tilepragma.poly.extents import Bounds
+from tilepragma.poly.footprints import bounding_box
 from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement
 
 _IN, _OUT, _SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set
@@ -37,12 +38,14 @@ Sides = tuple[tuple[int, int], ...]
 @dataclass(frozen=True)
 class GridArray:
     """An array that the statements write, with the smallest boxes of touched and written elements.
-    `carried`: a step reads results of an earlier one; `border`: reads elements that nobody writes.
+    `negative`: one may begin below 0. `carried`: a step reads results of an earlier one; `border`:
+    reads elements that nobody writes.
     """
 
     object: DataObject
-    touched: tuple[Side, ...]
-    written: tuple[Side, ...]
+    touched: tuple[Bounds, ...]
+    written: tuple[Bounds, ...]
+    negative: bool
     carried: bool
     border: bool
 
@@ -65,16 +68,18 @@ def overlap(scop: Scop, dependences: Iterable[Dependence], rank: int) -> Overlap
     written = {statement.name: written_by(statement) for statement in scop.statements}
     edges = []
     for flow_dependence in flow:
-        edge = edge_of(flow_dependence, written, rank)
+        edge = apart(distances(flow_dependence, written), rank)
         if edge is None:
             return f"'{flow_dependence.source.object.host}' is read at no fixed distance from where it is written"
-        edges.append(edge)
+        edges.append((flow_dependence.ends, *edge))
     names = [statement.name for statement in scop.statements]
     growth, margins = [], []
     for place in range(rank):
         for high in (False, True):
+            # The greatest distance of the sink above the source; with `high`, below it.
+            offsets = [-ends[place][0] if high else ends[place][1] for _, ends, _ in edges]
             solution = least_margins(
-                names, [(edge.source, edge.sink, edge.offset(place, high), edge.steps) for edge in edges]
+                names, [(*pair, offset, steps) for (pair, _, steps), offset in zip(edges, offsets, strict=True)]
             )
             if solution is None:
                 return "a tile would have to grow without end"
@@ -108,30 +113,10 @@ def _paired(values: list[int]) -> Sides:
     return tuple(zip(values[::2], values[1::2], strict=True))
 
 
-@dataclass(frozen=True)
-class Edge:
-    """A dependence: w(sink) - w(source) lies between `ends`, at least `steps` time steps apart."""
-
-    source: str
-    sink: str
-    ends: tuple[tuple[int, int], ...]
-    steps: int
-
-    def offset(self, place: int, high: bool) -> int:
-        """The greatest distance of the sink above the source; with `high`, below it."""
-        least, most = self.ends[place]
-        return -least if high else most
-
-
 def written_by(statement: ScopStatement) -> isl.Map:
     """{ S[t, i] -> [w] }"""
     (reference,) = (reference for reference in statement.references if reference.writes)
     return reference.relation.reset_tuple_id(_OUT)
-
-
-def edge_of(dependence: Dependence, written: Mapping[str, isl.Map], rank: int) -> Edge | None:
-    """The dependence between the elements that its statements write; None without constant ends."""
-    return edge_within(dependence, distances(dependence, written), rank)
 
 
 def distances(dependence: Dependence, written: Mapping[str, isl.Map]) -> isl.Set:
@@ -141,12 +126,13 @@ def distances(dependence: Dependence, written: Mapping[str, isl.Map]) -> isl.Set
     return placed.deltas()
 
 
-def edge_within(dependence: Dependence, distances_: isl.Set, rank: int) -> Edge | None:
-    """The part of the dependence at these distances; None without constant ends."""
+def apart(distances_: isl.Set, rank: int) -> tuple[Sides, int] | None:
+    """The ends of w(sink) - w(source) at these distances, and the least number of time steps
+    between; None without constant ends.
+    """
     ends = ends_of(distances_.project_out(_SET, 0, 1), rank)
     steps = _least_value(distances_, 0)
-    source, sink = dependence.source_statement, dependence.sink_statement
-    return None if ends is None or steps is None else Edge(source.name, sink.name, ends, steps)
+    return None if ends is None or steps is None else (ends, steps)
 
 
 def _timed(statement: ScopStatement, written: Mapping[str, isl.Map]) -> isl.Map:
@@ -197,12 +183,7 @@ def least_margins(names: list[str], edges: list[tuple[str, str, int, int]]) -> t
 
 
 def _array(scop: Scop, object_: DataObject, flow: Iterable[Dependence]) -> GridArray | None:
-    pairs = [
-        (statement, reference)
-        for statement in scop.statements
-        for reference in statement.references
-        if reference.object == object_
-    ]
+    pairs = scop.accesses_to(object_)
     if not all(reference.exact and reference.kind is not AccessKind.MAY_WRITE for _, reference in pairs):
         return None
     all_of = reduce(isl.Set.union, (_elements(reference) for _, reference in pairs))
@@ -213,7 +194,9 @@ def _array(scop: Scop, object_: DataObject, flow: Iterable[Dependence]) -> GridA
     old = list(_exposed(pairs, list(flow)))
     carried = any(not exposed.intersect(written).is_empty() for exposed in old)
     border = any(not exposed.subtract(written).is_empty() for exposed in old)
-    return GridArray(object_, boxes[0], boxes[1], carried, border)
+    touched, written_box = (tuple(bounds for bounds, _ in box) for box in boxes if box is not None)
+    negative = any(negative for _, negative in boxes[0])
+    return GridArray(object_, touched, written_box, negative, carried, border)
 
 
 def _elements(reference: Reference) -> isl.Set:

@@ -88,18 +88,16 @@ def tiling_hyperplanes(
     the rows found come after them.
     """
     if not statements:
-        return Schedule(())
+        return ()
     context = statements[0].domain.get_ctx()
     try:
         with operation_limit(context, options.operations, "searching for tiling hyperplanes"):
             return _Search(statements, dependences, options).schedule(before or {})
     except OperationLimitError:
-        kept = original_schedule(statements)
-        whole = tuple(
-            StatementSchedule(each.statement, (before or {}).get(each.statement.name, ()) + each.rows)
-            for each in kept.statements
+        return tuple(
+            replace(each, rows=(before or {}).get(each.statement.name, ()) + each.rows)
+            for each in original_schedule(statements)
         )
-        return Schedule(whole)
 
 
 @dataclass
@@ -120,8 +118,7 @@ class _Search:
         )
         first: Rows = {each.name: before.get(each.name, ()) for each in self.statements}
         rows = self._separate(self.statements, pending, first)
-        scheduled = tuple(StatementSchedule(each, rows[each.name]) for each in self.statements)
-        return Schedule(padded(scheduled))
+        return padded(tuple(StatementSchedule(each, rows[each.name]) for each in self.statements))
 
     def _separate(self, group: tuple[ScopStatement, ...], pending: tuple[Dependence, ...], rows: Rows) -> Rows:
         """The schedule with nests in textual order that share neither a loop nor a dependence."""
@@ -209,7 +206,7 @@ class _Search:
         forward there.
         """
         kept = original_schedule(group, self.bands)
-        return {each.statement.name: rows[each.statement.name] + each.rows for each in kept.statements}
+        return {each.statement.name: rows[each.statement.name] + each.rows for each in kept}
 
 
 def _aligned(relations: tuple[isl.Map, ...]) -> tuple[isl.Map, ...]:

@@ -69,7 +69,7 @@ def row_order(part: Band) -> Order:
 def original_order(part: Band) -> Order:
     """The program's order, { S[i] -> [p0, i1, p1, ..., in, pn] }."""
     kept = original_schedule(tuple(each.statement for each in part.statements))
-    return {each.statement.name: each.rows for each in kept.statements}
+    return {each.statement.name: each.rows for each in kept}
 
 
 def intra_tile_order(part: Band, dependences: Iterable[Dependence]) -> IntraTileSchedule:

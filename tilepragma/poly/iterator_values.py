@@ -33,7 +33,7 @@ from tilepragma.poly.affine import (
     NotAffineError,
     affine,
     affine_polynomial,
-    compare,
+    between_ends,
     condition,
     product_of,
     whole_number,
@@ -41,22 +41,17 @@ from tilepragma.poly.affine import (
 from tilepragma.poly.extraction import MOST_LOOPS
 from tilepragma.poly.isl_ast import ParameterReader
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
-from tilepragma.poly.scop import Scop, ScopStatement, step_of
+from tilepragma.poly.scop import Scop, step_of
 
 _SET = isl.dim_type.set
 
 
-@dataclass(frozen=True)
-class LoopEnd:
-    """The iterator's `value` after the region, if `condition` is not 0 (None: always)."""
-
-    value: Expression
-    condition: Expression | None
-
-
-def loop_end(body: Iterable[Statement], iterator: DataObject, written: frozenset[DataObject]) -> LoopEnd | None:
-    """What the iterator holds after these statements, which change the objects `written`; None for
-    no simple function of parameters. Raises OperationLimitError.
+def loop_end(
+    body: Iterable[Statement], iterator: DataObject, written: frozenset[DataObject]
+) -> tuple[Expression, Expression | None] | None:
+    """What the iterator holds after these statements, which change the objects `written`, if a
+    condition is not 0 (None: always); None for no simple function of parameters. Raises
+    OperationLimitError.
     """
     context = isl.Context()
     with operation_limit(context, DEFAULT_LIMIT, f"finding the last value of '{iterator.host}'"):
@@ -70,12 +65,17 @@ def loop_end(body: Iterable[Statement], iterator: DataObject, written: frozenset
         test = reader.condition(values.params())
     if value is None or test is None:
         return None
-    return LoopEnd(expression(value), test.test)
+    return expression(value), test.test
 
 
-def is_loop_end(end: LoopEnd, body: Iterable[Statement], iterator: DataObject, written: frozenset[DataObject]) -> bool:
-    """Whether the loop end is right, by another proof: the times without later ones leave its
-    value.
+def is_loop_end(
+    value: Expression,
+    test: Expression | None,
+    body: Iterable[Statement],
+    iterator: DataObject,
+    written: frozenset[DataObject],
+) -> bool:
+    """Whether a loop end is right, by another proof: the times without later ones leave its value.
 
     { [t] -> [v] in ends : no t' in dom(ends) with t' > t }  subset of  { [t] -> [value] : condition
     } and where the condition holds some t exists. Raises OperationLimitError.
@@ -90,8 +90,8 @@ def is_loop_end(end: LoopEnd, body: Iterable[Statement], iterator: DataObject, w
         last = walked.ends.subtract_domain(earlier)
         frame = Frame(context, (), written)
         try:
-            claimed = isl.Map.from_pw_aff(affine(end.value, frame)).range()
-            holds = frame.number(0).domain() if end.condition is None else condition(end.condition, frame)
+            claimed = isl.Map.from_pw_aff(affine(value, frame)).range()
+            holds = frame.number(0).domain() if test is None else condition(test, frame)
         except NotAffineError:
             return False
         right = last.intersect_range(claimed.intersect_params(holds.params()))
@@ -137,10 +137,8 @@ class _Walk:
             self._entered(site, times, _left_behind(loop, step, site.frame))
         frame = site.frame.inside(loop.iterator)
         place = frame.iterator(len(frame.iterators) - 1)
-        lower, upper = affine(loop.lower, frame), affine(loop.upper, frame)
-        domain = site.domain.add_dims(_SET, 1).intersect(compare(place, ">=" if step > 0 else "<=", lower))
-        domain = domain.intersect(compare(place, loop.holds_inside, upper))
-        distance = place.sub(lower).mod_val(whole_number(frame.context, abs(step)))
+        domain = site.domain.add_dims(_SET, 1).intersect(between_ends(loop, place, frame))
+        distance = place.sub(affine(loop.lower, frame)).mod_val(whole_number(frame.context, abs(step)))
         domain = domain.intersect(distance.eq_set(frame.number(0)))
         outer = tuple(time.add_dims(isl.dim_type.in_, 1) for time in times)
         self.statements((loop.body,), _Site(frame, domain, (*outer, place if step > 0 else place.neg())), [0])
@@ -206,7 +204,9 @@ def passing(scop: Scop, loop: Loop, value: Polynomial) -> Passing | None:
         return None
     around = held[0].loops
     place = [outer.index for outer in around].index(loop.index)
-    runs = reduce(isl.Set.union, (_runs(each, place) for each in held))
+    # { [i_0, ..., i_place] } of each statement's domain
+    outside = (each.domain.reset_tuple_id().project_out(_SET, place + 1, len(each.loops) - place - 1) for each in held)
+    runs = reduce(isl.Set.union, outside)
     frame = Frame(scop.context, tuple(outer.iterator for outer in around[: place + 1]), scop.written)
     try:
         difference = frame.iterator(place).sub(affine_polynomial(value, expression(value), frame))
@@ -220,23 +220,13 @@ def passing(scop: Scop, loop: Loop, value: Polynomial) -> Passing | None:
     return Passing(always, not before.is_empty(), not after.is_empty())
 
 
-def _runs(each: ScopStatement, place: int) -> isl.Set:
-    """{ [i_0, ..., i_place] } of a statement's domain."""
-    depth = len(each.loops)
-    return each.domain.reset_tuple_id().project_out(_SET, place + 1, depth - place - 1)
-
-
 def _reached(scop: Scop, around: tuple[Loop, ...]) -> isl.Set:
     """{ [o] : the bounds of `around` hold }, without steps, conditions. Raises NotAffineError."""
-    iterators = tuple(loop.iterator for loop in around)
-    result = isl.Set.universe(Frame(scop.context, iterators, scop.written).space)
+    frame = Frame(scop.context, (), scop.written)
+    result = isl.Set.universe(frame.space)
     for place, outer in enumerate(around):
-        frame = Frame(scop.context, iterators[:place], scop.written)
-        rest = len(around) - place
-        iterator = Frame(scop.context, iterators, scop.written).iterator(place)
-        lower, upper = (affine(end, frame).add_dims(isl.dim_type.in_, rest) for end in (outer.lower, outer.upper))
-        result = result.intersect(compare(iterator, "<=" if outer.decreasing else ">=", lower))
-        result = result.intersect(compare(iterator, outer.holds_inside, upper))
+        frame = frame.inside(outer.iterator)
+        result = result.add_dims(_SET, 1).intersect(between_ends(outer, frame.iterator(place), frame))
     return result
 
 
@@ -244,6 +234,4 @@ def _meeting(scop: Scop, loops: tuple[Loop, ...], value: Polynomial) -> isl.Set:
     """{ [o] : the last of the loops meets the value }. Raises NotAffineError."""
     *around, loop = loops
     frame = Frame(scop.context, tuple(outer.iterator for outer in around), scop.written)
-    value_outside = affine_polynomial(value, expression(value), frame)
-    above = compare(value_outside, ">=", affine(loop.lower, frame))
-    return above.intersect(compare(value_outside, loop.comparison, affine(loop.upper, frame)))
+    return between_ends(loop, affine_polynomial(value, expression(value), frame), frame)

@@ -9,7 +9,7 @@ check that is not affine in these stays undecided.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 import islpy as isl
@@ -21,7 +21,7 @@ from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.quotients import unguarded
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ScalarType
-from tilepragma.poly.affine import Frame, NotAffineError, affine, condition
+from tilepragma.poly.affine import Frame, NotAffineError, affine, between_ends, condition
 
 #: The greatest number of quotients with cases: each may double or triple the pieces of the set.
 _MOST_QUOTIENTS = 3
@@ -34,8 +34,8 @@ def undecided(conditions: Iterable[Expression]) -> tuple[Expression, ...]:
 
 def can_hold(conditions: Iterable[Expression]) -> bool:
     """Whether the conditions may hold together; False only where that is certain."""
-    frame = _frame()
-    holds = _universe(frame)
+    frame = Frame(isl.Context(), (), frozenset())
+    holds = isl.Set.universe(frame.space)
     for expression in conditions:
         try:
             holds = holds.intersect(condition(expression, frame))
@@ -47,7 +47,7 @@ def can_hold(conditions: Iterable[Expression]) -> bool:
 def possible_values(frame: Frame) -> isl.Set:
     """{ [p] : values that the frame's parameters may have }, or a larger set."""
     space = Frame(frame.context, (), frame.written)
-    result = _universe(space)
+    result = isl.Set.universe(space.space)
     quotients = 0
     for value in [unguarded(parameter) for parameter in frame.parameters.values()]:
         if isinstance(value, Access | Cast):
@@ -83,29 +83,12 @@ def may_leave(value: Expression, least: int | None, greatest: int | None, loops:
         outside = outside.union(number.gt_set(frame.number(greatest)))
     for loop in loops:
         with suppress(NotAffineError):
-            outside = outside.intersect(_iterations(loop, frame))
+            outside = outside.intersect(between_ends(loop, affine(access_to(loop.iterator), frame), frame))
     return not outside.intersect_params(possible_values(frame)).is_empty()
 
 
-def _iterations(loop: Loop, frame: Frame) -> isl.Set:
-    """{ [i] : the iterator lies between the loop's ends }, also values between steps"""
-    iterator, lower, upper = (affine(value, frame) for value in (access_to(loop.iterator), loop.lower, loop.upper))
-    closed = len(loop.comparison) == 2 and loop.comparison != "!="
-    if loop.decreasing:
-        return iterator.le_set(lower).intersect(iterator.ge_set(upper) if closed else iterator.gt_set(upper))
-    return iterator.ge_set(lower).intersect(iterator.le_set(upper) if closed else iterator.lt_set(upper))
-
-
-def _frame() -> Frame:
-    return Frame(isl.Context(), (), frozenset())
-
-
-def _universe(frame: Frame) -> isl.Set:
-    return isl.Set.universe(frame.space)
-
-
 def _always(expression: Expression) -> bool:
-    frame = _frame()
+    frame = Frame(isl.Context(), (), frozenset())
     try:
         holds = condition(expression, frame)
     except NotAffineError:
@@ -117,7 +100,7 @@ def _in_type(value: Access | Cast, frame: Frame) -> isl.Set:
     """{ [p] : values of the parameter's type }"""
     type_ = value.type
     if not isinstance(type_, ScalarType) or not type_.is_integer:
-        return _universe(frame)
+        return isl.Set.universe(frame.space)
     high = 2 ** (type_.bits - 1) if type_.signed else 2**type_.bits
     low = -high if type_.signed else 0
     parameter = affine(value, frame)
@@ -128,21 +111,19 @@ def _quotient(value: Binary, frame: Frame) -> isl.Set:
     """{ [p] : quotients by C's division }, or more"""
     signed = isinstance(value.type, ScalarType) and value.type.signed
     if not signed and not (never_wraps(polynomial(value.left)) and never_wraps(polynomial(value.right))):
-        return _universe(frame)
+        return isl.Set.universe(frame.space)
     try:
         quotient, dividend, divisor = (affine(operand, frame) for operand in (value, value.left, value.right))
     except NotAffineError:
-        return _universe(frame)
-    natural = divisor.ge_set(frame.number(1))
+        return isl.Set.universe(frame.space)
+    zero, one, double = frame.number(0), frame.number(1), divisor.add(divisor)
+    natural = divisor.ge_set(one)
     cases = natural.complement()
-    for case in _cases(quotient, dividend, divisor, frame):
+    for case in (
+        dividend.lt_set(zero).intersect(quotient.le_set(zero)),
+        dividend.ge_set(zero).intersect(dividend.lt_set(divisor)).intersect(quotient.eq_set(zero)),
+        dividend.ge_set(divisor).intersect(dividend.lt_set(double)).intersect(quotient.eq_set(one)),
+        dividend.ge_set(double).intersect(quotient.ge_set(frame.number(2))).intersect(quotient.le_set(dividend)),
+    ):
         cases = cases.union(natural.intersect(case))
     return cases.coalesce()
-
-
-def _cases(quotient: isl.PwAff, dividend: isl.PwAff, divisor: isl.PwAff, frame: Frame) -> Iterator[isl.Set]:
-    zero, double = frame.number(0), divisor.add(divisor)
-    yield dividend.lt_set(zero).intersect(quotient.le_set(zero))
-    yield dividend.ge_set(zero).intersect(dividend.lt_set(divisor)).intersect(quotient.eq_set(zero))
-    yield dividend.ge_set(divisor).intersect(dividend.lt_set(double)).intersect(quotient.eq_set(frame.number(1)))
-    yield dividend.ge_set(double).intersect(quotient.ge_set(frame.number(2))).intersect(quotient.le_set(dividend))

@@ -30,16 +30,9 @@ from tilepragma.ir.loop_tree import Block, Declaration, ForLoop, Function, If, L
 from tilepragma.ir.polynomial import Polynomial, is_scalar, number, polynomial
 from tilepragma.ir.traversal import children, walk
 from tilepragma.ir.types import ScalarKind, ScalarType
+from tilepragma.poly.extents import Bounds
 
 Values = Mapping[DataObject, Polynomial]
-
-
-@dataclass(frozen=True)
-class Span:
-    """The least and greatest value of a subscript, over the iterators that remain."""
-
-    least: Polynomial
-    greatest: Polynomial
 
 
 @dataclass(frozen=True)
@@ -49,7 +42,7 @@ class Reading:
     """
 
     access: Access
-    spans: tuple[Span | None, ...]
+    spans: tuple[Bounds | None, ...]
     certain: bool
 
 
@@ -171,22 +164,22 @@ class _Reader:
         spans = tuple(self._span(subscript, site) for subscript in access.subscripts)
         return Reading(access, spans, site.certain and all(_surely_runs(loop) for loop in site.loops))
 
-    def _span(self, subscript: Expression, site: _Site) -> Span | None:
+    def _span(self, subscript: Expression, site: _Site) -> Bounds | None:
         value = written_out(polynomial(subscript), site.known)
-        span = None if value is None else Span(value, value)
+        span = None if value is None else Bounds(value, value)
         for loop in reversed(site.loops):
             if span is None:
                 return None
             ends = loop_ends(loop, site.known)
             least, greatest = (
-                without_iterator(span.least, loop, ends, 1),
-                without_iterator(span.greatest, loop, ends, -1),
+                without_iterator(span.low, loop, ends, 1),
+                without_iterator(span.high, loop, ends, -1),
             )
-            span = None if least is None or greatest is None else Span(least, greatest)
+            span = None if least is None or greatest is None else Bounds(least, greatest)
         return span
 
 
-def without_iterator(value: Polynomial, loop: Loop, ends: Span | None, sign: int) -> Polynomial | None:
+def without_iterator(value: Polynomial, loop: Loop, ends: Bounds | None, sign: int) -> Polynomial | None:
     """The least value over the loop's iterations (sign 1), or the greatest (sign -1)."""
     atom = access_to(loop.iterator)
     if atom not in value.atoms:
@@ -195,20 +188,20 @@ def without_iterator(value: Polynomial, loop: Loop, ends: Span | None, sign: int
     factor = None if parts is None else parts[0].constant
     if parts is None or factor is None or ends is None:
         return None
-    return parts[0] * (ends.least if factor * sign > 0 else ends.greatest) + parts[1]
+    return parts[0] * (ends.low if factor * sign > 0 else ends.high) + parts[1]
 
 
-def loop_ends(loop: Loop, known: Values) -> Span | None:
+def loop_ends(loop: Loop, known: Values) -> Bounds | None:
     """First and last value of an iterator with step 1; last is lower - 1 for an empty loop."""
     if polynomial(loop.step).constant != 1 or loop.decreasing or loop.comparison not in ("<", "<="):
         return None
     lower, upper = written_out(polynomial(loop.lower), known), written_out(polynomial(loop.upper), known)
     if lower is None or upper is None:
         return None
-    return Span(lower, upper if loop.comparison == "<=" else upper - number(1))
+    return Bounds(lower, upper if loop.comparison == "<=" else upper - number(1))
 
 
 def _surely_runs(loop: Loop) -> bool:
     ends = loop_ends(loop, {})
-    trips = None if ends is None else (ends.greatest - ends.least).constant
+    trips = None if ends is None else (ends.high - ends.low).constant
     return trips is not None and trips >= 0

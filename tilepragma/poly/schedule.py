@@ -63,28 +63,15 @@ class StatementSchedule:
         return affine_map(self.statement, self.rows)
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """Phi of every statement, all with as many rows."""
-
-    statements: tuple[StatementSchedule, ...]
-
-    def of(self, name: str) -> StatementSchedule:
-        """The schedule of this statement. Raises KeyError."""
-        for schedule in self.statements:
-            if schedule.statement.name == name:
-                return schedule
-        raise KeyError(name)
+Schedule = tuple[StatementSchedule, ...]
+"""Phi of every statement, all with as many rows."""
 
 
-def padded(schedules: tuple[StatementSchedule, ...]) -> tuple[StatementSchedule, ...]:
+def padded(schedules: Schedule) -> Schedule:
     """The schedules with equally many rows, by scalar dimensions of value 0 at the end."""
     length = max((len(each.rows) for each in schedules), default=0)
     return tuple(
-        StatementSchedule(
-            each.statement,
-            each.rows + (Row((0,) * each.statement.depth, 0, None),) * (length - len(each.rows)),
-        )
+        replace(each, rows=each.rows + (Row((0,) * each.statement.depth, 0, None),) * (length - len(each.rows)))
         for each in schedules
     )
 
@@ -127,7 +114,7 @@ def original_schedule(statements: tuple[ScopStatement, ...], numbers: Iterator[i
                     bands[loop] = next(numbers)
                 rows.append(Row(unit(statement.depth, level), 0, bands[loop]))
         schedules.append(StatementSchedule(statement, tuple(rows)))
-    return Schedule(padded(tuple(schedules)))
+    return padded(tuple(schedules))
 
 
 def unit(length: int, index: int) -> tuple[int, ...]:

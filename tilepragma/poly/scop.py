@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from enum import Enum
 from functools import cached_property
+from itertools import takewhile
 
 import islpy as isl
 
@@ -131,12 +132,8 @@ class ScopStatement:
 
     def shared_loops(self, other: ScopStatement) -> int:
         """How many of the outermost loops are the same loop in the text of both."""
-        count = 0
-        for mine, theirs in zip(self.position[: self.depth], other.position[: other.depth], strict=False):
-            if mine != theirs:
-                break
-            count += 1
-        return count
+        mine, theirs = self.position[: self.depth], other.position[: other.depth]
+        return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(mine, theirs, strict=False))))
 
 
 @dataclass(frozen=True)
@@ -157,6 +154,15 @@ class Scop:
     layouts: Mapping[DataObject, tuple[Polynomial, ...]] = field(default_factory=dict)
     assumptions: tuple[Expression, ...] = ()
     assumed: isl.Set | None = None
+
+    def accesses_to(self, object_: DataObject) -> list[tuple[ScopStatement, Reference]]:
+        """All references to the object, with their statements."""
+        return [
+            (statement, each)
+            for statement in self.statements
+            for each in statement.references
+            if each.object == object_
+        ]
 
     def strides_of(self, object_: DataObject) -> tuple[Polynomial, ...]:
         """The strides of an array that this Scop or the plan delinearises; empty for others."""

@@ -37,9 +37,9 @@ from tilepragma.ir.expressions import DataObject
 from tilepragma.poly.dependences import Dependence
 from tilepragma.poly.halo import (
     Overlap,
+    apart,
     between,
     distances,
-    edge_within,
     ends_of,
     least_margins,
     written_by,
@@ -87,10 +87,11 @@ def stream(scop: Scop, dependences: Iterable[Dependence], tiles: Overlap, *, onc
     edges: list[tuple[str, str, int, int]] = []
     for dependence in dependences:
         for part, positions in _by_worker(distances(dependence, written), 1, once=once):
-            edge = edge_within(dependence, part, rank)
+            edge = apart(part, rank)
             if edge is None:
                 return f"'{dependence.source.object.host}' is accessed again at no fixed distance"
-            edges.append((edge.sink, edge.source, edge.offset(0, high=True) + positions, edge.steps))
+            ends, steps = edge
+            edges.append((dependence.ends[1], dependence.ends[0], positions - ends[0][0], steps))
     reads = list(_accesses(scop, written, tiles))
     for name, _, offsets in reads:
         for part, positions in _by_worker(offsets, 0, once=once):

@@ -21,6 +21,7 @@ from tilepragma.poly.dependences import (
     distance_vector,
     has_sign,
     may_differ,
+    with_sign,
     with_zero,
 )
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
@@ -58,7 +59,7 @@ def order_violation(
     """
     for dependence in dependences:
         first = _place(dependence, nest[0])
-        if first is None or not _under(dependence, nest, first):
+        if first is None or [loop.index for loop in dependence.loops[first : first + len(nest)]] != list(nest):
             continue
         rest = dependence.distances
         for outer in range(first):
@@ -78,10 +79,9 @@ def _broken(distances: isl.Set, places: dict[int, int], order: Sequence[tuple[in
         # follows.
         sign = 1 if waiting[loop][0] < position else -1
         for direction in {sign, -1}:
-            if has_sign(distances, place, direction):
-                bound = isl.Val.int_from_si(distances.get_ctx(), direction)
-                cut = distances.lower_bound_val if direction > 0 else distances.upper_bound_val
-                return cut(isl.dim_type.set, place, bound), step
+            broken = with_sign(distances, place, direction)
+            if not broken.is_empty():
+                return broken, step
         waiting[loop].remove(position)
         if not waiting[loop]:
             distances = with_zero(distances, place)
@@ -104,10 +104,9 @@ def distribution_violation(
             if dependence.loops[outer].index in ordered:
                 rest = with_zero(rest, outer)
         for sign in (1, -1):
-            if has_sign(rest, place, sign):
-                bound = isl.Val.int_from_si(rest.get_ctx(), sign)
-                cut = rest.lower_bound_val if sign > 0 else rest.upper_bound_val
-                return Violation(dependence, cut(isl.dim_type.set, place, bound), loop)
+            broken = with_sign(rest, place, sign)
+            if not broken.is_empty():
+                return Violation(dependence, broken, loop)
         moved = _start_moves(rest, dependence.loops, place)
         if moved is not None:
             return Violation(dependence, moved, loop)
@@ -186,8 +185,3 @@ def carried_outside(violation: Violation, loop: int) -> Loop | None:
 
 def _place(dependence: Dependence, loop: int) -> int | None:
     return next((place for place, outer in enumerate(dependence.loops) if outer.index == loop), None)
-
-
-def _under(dependence: Dependence, nest: Sequence[int], first: int) -> bool:
-    """Whether source and sink both lie under all loops of the nest."""
-    return [loop.index for loop in dependence.loops[first : first + len(nest)]] == list(nest)

@@ -192,20 +192,15 @@ def _union(context: isl.Context, maps: Iterable[isl.Map]) -> isl.UnionMap:
     return result
 
 
-@dataclass(frozen=True)
-class PrivateArray:
-    """An array whose runs read only what they wrote; `whole`: each run writes all elements."""
-
-    whole: bool
-
-
 def private_array(
     statements: Iterable[Statement],
     functions: tuple[Function, ...],
     written: frozenset[DataObject],
     array: DataObject,
-) -> PrivateArray | None:
-    """The proof for an array of literal lengths; None where a read may precede the write."""
+) -> bool | None:
+    """Whether each run of the statements writes all of an array of literal lengths; None where a
+    read may precede the write.
+    """
     try:
         scop = extract_scop(statements, functions, written, assuming=False)
         with operation_limit(scop.context, DEFAULT_LIMIT, "looking for values of other iterations"):
@@ -213,7 +208,7 @@ def private_array(
             for site in flow.reads:
                 if any(not relation.is_empty() for relation in flow.of(flow.initial, site)):
                     return None
-            return PrivateArray(_writes_all(flow, array))
+            return _writes_all(flow, array)
     except (OperationLimitError, UnknownFlowError):
         return None
 

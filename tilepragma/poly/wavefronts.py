@@ -25,7 +25,7 @@ from tilepragma.poly.adjacency import Cost, by_transactions, transactions
 from tilepragma.poly.bands import Band
 from tilepragma.poly.concurrent_start import ConcurrentStart
 from tilepragma.poly.dependences import Dependence, within
-from tilepragma.poly.schedule import Matrix, Row, Schedule, StatementSchedule, carries, tied, unit
+from tilepragma.poly.schedule import Row, Schedule, StatementSchedule, carries, tied
 from tilepragma.poly.strongly_connected import strongly_connected
 
 
@@ -33,31 +33,18 @@ from tilepragma.poly.strongly_connected import strongly_connected
 class BandWavefronts:
     """The two levels of one band of a schedule.
 
-    `levels`: the rows of the schedule that the band has; `statements`: who has them. `inter` =
-    Theta_T, on tile indices; `intra` = Theta_S, on points: m x m, the sequential row first.
-    `inter_sequential`: whether that first row carries anything; else all rows are parallel, and no
-    synchronisation is needed. `order`: groups of statements that follow each other within one
-    wavefront of points (thesis Figure 4.7).
+    `levels`: the rows of the schedule that the band has; `statements`: who has them. `carrying`:
+    the members of the band, from 0, whose sum on tile indices is Theta_T's sequential row; the
+    others are parallel. Without any, all are, and no synchronisation is needed. `summed`: the same
+    of Theta_S, on points. `order`: groups of statements that follow each other within one wavefront
+    of points (thesis Figure 4.7).
     """
 
     levels: tuple[int, ...]
     statements: tuple[str, ...]
-    inter: Matrix
-    intra: Matrix
-    inter_sequential: bool
+    carrying: tuple[int, ...]
+    summed: tuple[int, ...]
     order: tuple[tuple[str, ...], ...]
-
-
-def wavefront_matrix(rows: int, carrying: tuple[int, ...] | None = None) -> Matrix:
-    """Theta of (3.17): the sum of the `carrying` rows (from 0; None: all), then the other rows.
-
-    The sum replaces the unit row of the first carrying row. Without carrying rows, the identity.
-    """
-    summed = tuple(range(rows)) if carrying is None else carrying
-    if not summed:
-        return tuple(unit(rows, index) for index in range(rows))
-    first = tuple(int(index in summed) for index in range(rows))
-    return (first, *(unit(rows, index) for index in range(rows) if index != summed[0]))
 
 
 def band_wavefronts(schedule: Schedule, dependences: tuple[Dependence, ...]) -> tuple[BandWavefronts, ...]:
@@ -65,32 +52,20 @@ def band_wavefronts(schedule: Schedule, dependences: tuple[Dependence, ...]) -> 
 
     The schedule is one of Algorithm 4.1 for these dependences: its bands are tilable (Theorem 3.3).
     """
-    bands: dict[int, None] = {}
-    for each in schedule.statements:
-        for row in each.rows:
-            if row.band is not None:
-                bands.setdefault(row.band)
+    bands = dict.fromkeys(row.band for each in schedule for row in each.rows if row.band is not None)
     return tuple(_wavefronts(schedule, dependences, band) for band in bands)
 
 
 def _wavefronts(schedule: Schedule, dependences: tuple[Dependence, ...], band: int) -> BandWavefronts:
-    members = tuple(each for each in schedule.statements if any(row.band == band for row in each.rows))
+    members = tuple(each for each in schedule if any(row.band == band for row in each.rows))
     levels = tuple(level for level, row in enumerate(members[0].rows) if row.band == band)
-    names = {each.statement.name for each in members}
+    names = tuple(each.statement.name for each in members)
     edges = tied(members, within(dependences, names), range(levels[0]))
     carrying = tuple(index for index, level in enumerate(levels) if carries(members, edges, level))
     along = _balancing(members, edges, levels, carrying)
-    inter = wavefront_matrix(len(levels), carrying)
-    intra = inter if along is None else wavefront_matrix(len(levels), (along,) if carrying else ())
-    left = tied(members, edges, tuple(levels[index] for index in carrying) if along is None else (levels[along],))
-    return BandWavefronts(
-        levels,
-        tuple(each.statement.name for each in members),
-        inter,
-        intra,
-        bool(carrying),
-        _order(members, left),
-    )
+    summed = carrying if along is None else (along,)
+    order = _order(members, tied(members, edges, [levels[index] for index in summed]))
+    return BandWavefronts(levels, names, carrying, summed if carrying else (), order)
 
 
 def _balancing(
@@ -150,11 +125,11 @@ class IntraTile:
 def intra_tile(part: Band, dependences: tuple[Dependence, ...], private: frozenset[str] = frozenset()) -> IntraTile:
     """The intra-tile wavefronts of the part's band; `private` objects are not in global memory."""
     names = {each.statement.name for each in part.statements}
-    wavefronts = band_wavefronts(Schedule(part.statements), within(dependences, names))
+    wavefronts = band_wavefronts(part.statements, within(dependences, names))
     wavefront = next(each for each in wavefronts if each.levels == part.band)
-    first = wavefront.intra[0]
-    stepped = tuple(replace(each, rows=_with_sum(each, part, first)) for each in part.statements)
-    summed = tuple(level + 1 for level, factor in zip(part.band, first, strict=True) if factor)
+    levels = tuple(part.band[member] for member in wavefront.summed) or part.band[:1]
+    stepped = tuple(replace(each, rows=_with_sum(each, part.outer, levels)) for each in part.statements)
+    summed = tuple(level + 1 for level in levels)
     band = tuple(level + 1 for level in part.band)
     parallel = _parallel_levels(stepped, band, summed, private)
     carrying = tuple(level + 1 for level in part.carrying)
@@ -195,12 +170,9 @@ def _parallel_levels(
     return best
 
 
-def _with_sum(each: StatementSchedule, part: Band, factors: tuple[int, ...]) -> tuple[Row, ...]:
-    """The rows with e_1 = factors . (rows of the band) before the part's rows."""
-    rows = [each.rows[level] for level in part.band]
-    coefficients = tuple(
-        sum(factor * row.coefficients[place] for factor, row in zip(factors, rows, strict=True))
-        for place in range(each.statement.depth)
-    )
-    constant = sum(factor * row.constant for factor, row in zip(factors, rows, strict=True))
-    return (*each.rows[: part.outer], Row(coefficients, constant, rows[0].band), *each.rows[part.outer :])
+def _with_sum(each: StatementSchedule, outer: int, levels: tuple[int, ...]) -> tuple[Row, ...]:
+    """The rows with e_1, the sum of the rows at these levels, after the outer ones."""
+    rows = [each.rows[level] for level in levels]
+    coefficients = tuple(map(sum, zip(*(row.coefficients for row in rows), strict=True)))
+    total = Row(coefficients, sum(row.constant for row in rows), rows[0].band)
+    return (*each.rows[:outer], total, *each.rows[outer:])

@@ -177,23 +177,13 @@ def _pipelined(analysis: NestAnalysis) -> frozenset[int]:
     """The loops in bands with at least two carrying members: a wavefront crosses them."""
     pipelined = set(analysis.overlapped)
     for band in analysis.bands:
-        carrying = carrying_rows(band)
-        if len(carrying) < 2:
+        if len(band.carrying) < 2:
             continue
-        for name in band.statements:
-            rows = analysis.schedule.of(name).rows
-            loops = next(statement.loops for statement in analysis.statements if statement.name == name)
-            for place, loop in enumerate(loops):
-                if any(rows[band.levels[row]].coefficients[place] for row in carrying):
+        for each in (each for each in analysis.schedule if each.statement.name in band.statements):
+            for place, loop in enumerate(each.statement.loops):
+                if any(each.rows[band.levels[member]].coefficients[place] for member in band.carrying):
                     pipelined.add(loop.index)
     return frozenset(pipelined)
-
-
-def carrying_rows(band: BandWavefronts) -> tuple[int, ...]:
-    """The band members that Theta_T sums in (3.17): those that carry a dependence, from 0."""
-    if not band.inter_sequential:
-        return ()
-    return tuple(place for place, factor in enumerate(band.inter[0]) if factor)
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,7 @@ def _against(tiles: Overlap) -> str | None:
     """A clause that says why the region has no overlapped tiles."""
     if not any(array.carried for array in tiles.arrays):
         return "no time step reads what the one before it left"
-    if any(side.negative for array in tiles.arrays for side in array.touched):
+    if any(array.negative for array in tiles.arrays):
         return "an array begins below 0"
     if any(not isinstance(array.object.element, ScalarType) for array in tiles.arrays):
         return "an array is not of numbers"

@@ -47,7 +47,7 @@ from tilepragma.schedule.tree import ConditionNode, HostLoopNode, LaunchNode
 from tilepragma.user_tiles.chain_checks import literal_trip
 
 if TYPE_CHECKING:
-    from tilepragma.poly.footprints import Side
+    from tilepragma.poly.extents import Bounds
     from tilepragma.poly.halo import GridArray, Overlap
 
 
@@ -133,7 +133,7 @@ class OverlappedTree:
     def _copy(self, array: GridArray) -> DataObject:
         """The ping-pong copy of the array between the two launches."""
         name = self.names.scalar(f"{array.object.name}_next").name
-        lengths = tuple(expression(maximum((side.greatest + number(1), number(1)))) for side in array.touched)
+        lengths = tuple(expression(maximum((side.high + number(1), number(1)))) for side in array.touched)
         element = array.object.element
         return DataObject(name, name, element, Storage.CONTIGUOUS, Scope.TEMPORARY, lengths, range=array.object.range)
 
@@ -157,7 +157,7 @@ class OverlappedTree:
     def grid(self, place: int) -> tuple[Polynomial, Polynomial]:
         """The least and the greatest subscript over all arrays."""
         sides = [array.touched[place] for array in self.overlap.arrays]
-        return minimum(side.least for side in sides), maximum(side.greatest for side in sides)
+        return minimum(side.low for side in sides), maximum(side.high for side in sides)
 
     # -- the host's loop
 
@@ -165,12 +165,12 @@ class OverlappedTree:
         """The host loop over pairs of launches; `guarded`: only if they write something."""
         pair = self.names.scalar("pair")
         steps = self.stencil.steps
-        rounds = floor_quotient(steps.greatest - steps.least, expression(number(2) * self.steps))
+        rounds = floor_quotient(steps.high - steps.low, expression(number(2) * self.steps))
         launches = tuple(self.launch(pair, place).node() for place in range(2))
         loop = HostLoopNode(self.loop(pair, number(0), rounds), launches, self.shape)
         if not guarded:
             return loop
-        tests = (at_least(side.greatest, side.least) for array in self.overlap.arrays for side in array.written)
+        tests = (at_least(side.high, side.low) for array in self.overlap.arrays for side in array.written)
         return ConditionNode(conjunction(dict.fromkeys(tests)), (loop,))
 
     def launch(self, pair: DataObject, second: int) -> TileLaunch:
@@ -228,7 +228,7 @@ class TileLaunch:
         tree, dimensions = self.tree, range(self.rank)
         blocks = [tree.names.scalar(f"{base}_block") for base in tree.bases]
         steps = term(self.steps)
-        start = tree.stencil.steps.least + (number(2) * term(self.pair) + number(self.second)) * steps
+        start = tree.stencil.steps.low + (number(2) * term(self.pair) + number(self.second)) * steps
         homes = [tree.home(place) for place in dimensions]
         grid = [tree.grid(place) for place in dimensions]
         reach, growth = tree.overlap.reach, tree.overlap.growth
@@ -312,10 +312,10 @@ class TileLaunch:
             self.limits[base, value] = self.tree.names.scalar(f"{base}_limit", INDEX)
         return term(self.limits[base, value])
 
-    def box(self, sides: Iterable[Side]) -> list[tuple[Polynomial, Polynomial]]:
+    def box(self, sides: Iterable[Bounds]) -> list[tuple[Polynomial, Polynomial]]:
         """The inclusive limits of the subscripts."""
         pairs = zip(self.tree.bases, sides, strict=True)
-        return [(self.limit(base, side.least), self.limit(base, side.greatest)) for base, side in pairs]
+        return [(self.limit(base, side.low), self.limit(base, side.high)) for base, side in pairs]
 
     # -- copies
 
@@ -350,7 +350,7 @@ class TileLaunch:
         yield from self.workers(points, always, delay=self.store_delay, home=True)
         if last:
             # Only the last step stores elements that no later step reads.
-            end = self.tree.stencil.steps.greatest
+            end = self.tree.stencil.steps.high
             is_last = (
                 at_least(end, term(self.time)),
                 at_least(term(self.time) + term(self.steps) - number(1), end),
@@ -381,7 +381,7 @@ class TileLaunch:
         after = term(self.time) + term(self.steps) - number(1)
         step = term(row) - term(self.time)
         body = (declared(left, after - term(row)), *self.step_of_time(term(row), left, step))
-        return tree.loop(row, term(self.time), minimum((after, tree.stencil.steps.greatest)), body)
+        return tree.loop(row, term(self.time), minimum((after, tree.stencil.steps.high)), body)
 
     def step_of_time(self, row: Polynomial, left: DataObject, step: Polynomial) -> Iterable[Statement]:
         """The statements of time step `row`, `step` after the first and `left` before the last."""
@@ -402,7 +402,7 @@ class TileLaunch:
             if place.iterator is None or place.bounds is None:
                 conditions.append((*reached, _compared("==", position, self.limit(tree.bases[k], place.shift))))
                 continue
-            ends = (place.bounds.least, place.bounds.greatest)
+            ends = (place.bounds.low, place.bounds.high)
             first, last = (self.limit(tree.bases[k], end + place.shift) for end in ends)
             conditions.append((*reached, at_least(position, first), at_least(last, position)))
             values[place.iterator] = position - place.shift

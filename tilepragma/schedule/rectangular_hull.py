@@ -27,7 +27,8 @@ from tilepragma.ir.polynomial import Polynomial, expression, number, polynomial
 from tilepragma.ir.traversal import loops_in, mentions
 from tilepragma.ir.types import INT, is_signed
 from tilepragma.normalise.value_ranges import UnboundedError, ValueRanges
-from tilepragma.poly.reference_spans import Span, loop_ends, without_iterator
+from tilepragma.poly.extents import Bounds
+from tilepragma.poly.reference_spans import loop_ends, without_iterator
 from tilepragma.user_tiles.tile_nests import chain_from
 
 #: The longest step whose skipped elements still lie in the 32 bytes (of doubles) read around them.
@@ -47,7 +48,7 @@ def rectangular_hull(nest: Loop, loops: Sequence[Loop], on_host: Callable[[Expre
     chain, mapped = chain_from(nest), [loop.index for loop in loops]
     hulls: dict[int, Loop] = {}
     conditions: list[Expression] = []
-    around: list[tuple[Loop, Span]] = []
+    around: list[tuple[Loop, Bounds]] = []
     for member in chain:
         if member.index not in mapped:
             if hulls and set(mapped) & {inner.index for inner in chain[chain.index(member) :]}:
@@ -57,7 +58,7 @@ def rectangular_hull(nest: Loop, loops: Sequence[Loop], on_host: Callable[[Expre
         ends = loop_ends(member, {})
         if ends is not None and around and not all(map(on_host, (member.lower, member.upper))) and _keeps_order(member):
             hull = _hull(ends, around)
-            if hull is not None and on_host(expression(hull.least)) and on_host(expression(hull.greatest)):
+            if hull is not None and on_host(expression(hull.low)) and on_host(expression(hull.high)):
                 hulls[member.index] = _over(member, ends, hull)
                 conditions.append(_condition(member, ends, hull))
                 ends = hull
@@ -106,36 +107,36 @@ def _keeps_order(loop: Loop) -> bool:
     return len(list(unsigned)) == len(bounds)
 
 
-def _hull(ends: Span, around: Sequence[tuple[Loop, Span]]) -> Span | None:
+def _hull(ends: Bounds, around: Sequence[tuple[Loop, Bounds]]) -> Bounds | None:
     """The least and greatest value over all iterations; None if the hull may be much larger."""
-    least, greatest = ends.least, ends.greatest
+    least, greatest = ends.low, ends.high
     for loop, span in reversed(around):
         first, last = _one_for_one(least, loop, span, 1), _one_for_one(greatest, loop, span, -1)
         if first is None or last is None:
             return None
         least, greatest = first, last
-    moving = (least != ends.least, greatest != ends.greatest)
-    return Span(least, greatest) if moving.count(True) == 1 else None
+    moving = (least != ends.low, greatest != ends.high)
+    return Bounds(least, greatest) if moving.count(True) == 1 else None
 
 
-def _one_for_one(value: Polynomial, loop: Loop, span: Span, sign: int) -> Polynomial | None:
+def _one_for_one(value: Polynomial, loop: Loop, span: Bounds, sign: int) -> Polynomial | None:
     """The least (sign 1) or greatest (-1) value over the loop; None if it moves otherwise."""
     parts = value.split(access_to(loop.iterator))
     steady = parts is not None and parts[0].constant in (0, 1, -1)
     return without_iterator(value, loop, span, sign) if steady else None
 
 
-def _over(loop: Loop, ends: Span, hull: Span) -> Loop:
+def _over(loop: Loop, ends: Bounds, hull: Bounds) -> Loop:
     """The loop over the hull; the fixed bound stays as written."""
-    if hull.least != ends.least:
-        return replace(loop, lower=expression(hull.least))
-    beyond = hull.greatest if loop.comparison == "<=" else hull.greatest + number(1)
+    if hull.low != ends.low:
+        return replace(loop, lower=expression(hull.low))
+    beyond = hull.high if loop.comparison == "<=" else hull.high + number(1)
     return replace(loop, upper=expression(beyond))
 
 
-def _condition(loop: Loop, ends: Span, hull: Span) -> Expression:
+def _condition(loop: Loop, ends: Bounds, hull: Bounds) -> Expression:
     iterator = access_to(loop.iterator)
-    if hull.least != ends.least:
+    if hull.low != ends.low:
         return Binary(">=", iterator, loop.lower, INT)
     return Binary(loop.comparison, iterator, loop.upper, INT)
 

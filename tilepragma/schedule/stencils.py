@@ -13,7 +13,8 @@ from tilepragma.ir.loop_tree import ExpressionStatement, Loop
 from tilepragma.ir.polynomial import Polynomial, expression, polynomial
 from tilepragma.ir.traversal import loops_in
 from tilepragma.lower.band_loops import term
-from tilepragma.poly.reference_spans import Span, loop_ends
+from tilepragma.poly.extents import Bounds
+from tilepragma.poly.reference_spans import loop_ends
 from tilepragma.schedule.strategy import Region
 from tilepragma.user_tiles.mapping import MOST_DIMENSIONS
 
@@ -27,7 +28,7 @@ class Place:
 
     iterator: DataObject | None
     shift: Polynomial
-    bounds: Span | None
+    bounds: Bounds | None
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Stencil:
     """The time loop, its first and last step, the arrays' rank, and the statements."""
 
     time: Loop
-    steps: Span
+    steps: Bounds
     rank: int
     points: tuple[Point, ...]
 
@@ -83,8 +84,8 @@ def _iterators(region: Region) -> set[DataObject]:
     return {loop.iterator for statement in region.statements for loop in loops_in(statement)}
 
 
-def _spelled(ends: Span | None) -> tuple[Expression, ...]:
-    return () if ends is None else (expression(ends.least), expression(ends.greatest))
+def _spelled(ends: Bounds | None) -> tuple[Expression, ...]:
+    return () if ends is None else (expression(ends.low), expression(ends.high))
 
 
 def _point(statement: ScopStatement, time: Loop, rank: int) -> Point | None:

@@ -152,7 +152,7 @@ class _StreamedLaunch(TileLaunch):
         last = term(self.steps) - number(1)
         row = term(self.time) + term(step)
         body = (declared(left, last - term(step)), *self.step_of_time(row, left, term(step)))
-        left_at_all = self.limit(name, tree.stencil.steps.greatest - term(self.time))
+        left_at_all = self.limit(name, tree.stencil.steps.high - term(self.time))
         there_is = where((at_least(left_at_all, term(step)),), *body)
         return tree.loop(step, number(0), last, there_is)
 

@@ -83,15 +83,15 @@ class NewArrays:
         name = self.names.scalar(f"{object_.name}_{ending}").name
         on_host = host_evaluable(self.region.written)
         box = bounding_box(self.region.scop, cells, around)
-        if box is None or not all(on_host(expression(end)) for side in box for end in (side.least, side.greatest)):
+        if box is None or not all(on_host(expression(end)) for side, _ in box for end in (side.low, side.high)):
             raise UnwritableError
-        ends = (side.greatest + number(1) - (side.least if side.negative else number(0)) for side in box)
+        ends = (side.high + number(1) - (side.low if negative else number(0)) for side, negative in box)
         # C has no arrays of length 0.
         lengths = tuple(expression(maximum((end, number(1)))) for end in ends)
         array = DataObject(
             name, name, object_.element, Storage.CONTIGUOUS, Scope.TEMPORARY, lengths, range=object_.range
         )
-        return NewArray(array, tuple(side.least if side.negative else None for side in box))
+        return NewArray(array, tuple(side.low if negative else None for side, negative in box))
 
     def iterators(self, object_: DataObject, endings: Iterable[object]) -> tuple[DataObject, ...]:
         """New iterators for the loops of a copy."""

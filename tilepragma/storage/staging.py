@@ -57,7 +57,8 @@ from tilepragma.ir.types import LONG, ScalarType
 from tilepragma.model.bank_conflicts import odd_rows, padded_row
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, forms
 from tilepragma.plan.shared_constants import PREFERRED_WORKERS
-from tilepragma.poly.reference_spans import Reading, Span, loop_ends, only_read, readings
+from tilepragma.poly.extents import Bounds
+from tilepragma.poly.reference_spans import Reading, loop_ends, only_read, readings
 from tilepragma.schedule.staged_form import StagedForm
 from tilepragma.storage.gpu_register_tiles import (
     POINTS,
@@ -293,7 +294,7 @@ def _split(loop: Loop, iterator: DataObject, size: int, arrays: tuple[Staged, ..
     """`for (t = lower; t < upper; t += size) { stage; barrier; the loop from t; barrier }`"""
     ends = loop_ends(loop, {})
     assert ends is not None, "a loop that can be split"
-    start, upper = of_atom(access_to(iterator)), ends.greatest + number(1)
+    start, upper = of_atom(access_to(iterator)), ends.high + number(1)
     inner = replace(
         loop,
         lower=expression(start),
@@ -305,7 +306,7 @@ def _split(loop: Loop, iterator: DataObject, size: int, arrays: tuple[Staged, ..
         index=index,
         iterator=iterator,
         declares_iterator=True,
-        lower=expression(ends.least),
+        lower=expression(ends.low),
         comparison="<",
         upper=expression(upper),
         step=integer(size, LONG),
@@ -483,11 +484,11 @@ def _candidates(
     for reading in read:
         moves, offsets = [], []
         for span in reading.spans:
-            width = None if span is None else (span.greatest - span.least).constant
-            if span is None or width is None or not _moves_with(span.least, terms, shared):
+            width = None if span is None else (span.high - span.low).constant
+            if span is None or width is None or not _moves_with(span.low, terms, shared):
                 break
-            offset = dict(span.least.terms).get((), 0)
-            moves.append(span.least - number(offset))
+            offset = dict(span.low.terms).get((), 0)
+            moves.append(span.low - number(offset))
             offsets.append((offset, offset + width))
         else:
             groups.setdefault((reading.access.object, tuple(moves)), []).append((reading, tuple(offsets)))
@@ -617,8 +618,8 @@ def _length(side: StagedSide, counts: Mapping[Axis, int]) -> int:
     return side.width + 1 + sum(abs(term.coefficient) * (size - 1) for term, size in sizes)
 
 
-def _width(span: Span) -> int:
-    return (span.greatest - span.least).constant or 0
+def _width(span: Bounds) -> int:
+    return (span.high - span.low).constant or 0
 
 
 def _rows(read: Sequence[Reading]) -> int:
@@ -629,7 +630,7 @@ def _rows(read: Sequence[Reading]) -> int:
         ranges = []
         for span, origin in zip(reading.spans[:-1], first[:-1], strict=True):
             assert span is not None and origin is not None, "spans of a box are known"
-            start = (span.least - origin.least).constant or 0
+            start = (span.low - origin.low).constant or 0
             ranges.append(range(start, start + _width(span) + 1))
         rows |= set(itertools.islice(itertools.product(*ranges), _MOST_ROWS))
     return len(rows)

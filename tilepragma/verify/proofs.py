@@ -38,7 +38,7 @@ from tilepragma.plan.kernel_plan import (
 from tilepragma.poly.affine import Frame
 from tilepragma.poly.dependences import memory_dependences
 from tilepragma.poly.extraction import scop_under
-from tilepragma.poly.iterator_values import LoopEnd, is_loop_end
+from tilepragma.poly.iterator_values import is_loop_end
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 from tilepragma.poly.scop import Scop
 from tilepragma.verify.barriers import uneven_barriers
@@ -170,9 +170,9 @@ def _wrong_last_values(plan: KernelPlan) -> Iterator[Fault]:
     """The final values of iterators must be what the last of their loops leaves."""
     for value in plan.final_values:
         if isinstance(value, LastValue):
-            claimed = LoopEnd(value.value, value.condition)
+            statements, written = plan.kernel.body.statements, written_objects(plan.kernel)
             try:
-                right = is_loop_end(claimed, plan.kernel.body.statements, value.iterator, written_objects(plan.kernel))
+                right = is_loop_end(value.value, value.condition, statements, value.iterator, written)
             except OperationLimitError:
                 right = False
             if not right:

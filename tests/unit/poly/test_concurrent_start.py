@@ -14,7 +14,7 @@ from tilepragma.poly.bands import Band, BandKind, parallel_parts
 from tilepragma.poly.concurrent_start import ConcurrentStart, concurrent_start
 from tilepragma.poly.dependences import memory_dependences
 from tilepragma.poly.intra_tile_schedule import intra_tile_order
-from tilepragma.poly.schedule import Schedule, affine_map
+from tilepragma.poly.schedule import affine_map
 from tilepragma.poly.scop import Scop
 from tilepragma.poly.wavefronts import concurrent_tile
 
@@ -76,8 +76,8 @@ def start(made: Scop) -> tuple[Band, ConcurrentStart | None]:
     assert part.kind is BandKind.WAVEFRONT
     found = concurrent_start(part, memory_dependences(made), intra_tile_order(part, memory_dependences(made)).along)
     if found is not None:
-        assert untilable(Schedule(found.part.statements), memory_dependences(made)) == ()
-        assert violations(Schedule(found.part.statements), memory_dependences(made)) == ()
+        assert untilable(found.part.statements, memory_dependences(made)) == ()
+        assert violations(found.part.statements, memory_dependences(made)) == ()
     return part, found
 
 

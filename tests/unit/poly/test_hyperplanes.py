@@ -8,7 +8,7 @@ from dataclasses import replace
 import islpy as isl
 import pytest
 
-from tests.support.band_orders import matrix, offsets, shown
+from tests.support.band_orders import matrix, of, offsets, shown
 from tests.support.simulated_runs import run, run_as_written
 from tests.support.stencil_programs import (
     BENCHMARKS,
@@ -37,7 +37,7 @@ BALANCED = HyperplaneOptions()
 
 def given(statement: ScopStatement, *rows: tuple[int, ...], band: int = 0) -> Schedule:
     """A schedule of one statement by its matrix."""
-    return Schedule((StatementSchedule(statement, tuple(Row(row, 0, band) for row in rows)),))
+    return (StatementSchedule(statement, tuple(Row(row, 0, band) for row in rows)),)
 
 
 def proven(
@@ -68,23 +68,23 @@ def test_table_3_1() -> None:
 
 def test_communication_minimal_hyperplanes_of_figure_3_4() -> None:
     schedule, dependences = proven(figure_3_4(), COMMUNICATION_MINIMAL)
-    assert matrix(schedule.of("S")) == ((1, 0), (1, 1))
-    assert offsets(schedule.of("S")) == (0, 0)
+    assert matrix(of(schedule, "S")) == ((1, 0), (1, 1))
+    assert offsets(of(schedule, "S")) == (0, 0)
     assert not balanced(schedule, dependences)
 
 
 def test_balanced_hyperplanes_of_figure_3_4() -> None:
     schedule, dependences = proven(figure_3_4())
-    assert matrix(schedule.of("S")) == ((2, 1), (1, 1))
-    assert offsets(schedule.of("S")) == (0, 0)
+    assert matrix(of(schedule, "S")) == ((2, 1), (1, 1))
+    assert offsets(of(schedule, "S")) == (0, 0)
     assert balanced(schedule, dependences)
 
 
 def test_hyperplanes_of_figure_4_4() -> None:
     schedule, dependences = proven(figure_4_4())
-    assert matrix(schedule.of("S0")) == matrix(schedule.of("S1")) == ((1, 0), (1, 1))
-    assert offsets(schedule.of("S0")) == (0, 0)
-    assert offsets(schedule.of("S1")) == (0, 1)
+    assert matrix(of(schedule, "S0")) == matrix(of(schedule, "S1")) == ((1, 0), (1, 1))
+    assert offsets(of(schedule, "S0")) == (0, 0)
+    assert offsets(of(schedule, "S1")) == (0, 1)
     assert balanced(schedule, dependences)
 
 
@@ -104,8 +104,8 @@ def test_eight_dependences_of_figure_4_5() -> None:
 
 def test_fusion_of_figure_3_5() -> None:
     schedule, _ = proven(figure_3_5(), COMMUNICATION_MINIMAL)
-    assert shown(schedule.of("S0")) == ("i", "0", "j")
-    assert shown(schedule.of("S1")) == ("j", "1", "i")
+    assert shown(of(schedule, "S0")) == ("i", "0", "j")
+    assert shown(of(schedule, "S1")) == ("j", "1", "i")
 
 
 def test_figure_3_7_is_not_skewed() -> None:
@@ -113,7 +113,7 @@ def test_figure_3_7_is_not_skewed() -> None:
     dependences = value_based_dependences((only,))
     assert {distance(each) for each in dependences} == {(0, 1)}
     schedule, _ = proven((only,), COMMUNICATION_MINIMAL)
-    assert matrix(schedule.of("S")) == ((1, 0), (0, 1))
+    assert matrix(of(schedule, "S")) == ((1, 0), (0, 1))
 
 
 def test_figure_3_8_is_not_tilable_as_written() -> None:
@@ -131,7 +131,7 @@ def test_skew_of_figures_3_10_and_3_11() -> None:
     assert violations(skewed, dependences) == ()
     image = isl.Map("[N] -> { S[j, i] -> [j + i, i] : 1 <= j, i <= N }").range()
     scanned = isl.Set("[N] -> { [e1, e2] : 2 <= e1 <= N + N and 1 <= e2 <= N and e1 - N <= e2 <= e1 - 1 }")
-    assert only.domain.apply(skewed.of("S").map).is_equal(image)
+    assert only.domain.apply(of(skewed, "S").map).is_equal(image)
     assert image.is_equal(scanned)
 
 
@@ -155,7 +155,7 @@ def test_table_4_1_balanced_wavefronts(name: str) -> None:
 
 def test_2_d_sor_hyperplanes_are_unimodular() -> None:
     schedule, _ = proven(BENCHMARKS["2-D SOR-5"])
-    assert matrix(schedule.of("S")) == ((2, 1, 1), (1, 1, 1), (1, 0, 1))
+    assert matrix(of(schedule, "S")) == ((2, 1, 1), (1, 1, 1), (1, 0, 1))
 
 
 @pytest.mark.parametrize("name", ["1-D Jacobi-3", "2-D Jacobi-5", "2-D SOR-5", "2-D FDTD", "2-D Heat-7"])
@@ -163,7 +163,7 @@ def test_schedules_compute_what_the_text_computes(name: str) -> None:
     statements = BENCHMARKS[name]
     schedule, _ = proven(statements)
     sizes = {"T": 3, "N": 5}
-    times = {each.statement.name: each.map for each in schedule.statements}
+    times = {each.statement.name: each.map for each in schedule}
     assert run(statements, times, sizes) == run_as_written(statements, sizes)
 
 
@@ -172,15 +172,15 @@ def test_a_wrong_schedule_is_seen_by_the_proof_and_by_the_run() -> None:
     wrong = given(only, (1, 0), (0, -1))
     sizes = {"J": 3, "I": 4}
     assert {distance(each.dependence) for each in violations(wrong, value_based_dependences((only,)))} == {(0, 1)}
-    assert run((only,), {"S": wrong.of("S").map}, sizes) != run_as_written((only,), sizes)
+    assert run((only,), {"S": of(wrong, "S").map}, sizes) != run_as_written((only,), sizes)
 
 
 def test_nests_that_share_nothing_follow_each_other() -> None:
     first = statement("S0", "i", "0 <= i < N", (0, 0), "A[i]", "A[i]")
     second = statement("S1", "i, j", "0 <= i, j < N", (1, 0, 0), "B[i, j]", "B[i, j - 1]")
     schedule, _ = proven((first, second))
-    assert shown(schedule.of("S0")) == ("0", "i", "0")
-    assert schedule.of("S1").rows[0] == Row((0, 0), 1, None)
+    assert shown(of(schedule, "S0")) == ("0", "i", "0")
+    assert of(schedule, "S1").rows[0] == Row((0, 0), 1, None)
 
 
 def test_fission_keeps_together_what_has_a_common_hyperplane() -> None:
@@ -188,22 +188,22 @@ def test_fission_keeps_together_what_has_a_common_hyperplane() -> None:
     use = statement("S1", "i", "0 <= i < N", (1, 0), "B[i]", "A[i]")
     total = statement("S2", "i", "0 <= i < N", (2, 0), "C[i]", "B[N - 1 - i]")
     schedule, _ = proven((make, use, total), COMMUNICATION_MINIMAL)
-    order = {each.statement.name: each.rows[0].constant for each in schedule.statements}
+    order = {each.statement.name: each.rows[0].constant for each in schedule}
     assert order == {"S0": 0, "S1": 0, "S2": 1}
 
 
 def test_a_row_with_negative_coefficients_is_found() -> None:
     reads = ("A[j - 1, i + 3]", "A[j, i + 1]")
     backwards = statement("S", "j, m", "0 <= j < N and -N < m <= 0", (0, 0, 0), "A[j, m]", "A[j - 1, m + 1]")
-    assert matrix(proven((backwards,))[0].of("S")) == ((1, 0), (1, 1))
+    assert matrix(of(proven((backwards,))[0], "S")) == ((1, 0), (1, 1))
     only = statement("S", "j, i", "0 <= j, i < N", (0, 0, 0), "A[j, i]", *reads)
     given_relation = isl.Map("[N] -> { S[j, i] -> S[j, i - 1] : 0 <= j, i < N; S[j, i] -> S[j + 1, i - 3] }")
     dependence = replace(value_based_dependences((only,))[0], relation=given_relation)
     schedule = tiling_hyperplanes((only,), (dependence,))
     assert violations(schedule, (dependence,)) == ()
     assert untilable(schedule, (dependence,)) == ()
-    assert any(coefficient < 0 for row in matrix(schedule.of("S")) for coefficient in row)
-    assert len(matrix(schedule.of("S"))) == 2
+    assert any(coefficient < 0 for row in matrix(of(schedule, "S")) for coefficient in row)
+    assert len(matrix(of(schedule, "S"))) == 2
 
 
 def test_without_a_common_hyperplane_the_order_of_the_text_is_kept() -> None:
@@ -211,7 +211,7 @@ def test_without_a_common_hyperplane_the_order_of_the_text_is_kept() -> None:
     mirror = statement("S", "j, i", "0 <= j < T and 0 <= i <= N", (0, 0, 0), "A[i]", "A[N - i]")
     schedule, dependences = proven((mirror,))
     sizes = {"T": 3, "N": 4}
-    assert run((mirror,), {"S": schedule.of("S").map}, sizes) == run_as_written((mirror,), sizes)
+    assert run((mirror,), {"S": of(schedule, "S").map}, sizes) == run_as_written((mirror,), sizes)
 
 
 def test_at_isls_limit_the_order_of_the_text_is_kept() -> None:
@@ -220,7 +220,7 @@ def test_at_isls_limit_the_order_of_the_text_is_kept() -> None:
     schedule = tiling_hyperplanes(statements, dependences, HyperplaneOptions(operations=1000))
     assert violations(schedule, dependences) == ()
     kept = original_schedule(statements)
-    assert [each.rows for each in schedule.statements] == [each.rows for each in kept.statements]
+    assert [each.rows for each in schedule] == [each.rows for each in kept]
 
 
 def test_the_search_grows_polynomially_with_the_statements() -> None:

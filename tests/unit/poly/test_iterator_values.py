@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 import pytest
 
@@ -72,17 +71,18 @@ def test_the_last_loop_entered_counts(body: str, python: str) -> None:
     statements, written = kernel.body.statements, written_objects(kernel)
     found = loop_end(statements, iterator, written)
     assert found is not None
+    end, condition = found
     for n, m in itertools.product(range(-2, 9), repeat=2):
         wanted = {"n": n, "m": m, "k": 77}
         exec(python, {}, wanted)
-        holds = found.condition is None or eval(text(found.condition), {}, {"n": n, "m": m})
-        value = eval(text(found.value), {"min": min, "max": max}, {"n": n, "m": m}) if holds else 77
-        assert value == wanted["k"], (n, m, text(found.value))
-    assert is_loop_end(found, statements, iterator, written)
-    other = replace(found, value=expression(polynomial(found.value) + number(1)))
-    assert not is_loop_end(other, statements, iterator, written)
-    if found.condition is not None:
-        assert not is_loop_end(replace(found, condition=None), statements, iterator, written)
+        holds = condition is None or eval(text(condition), {}, {"n": n, "m": m})
+        value = eval(text(end), {"min": min, "max": max}, {"n": n, "m": m}) if holds else 77
+        assert value == wanted["k"], (n, m, text(end))
+    assert is_loop_end(end, condition, statements, iterator, written)
+    other = expression(polynomial(end) + number(1))
+    assert not is_loop_end(other, condition, statements, iterator, written)
+    if condition is not None:
+        assert not is_loop_end(end, None, statements, iterator, written)
 
 
 @pytest.mark.parametrize(

@@ -63,9 +63,9 @@ def test_random_nests(seed: int) -> None:
     assert violations(schedule, dependences) == ()
     assert untilable(schedule, dependences) == ()
     expected = run_as_written(statements, SIZES)
-    assert run(statements, {each.statement.name: each.map for each in schedule.statements}, SIZES) == expected
+    assert run(statements, {each.statement.name: each.map for each in schedule}, SIZES) == expected
     for found in band_wavefronts(schedule, dependences):
-        members = [each for each in schedule.statements if each.statement.name in found.statements]
+        members = [each for each in schedule if each.statement.name in found.statements]
         sizes = (2, 3, 2)[: len(found.levels)]
         times = {each.statement.name: execution_map(each, found, sizes) for each in members}
         assert violated_orders(times, within(dependences, times)) == ()
@@ -80,5 +80,5 @@ def test_copies_in_random_nests(seed: int) -> None:
     statements = random_program(seed)
     found = eliminate_false_dependences(statements, value_based_dependences(statements))
     assert violations(found.after, found.dependences) == ()
-    times = {each.statement.name: each.map for each in found.after.statements}
+    times = {each.statement.name: each.map for each in found.after}
     assert run(found.statements, times, SIZES, copies=found.copies) == run_as_written(statements, SIZES)

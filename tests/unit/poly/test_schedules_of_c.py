@@ -35,19 +35,19 @@ FIGURE_3_4 = "for (int j = 1; j <= J; j++) for (int i = 1; i <= I; i++) A[i] = 0
 
 def test_figure_3_4_from_c() -> None:
     program, schedule = planned("int J, int I, double A[I + 2]", FIGURE_3_4)
-    (only,) = schedule.statements
+    (only,) = schedule
     assert matrix(only) == ((2, 1), (1, 1))
     minimal = tiling_hyperplanes(program.statements, value_dependences(program), COMMUNICATION_MINIMAL)
-    assert matrix(minimal.statements[0]) == ((1, 0), (1, 1))
+    assert matrix(minimal[0]) == ((1, 0), (1, 1))
     found = eliminate_false_dependences(program.statements, value_based_dependences(program.statements))
     assert [distance(each) for each in found.hindering] == [(0, 1)]
-    assert [offsets(each) for each in found.after.statements] == [(0, 0), (0, 1)]
+    assert [offsets(each) for each in found.after] == [(0, 0), (0, 1)]
 
 
 def test_a_decreasing_loop_is_reversed_and_back() -> None:
     body = "for (int j = 1; j <= J; j++) for (int i = I; i >= 1; i--) A[i] = 0.5 * (A[i] + A[i - 1]);"
     _, schedule = planned("int J, int I, double A[I + 2]", body)
-    (only,) = schedule.statements
+    (only,) = schedule
     assert matrix(only) == ((2, 1), (1, 1)), "the mirror image of Figure 3.4"
     context = only.statement.domain.get_ctx()
     mirrored = isl.Map(f"[I, J] -> {{ {only.statement.name}[j, i] -> [2j - i, j - i] }}", context=context)
@@ -92,11 +92,11 @@ KERNELS = {
 def test_parallelism_without_synchronisation_is_not_skewed_away() -> None:
     program = scop(*KERNELS["gemm"])
     schedule = tiling_hyperplanes(program.statements, value_dependences(program), COMMUNICATION_MINIMAL)
-    scaling, product = schedule.statements
+    scaling, product = schedule
     assert matrix(scaling)[:2] == ((1, 0), (0, 1))
     assert matrix(product) == ((1, 0, 0), (0, 0, 1), (0, 1, 0)), "i, j, k, where the text has i, k, j"
     (found,) = band_wavefronts(schedule, value_dependences(program))
-    assert found.inter[0] == (0, 0, 1), "k alone is sequential"
+    assert found.carrying == (2,), "k alone is sequential"
 
 
 @pytest.mark.parametrize("name", KERNELS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import islpy as isl
 import pytest
 
-from tests.support.band_orders import execution_map, tiling_map, two_level_map
+from tests.support.band_orders import execution_map, matrices, of, tiling_map, two_level_map, wavefront_matrix
 from tests.support.simulated_runs import run, run_as_written
 from tests.support.stencil_programs import (
     BENCHMARKS,
@@ -25,14 +25,13 @@ from tilepragma.poly.scop import ScopStatement
 from tilepragma.poly.wavefronts import (
     BandWavefronts,
     band_wavefronts,
-    wavefront_matrix,
 )
 
 
 def rectangles() -> tuple[ScopStatement, Schedule]:
     (only,) = figure_3_10()
     rows = (Row((1, 0), 0, 0), Row((0, 1), 0, 0))
-    return only, Schedule((StatementSchedule(only, rows),))
+    return only, (StatementSchedule(only, rows),)
 
 
 def test_theta_of_3_17() -> None:
@@ -49,14 +48,14 @@ def test_tiles_of_figure_3_14() -> None:
         "[N] -> { [t1, t2, e1, e2] : 0 <= t1 <= floor(N/2) and 0 <= t2 <= floor(N/2) and "
         "1 <= e1 <= N and 2 t1 <= e1 <= 2 t1 + 1 and 1 <= e2 <= N and 2 t2 <= e2 <= 2 t2 + 1 }"
     )
-    assert only.domain.apply(tiling_map(schedule.of("S"), (0, 1), (2, 2))).is_equal(scanned)
+    assert only.domain.apply(tiling_map(of(schedule, "S"), (0, 1), (2, 2))).is_equal(scanned)
 
 
 def test_wavefronts_of_figures_3_15_to_3_17() -> None:
     only, schedule = rectangles()
     dependences = value_based_dependences((only,))
     (found,) = band_wavefronts(schedule, dependences)
-    assert found.inter == found.intra == ((1, 1), (0, 1))
+    assert matrices(found) == (((1, 1), (0, 1)), ((1, 1), (0, 1)))
     scanned = isl.Set(
         "[N] -> { [t1, t2, e1, e2] : 0 <= t1 <= N and t2 >= 0 and 2 t2 >= 2 t1 - 2*floor(N/2) and t2 <= floor(N/2) and t2 <= t1 "
         "and e1 >= 2 and e1 >= 2 t1 and e1 >= 2 t2 + 1 and e1 >= 2 t1 - 2 t2 + 1 "
@@ -64,16 +63,16 @@ def test_wavefronts_of_figures_3_15_to_3_17() -> None:
         "and e2 >= 1 and e2 >= 2 t2 and e2 >= e1 - N and e2 >= -2 t1 + 2 t2 + e1 - 1 "
         "and e2 <= N and e2 <= 2 t2 + 1 and e2 <= e1 - 1 and e2 <= -2 t1 + 2 t2 + e1 }"
     )
-    assert only.domain.apply(two_level_map(schedule.of("S"), found, (2, 2))).is_equal(scanned)
+    assert only.domain.apply(two_level_map(of(schedule, "S"), found, (2, 2))).is_equal(scanned)
 
 
 def test_balanced_wavefronts_of_figure_4_3_follow_the_first_hyperplane() -> None:
     statements = figure_3_4()
     dependences = value_based_dependences(statements)
     (found,) = band_wavefronts(tiling_hyperplanes(statements, dependences), dependences)
-    assert (found.inter, found.intra) == (((1, 1), (0, 1)), ((1, 0), (0, 1)))
+    assert matrices(found) == (((1, 1), (0, 1)), ((1, 0), (0, 1)))
     (slanted,) = band_wavefronts(tiling_hyperplanes(statements, dependences, COMMUNICATION_MINIMAL), dependences)
-    assert slanted.intra == ((1, 1), (0, 1)), "along (1, 1) of (1 0; 1 1), which is (2, 1) as Figure 4.1 says"
+    assert matrices(slanted)[1] == ((1, 1), (0, 1)), "along (1, 1) of (1 0; 1 1), which is (2, 1) as Figure 4.1 says"
 
 
 def test_figure_4_7_runs_the_copy_before_the_statement_in_each_wavefront() -> None:
@@ -87,10 +86,10 @@ def test_rows_that_carry_nothing_need_no_synchronisation() -> None:
     (only,) = figure_3_7()
     dependences = value_based_dependences((only,))
     (found,) = band_wavefronts(tiling_hyperplanes((only,), dependences, COMMUNICATION_MINIMAL), dependences)
-    assert found.inter == ((0, 1), (1, 0)), "the carrying row first, the free one parallel"
+    assert matrices(found)[0] == ((0, 1), (1, 0)), "the carrying row first, the free one parallel"
     free = statement("S", "i, j", "0 <= i, j < N", (0, 0, 0), "B[i, j]", "A[i, j]")
     (doall,) = band_wavefronts(tiling_hyperplanes((free,), ()), ())
-    assert not doall.inter_sequential
+    assert doall.carrying == ()
 
 
 PROGRAMS = {
@@ -115,7 +114,7 @@ def test_tiles_and_points_in_parallel_compute_the_same(name: str, options: Hyper
     (found,) = band_wavefronts(schedule, dependences)
     rows = len(found.levels)
     tiles = (2, 3, 2)[:rows]
-    times = {each.statement.name: execution_map(each, found, tiles) for each in schedule.statements}
+    times = {each.statement.name: execution_map(each, found, tiles) for each in schedule}
     assert violated_orders(times, dependences) == ()
     sizes = {"T": 3, "N": 5, "J": 4, "I": 6}
     expected = run_as_written(statements, sizes)
@@ -137,8 +136,8 @@ def test_a_swapped_order_of_wavefronts_is_seen() -> None:
     statements = figure_3_10()
     only, schedule = rectangles()
     dependences = value_based_dependences(statements)
-    wrong = BandWavefronts((0, 1), ("S",), ((1, 0), (0, 1)), ((1, 1), (0, 1)), True, (("S",),))
-    times = {"S": execution_map(schedule.of("S"), wrong, (2, 2))}
+    wrong = BandWavefronts((0, 1), ("S",), (0,), (0, 1), (("S",),))
+    times = {"S": execution_map(of(schedule, "S"), wrong, (2, 2))}
     sizes = {"T": 1, "N": 6}
     runs = [run((only,), times, sizes, parallel=parallel_components(wrong), seed=seed) for seed in range(4)]
     assert violated_orders(times, dependences) == ()
