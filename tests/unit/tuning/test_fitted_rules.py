@@ -14,7 +14,7 @@ from tilepragma.driver.state import TranslateRequest
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.tuning.database import Outcome, Trial
 from tilepragma.tuning.decisions import Occasion
-from tilepragma.tuning.exploration import Search, Space
+from tilepragma.tuning.exploration import Search
 from tilepragma.tuning.fitted_rules import FittedRules, NoRulesError, lesson_of
 from tilepragma.tuning.measuring import DEFAULT, Version
 from tilepragma.tuning.trial_versions import Build
@@ -63,7 +63,7 @@ def lesson(builds: dict[str, Build], time: Callable[[Version, str], float], on_h
         trials.append((trial, take(trial)))
         return trials[-1][1]
 
-    Search(Space({text: list(named) for text in POINTS}), 1e9, noted).run()
+    Search({text: list(named) for text in POINTS}, 1e9, noted).run()
     trials.append((Trial(DEFAULT, "n=7", 0), Outcome((9.0,), "", 1.0, "now")))  # which does not say all, and so nothing
     return lesson_of(trials, builds, "threads" if on_host else "opencl", on_host)
 
