@@ -25,10 +25,10 @@ from tilepragma.cli.report import print_diagnostics, print_error
 from tilepragma.cli.text_tables import print_table
 from tilepragma.driver.state import TARGET_NAMES
 from tilepragma.report.size_values import check_sizes, parse_sizes
+from tilepragma.sizes.records import TuningRecord, keep, recorded_layouts, records_file, set_aside
 from tilepragma.tuning.kernel_tuning import KernelTuning, TuningError, has_sizes, tuning_of
 from tilepragma.tuning.layout_search import LEAST_GAIN, ROUNDS, SURE_ROUNDS, LayoutSearch, Trial
 from tilepragma.tuning.programs import ProgramError, ProgramMissingError, Run, run
-from tilepragma.tuning.source_records import TunedVersion, keep, recorded_layouts, records_file, set_aside, winner_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -223,11 +223,11 @@ def can_keep(source: str) -> bool:
 
 
 def _keep(tuning: KernelTuning, source: str) -> bool:
-    winner = winner_of(tuning, machine_of(tuning.target).name, datetime.now())
+    winner = tuning.winner(machine_of(tuning.target).name, datetime.now())
     return winner is None or keep_beside(source, winner)
 
 
-def keep_beside(source: str, winner: TunedVersion, is_rebuilt: bool = False) -> bool:
+def keep_beside(source: str, winner: TuningRecord, is_rebuilt: bool = False) -> bool:
     """Store the result beside the source, and print what is left to do (`is_rebuilt`: nothing).
     Returns whether that succeeded.
     """

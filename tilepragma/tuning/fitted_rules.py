@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.refusals import RefusalError
 from tilepragma.driver.texts import planned_version
+from tilepragma.ir.directives import TemporalTiles
 from tilepragma.ir.evaluation import UncountableError
 from tilepragma.plan.dispatch_table import bytes_and_trips, chosen_sizes, sizes_on_hosts
 from tilepragma.plan.kernel_plan import MeasuredSizes, PlanVersion
 from tilepragma.planner.applied_records import MOST_VERSIONS
-from tilepragma.sizes.records import DEVICE, HOST, RecordedChoice, TunedVersion
+from tilepragma.sizes.records import DEVICE, HOST, RecordedChoice, TuningRecord
 from tilepragma.tuning.decisions import ENOUGH, MOST, Decision, Occasion, decided
 from tilepragma.tuning.exploration import Results
 from tilepragma.tuning.measuring import DEFAULT, Version, version_of
@@ -96,7 +97,7 @@ class FittedRules:
         is_enough = least < ENOUGH <= self.decision.least
         return (is_enough or max(gains) >= LEAST_GAIN) and min(gains) > -LEAST_GAIN
 
-    def winner(self, machine: str, now: datetime) -> TunedVersion:
+    def winner(self, machine: str, now: datetime) -> TuningRecord:
         """The record to store; without facts it removes the target's previous record."""
         choices = tuple(map(self._kept, self.decision.measured.choices))
         facts: dict[str, str | float] | None = None
@@ -111,9 +112,10 @@ class FittedRules:
         kernel, sizes = self.plan.kernel.name, choices[0].sizes
         size_class = HOST if self.on_host else DEVICE
         if not self.on_host and len(choices) == 1 and self.shares is None:
-            return TunedVersion(kernel, size_class, self.target, sizes, facts)
+            return TuningRecord(kernel, size_class, self.target, sizes, facts)
         least = self.decision.measured.least
-        return TunedVersion(kernel, size_class, self.target, sizes, facts, choices, least, self.steps or None)
+        tiles = TemporalTiles(self.steps) if self.steps else None
+        return TuningRecord(kernel, size_class, self.target, sizes, facts, choices, least, tiles)
 
     def _kept(self, rule: SizeChoice) -> RecordedChoice:
         version = self.plan.versions[rule.version - 1] if rule.version else None

@@ -11,6 +11,7 @@ import pytest
 
 from tilepragma.driver import translate
 from tilepragma.driver.state import TranslateRequest
+from tilepragma.ir.directives import TemporalTiles
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.tuning.database import Outcome, Trial
 from tilepragma.tuning.decisions import Occasion
@@ -72,7 +73,7 @@ def test_a_build_with_other_tiles_of_time_steps_is_taken_where_it_is_faster(buil
     found = lesson(builds, lambda version, _: 1.0 if version.build and version.sizes else 2.0)
     assert (found.build, found.decision.least, found.before, found.others) == (SKEWED, 1.0, (0.5, 0.5), {})
     winner = found.winner("here", datetime(2026, 11, 23))
-    assert winner.tiles == "skewed"
+    assert winner.tiles is TemporalTiles.SKEWED
     assert [set(one.sizes.values()) for one in winner.choices] == [{5}]
     assert winner.facts == {
         "machine": "here",
