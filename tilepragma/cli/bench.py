@@ -25,9 +25,9 @@ from tilepragma.cli.text_tables import print_table
 from tilepragma.cli.tune import ended_by_sigterm
 from tilepragma.cli.tune_options import asked_kernels, listed, target_problem
 from tilepragma.driver.texts import calling_program, source_text
-from tilepragma.sizes.records import records_file
 from tilepragma.tuning.measuring import FIRST_SECONDS, calls_in_a_run, that_count
 from tilepragma.tuning.programs import NotBuiltError, ProgramError, ending, said_by
+from tilepragma.tuning.source_records import records_file
 
 if TYPE_CHECKING:
     from tilepragma.codegen.calling_program import CallingProgram

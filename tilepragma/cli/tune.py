@@ -25,10 +25,10 @@ from tilepragma.cli.report import print_diagnostics, print_error
 from tilepragma.cli.text_tables import print_table
 from tilepragma.driver.state import TARGET_NAMES
 from tilepragma.report.size_values import check_sizes, parse_sizes
-from tilepragma.sizes.records import TuningRecord, keep, recorded_layouts, records_file, set_aside
 from tilepragma.tuning.kernel_tuning import KernelTuning, TuningError, has_sizes, tuning_of
 from tilepragma.tuning.layout_search import LEAST_GAIN, ROUNDS, SURE_ROUNDS, LayoutSearch, Trial
 from tilepragma.tuning.programs import ProgramError, ProgramMissingError, Run, run
+from tilepragma.tuning.source_records import TuningRecord, keep, recorded_layouts, records_file, set_aside
 
 if TYPE_CHECKING:
     from rich.table import Table

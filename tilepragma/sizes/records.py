@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from tilepragma.base.diagnostics import Diagnostics, SourceError
-from tilepragma.base.files import file_bytes, write_atomically
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.located_json import LocatedJson, read_located
 from tilepragma.base.source_ranges import NOWHERE, SourceRange
@@ -103,7 +102,7 @@ def parse_records(text: str, file: str, diagnostics: Diagnostics) -> tuple[Tunin
 
 def _entries(located: LocatedJson, diagnostics: Diagnostics) -> Iterator[TuningRecord]:
     whole = located.value
-    kernels = _kernels(whole)
+    kernels = kernels_in(whole)
     if kernels is None:
         problem = (
             f"'version' is not {VERSION}" if isinstance(whole, dict) and "version" in whole else "there is no 'version'"
@@ -125,8 +124,8 @@ def _entries(located: LocatedJson, diagnostics: Diagnostics) -> Iterator[TuningR
                 yield from _entry(located, kernel, size_class, classes[size_class.name], diagnostics)
 
 
-def _kernels(whole: object) -> dict[str, Any] | None:
-    """The entries of a file by kernel; None if it is none of ours."""
+def kernels_in(whole: object) -> dict[str, Any] | None:
+    """The entries of a file's JSON by kernel; None if it is none of ours."""
     kernels = whole.get("kernels") if isinstance(whole, dict) and whole.get("version") == VERSION else None
     return kernels if isinstance(kernels, dict) else None
 
@@ -205,21 +204,6 @@ def _number(value: object, path: _Path, least: int, most: int) -> int:
 
 def _is_number(value: object, least: int, most: int) -> bool:
     return type(value) is int and least <= value <= most
-
-
-def recorded_layouts(source: str, plan: KernelPlan) -> Mapping[SizeClass, tuple[int, ...]]:
-    """The layouts recorded beside the source that fit a kernel; the translator warns of others.
-    Raises OSError if the file cannot be read.
-    """
-    path = records_file(source)
-    if not path.is_file():
-        return {}
-    text, unheard = file_bytes(path).decode("utf-8", "replace"), Diagnostics()
-    return {
-        record.size_class: tuple(record.sizes[name] for name in _names(plan))
-        for record in fitting(plan, parse_records(text, str(path), unheard), unheard)
-        if not record.choices
-    }
 
 
 def recorded_tiles(kernel: str, kept: Iterable[TuningRecord]) -> TemporalTiles | None:
@@ -317,46 +301,12 @@ def warn_of_unknown(kept: Iterable[TuningRecord], kernels: Iterable[str], diagno
 # -- Writing
 
 
-def keep(source: str, record: TuningRecord) -> Path | None:
-    """Put the record into the file beside the source, atomically; returns its path, None without a
-    change.
-
-    An empty file stays: depfiles name it. Raises OSError if it cannot be written; it is then
-    unchanged.
-    """
-    path = records_file(source)
-    before = file_bytes(path).decode("utf-8", "replace") if path.exists() else None
-    text = records_text(before, record)
-    if text == before or (before is None and record.facts is None):
-        return None
-    write_atomically(path, text.encode())
-    return path
-
-
-def set_aside(source: str) -> Path | None:
-    """Copy an unreadable file beside the source (such as after a merge with conflicts), since
-    `keep` starts a new one. Returns the copy's path, None if the file is fine. Raises OSError.
-    """
-    path = records_file(source)
-    if not path.is_file():
-        return None
-    content = file_bytes(path)
-    try:
-        if _kernels(read_located(content.decode(errors="replace"), str(path)).value) is not None:
-            return None
-    except SourceError:
-        pass
-    copy = path.with_name(f"{path.name}.damaged")
-    write_atomically(copy, content)
-    return copy
-
-
 def records_text(before: str | None, record: TuningRecord) -> str:
     """The text of a file that had the text `before` (None: no file), with the record in it.
     Unreadable parts, of which the translator has warned, are lost.
     """
     try:
-        kernels = dict(_kernels(json.loads(before or "{}")) or {})
+        kernels = dict(kernels_in(json.loads(before or "{}")) or {})
     except ValueError:
         kernels = {}
     entry = kernels.get(record.kernel)

@@ -12,10 +12,11 @@ import pytest
 from tilepragma.driver import translate
 from tilepragma.driver.state import TranslateRequest
 from tilepragma.plan.kernel_plan import KernelPlan, SizeChoice
-from tilepragma.sizes.records import DEVICE, HOST, SizeClass, recorded_layouts, set_aside
+from tilepragma.sizes.records import DEVICE, HOST, SizeClass
 from tilepragma.sizes.search import Layout, Ranking, Sizes
 from tilepragma.tuning.kernel_tuning import KernelTuning
 from tilepragma.tuning.layout_search import ROUNDS, LayoutSearch, Trial
+from tilepragma.tuning.source_records import recorded_layouts, set_aside
 
 SOURCE = """\
 void sweep(int steps, int n, float *a)
