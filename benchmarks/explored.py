@@ -18,7 +18,7 @@ from tilepragma.driver import translate
 from tilepragma.driver.state import TranslateRequest, TranslateResult
 from tilepragma.driver.texts import calling_program, kernel_digest
 from tilepragma.tuning.database import Database, KernelKey, Study, Trial
-from tilepragma.tuning.exploration import Results, Space, Take
+from tilepragma.tuning.exploration import Results, Take
 from tilepragma.tuning.kernel_tuning import profile_key
 from tilepragma.tuning.measuring import FIRST_SECONDS, Bench, Version, recorded
 from tilepragma.tuning.programs import NotBuiltError, ProgramError, run
@@ -53,7 +53,7 @@ class Explored:
     on_host: bool
     keeps_arrays: bool
 
-    def space(self, points: Points, with_sizes: bool) -> tuple[dict[str, Version], Space]:
+    def space(self, points: Points, with_sizes: bool) -> tuple[dict[str, Version], dict[str, list[str]]]:
         """The versions by their texts, and the order in which the tuner tries them at each point; without other tile sizes unless asked for."""
         serves = "threads" if self.on_host and self.target == "opencl" else self.target
         return space_of(self.builds, points, serves, ordering(self.target, serves), with_sizes)

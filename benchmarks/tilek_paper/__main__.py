@@ -97,7 +97,7 @@ def searched(one: Explored, points: Mapping[str, Mapping[str, int]], budget: flo
     versions, space = one.space(some, with_sizes=True)
     search = Search(space, budget, one.take(versions, some))
     search.run()
-    found = [place_of_best(search, space.versions[text], text, DEFAULT) for text in some]
+    found = [place_of_best(search, space[text], text, DEFAULT) for text in some]
     return [each for each in found if each is not None]
 
 

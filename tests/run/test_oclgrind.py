@@ -10,7 +10,7 @@ import pytest
 from tests.support.case_suites import case_suite, file_named, with_file
 from tests.support.cases import FAILING, Case, CaseFile, read_cases
 from tests.support.oclgrind import OPENCL, oclgrind
-from tests.support.paper_kernels import CONV2D, ODD, all_tilings
+from tests.support.paper_kernels import CONV2D, all_tilings
 from tests.support.programs import CHECKED, FLAGS, PLAIN, ROOT, Workshop, first_difference, read_records
 from tests.support.small_tiles import SMALL_TILES
 
@@ -47,7 +47,7 @@ def test_sample_runs_clean(workshop: Workshop, name: str, form: str) -> None:
 def test_guards_of_odd_machines_run_clean(workshop: Workshop, form: str) -> None:
     folder = workshop.folder / "oclgrind"
     folder.mkdir(parents=True, exist_ok=True)
-    cases = CONV2D.case_file(all_tilings(ODD)[::5])
+    cases = CONV2D.case_file(all_tilings(odd=True)[::5])
     source = folder / "conv2d_odd.c"
     source.write_text(cases.program(cases.cases))
     program = workshop.build_translated(source, FLAGS)

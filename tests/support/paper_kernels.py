@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tests.support.cases import Case, CaseFile
 from tilepragma.tuning.paper_tilings import (
-    PAPER,
-    Machine,
     Tiling,
     accelerator_tilings_1d,
     accelerator_tilings_2d,
     thread_tilings,
 )
 
-#: Counts that divide neither each other nor the sizes of the tests.
-ODD = Machine(threads=5, gangs=3, workers=7, gangs_2d=(2, 3), workers_2d=(5, 3))
+#: Counts that divide neither each other nor the sizes of the tests, in place of the paper's.
+ODD = {
+    "num_threads(16)": "num_threads(5)",
+    "num_gangs(16) num_workers(256)": "num_gangs(3) num_workers(7)",
+    "num_gangs[0](4) num_workers[0](16) num_gangs[1](4) num_workers[1](16)": (
+        "num_gangs[0](2) num_workers[0](5) num_gangs[1](3) num_workers[1](3)"
+    ),
+}
 
 
-def all_tilings(machine: Machine = PAPER) -> tuple[Tiling, ...]:
-    """The paper's 8 + 16 + 24 versions."""
-    return thread_tilings(machine) + accelerator_tilings_1d(machine) + accelerator_tilings_2d(machine)
+def all_tilings(*, odd: bool = False) -> tuple[Tiling, ...]:
+    """The paper's 8 + 16 + 24 versions, with its counts or odd ones."""
+    tilings = thread_tilings() + accelerator_tilings_1d() + accelerator_tilings_2d()
+    return tuple(replace(tiling, counts=ODD[tiling.counts]) for tiling in tilings) if odd else tilings
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,7 @@ class PaperKernel:
         """The kernel under one tiling."""
         name = f"{self.name}_{tiling.name}"
         text = self.text.replace("@kernel@", tiling.counts)
-        text = text.replace("@i@", " ".join(tiling.i)).replace("@j@", " ".join(tiling.j))
+        text = text.replace("@i@", tiling.i).replace("@j@", tiling.j)
         body = self.call.replace("@name@", name)
         return Case(name, tiling.name, text.replace("@name@", name) + f"CASE({name})\n{{\n{body}}}\n")
 

@@ -26,9 +26,8 @@ from tilepragma.cli.tune import ended_by_sigterm
 from tilepragma.cli.tune_options import asked_kernels, listed, target_problem
 from tilepragma.driver.texts import calling_program, source_text
 from tilepragma.tuning.measuring import FIRST_SECONDS, calls_in_a_run, that_count
-from tilepragma.tuning.programs import NotBuiltError, ProgramError, said_by
+from tilepragma.tuning.programs import NotBuiltError, ProgramError, ending, said_by
 from tilepragma.tuning.source_records import records_file
-from tilepragma.tuning.subprocesses import ending
 
 if TYPE_CHECKING:
     from tilepragma.codegen.calling_program import CallingProgram
@@ -107,7 +106,7 @@ class _Function:
         program = self.translated if row.target else self.original
         command = [str(program), *self.calling.command_line(numbers, calls)]
         try:
-            output = self.calling.call_times(said_by(command, _variables(row.target), FIRST_SECONDS).output)
+            output = self.calling.call_times(said_by(command, _variables(row.target), FIRST_SECONDS)[0])
         except ProgramError as error:
             row.failure, row.calls = str(error), []
             return
@@ -121,7 +120,7 @@ class _Function:
         """The difference from the original results, sums included, by a self-verifying run."""
         command = [str(self.translated), *self.calling.command_line(numbers, 1)]
         try:
-            errors = said_by(command, _variables(row.target) | {"TILEK_VERIFY": "1"}, FIRST_SECONDS).errors
+            _, errors = said_by(command, _variables(row.target) | {"TILEK_VERIFY": "1"}, FIRST_SECONDS)
         except ProgramError as error:
             errors = str(error)
             if not errors.startswith(ending(_DIFFERENT)):

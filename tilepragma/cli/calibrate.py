@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING
 from tilepragma.cli import runtime_library
 from tilepragma.cli.devices import accelerators, host_devices, subject_of
 from tilepragma.cli.progress import measuring_progress, warn
-from tilepragma.tuning import calibration, device_records, effort, runner
+from tilepragma.tuning import calibration
 from tilepragma.tuning.calibration import Measured
-from tilepragma.tuning.calibration_samples import Series
-from tilepragma.tuning.calibration_target import CalibrationError
+from tilepragma.tuning.calibration_samples import CalibrationError, Series, rows, run, run_again
 from tilepragma.tuning.host_processor import this_host
-from tilepragma.tuning.table import rows
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -44,7 +42,7 @@ def _keep_all(measured: list[Measured]) -> bool:
     now = datetime.now()
     try:
         for device in measured:
-            _show(device, device_records.keep(device.device, device.subject, now))
+            _show(device, calibration.keep(device.device, device.subject, now))
     except OSError as error:
         print(
             f"tilepragma: error: what was measured cannot be kept: {error}; set TILEK_DATA_DIR to a folder of yours",
@@ -70,22 +68,22 @@ def _built(folder: Path) -> Path:
 
 
 def _measure_all(program: Path, quick: bool) -> list[Measured]:
-    how = effort.QUICK if quick else effort.FULL
+    how = calibration.QUICK if quick else calibration.FULL
     host = this_host()
     devices = [device for device in [*host_devices(), *accelerators()] if device.number is not None]
     subjects = [subject_of(device) for device in devices if device.target != "serial"]
     words = {subject: calibration.words_for(subject, host, how) for subject in subjects}
     count = sum(map(len, words.values()))
-    milliseconds = effort.milliseconds_a_number(how, count)
+    milliseconds = calibration.milliseconds_a_number(how, count)
     measured: list[Measured] = []
     with measuring_progress() as progress:
         task = progress.add_task("calibrating", total=count)
         for subject in subjects:
             progress.update(task, description=subject.key)
             try:
-                results = runner.run(program, subject, words[subject], milliseconds, _advance(progress, task))
+                results = run(program, subject, words[subject], milliseconds, _advance(progress, task))
                 if not quick:
-                    results = runner.run_again(program, subject, results, milliseconds)
+                    results = run_again(program, subject, results, milliseconds)
                 measured.append(calibration.described(subject, host, how, results, measured))
             except CalibrationError as failure:
                 warn(progress, f"{subject.key} ({subject.name}) is left out: {failure}")

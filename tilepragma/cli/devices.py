@@ -9,8 +9,8 @@ from pathlib import Path
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.cli import runtime_library
 from tilepragma.cli.report import print_diagnostics, print_error
-from tilepragma.tuning.calibration_target import CalibrationTarget
-from tilepragma.tuning.device_records import calibrated_on
+from tilepragma.tuning.calibration import calibrated_on
+from tilepragma.tuning.calibration_samples import CalibrationTarget
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,8 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.report.size_values import size_parameters
 from tilepragma.tuning.kernel_tuning import profile_key
 from tilepragma.tuning.measuring import FIRST_SECONDS
-from tilepragma.tuning.programs import KernelTimes, NotBuiltError, ProgramError, run
+from tilepragma.tuning.programs import KernelTimes, NotBuiltError, ProgramError, ending, run
 from tilepragma.tuning.size_ranges import sizes_text
-from tilepragma.tuning.subprocesses import ending
 
 if TYPE_CHECKING:
     from tilepragma.codegen.calling_program import CallingProgram

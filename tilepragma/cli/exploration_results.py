@@ -32,7 +32,7 @@ def show(search: Search, title: str) -> None:
         table.add_column(name, no_wrap=True)
     for name in ("measured", "of default", "its place", "tried"):
         table.add_column(name, justify="right", no_wrap=True)
-    for sizes, versions in search.space.versions.items():
+    for sizes, versions in search.versions.items():
         ordered = search.ordered(sizes)
         if not ordered:
             table.add_row(input_name(sizes), "", "", "", "", f"0 of {len(versions)}")

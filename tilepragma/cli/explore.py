@@ -38,7 +38,7 @@ from tilepragma.tuning.database import (
     opened,
 )
 from tilepragma.tuning.exploration import Search, Take
-from tilepragma.tuning.fitted_rules import NoRulesError
+from tilepragma.tuning.fitted_rules import NoRulesError, embedding
 from tilepragma.tuning.kernel_tuning import TuningError, profile_key, taken_sizes
 from tilepragma.tuning.measuring import FIRST_SECONDS, Bench, LostError, alone, recorded
 from tilepragma.tuning.programs import (
@@ -51,7 +51,6 @@ from tilepragma.tuning.programs import (
 )
 from tilepragma.tuning.size_ranges import sizes_text
 from tilepragma.tuning.trial_versions import FAMILIES, Build, builds_of, space_of
-from tilepragma.tuning.version_rules import embedding
 
 if TYPE_CHECKING:
     from tilepragma.driver.state import TranslateRequest, TranslateResult

@@ -14,9 +14,9 @@ from tilepragma.report.landscape_figure import landscape_figure
 from tilepragma.report.measurements_page import InputRow, KernelSection, VersionRow, WayRow
 from tilepragma.report.scene import Figure
 from tilepragma.report.size_rules import size_rules
+from tilepragma.tuning.database import MeasuredKernel
 from tilepragma.tuning.decisions import ENOUGH
 from tilepragma.tuning.input_space import InputSpace, input_name
-from tilepragma.tuning.measured_kernels import MeasuredKernel
 from tilepragma.tuning.measuring import DEFAULT, version_of
 
 if TYPE_CHECKING:

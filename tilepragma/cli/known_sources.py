@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from tilepragma.model.device import Device
     from tilepragma.plan.kernel_plan import KernelPlan
     from tilepragma.report.landscape import Landscape
+    from tilepragma.tuning.database import MeasuredKernel
     from tilepragma.tuning.input_space import InputSpace
-    from tilepragma.tuning.measured_kernels import MeasuredKernel
 
 _HOSTS = ("serial", "threads")
 

@@ -22,9 +22,8 @@ from tilepragma.driver import translate
 from tilepragma.driver.state import TranslateRequest, TranslateResult
 from tilepragma.report.model_problem import ModelProblem, NoModel, model_problems, names_in_coefficients
 from tilepragma.report.relaxation_facts import region_as_written
-from tilepragma.tuning.convergence import Convergence, Look, Outcome, converge
-from tilepragma.tuning.programs import ProgramError
-from tilepragma.tuning.subprocesses import ending, last_line
+from tilepragma.tuning.convergence import Convergence, Outcome, converge
+from tilepragma.tuning.programs import ProgramError, ending, last_line
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -153,7 +152,7 @@ class _Run:
         if done.returncode:
             return Measured(name, None, f"failed: the compiler {ending(done.returncode)}{last_line(done.stderr)}")
 
-        def notify(look: Look) -> None:
+        def notify(look: Convergence) -> None:
             say(f"{name}: {look.rounds * self.problem.sweeps} sweeps, error {look.share:.2g}")
 
         numbers = (*self.problem.extents, self.tolerance, self.problem.rounds, self.limit)
@@ -218,9 +217,9 @@ def _table(run: _Run, rows: Sequence[Measured]) -> Table:
         if row.convergence is None:
             table.add_row(row.method, row.reason.partition(":")[0], "", "", "", "")
             continue
-        look, ended = row.convergence.last, row.convergence.outcome
+        look, ended = row.convergence, row.convergence.outcome
         done, prefix = ended is Outcome.DONE, "> " * (ended is Outcome.STOPPED)
-        base = first.last.seconds if first is not None and first.outcome is Outcome.DONE else None
+        base = first.seconds if first is not None and first.outcome is Outcome.DONE else None
         table.add_row(
             row.method,
             f"{prefix}{look.rounds * run.problem.sweeps}",

@@ -23,9 +23,14 @@ from tilepragma.cli.tune_options import listed, target_problem
 from tilepragma.driver.texts import kernel_digest
 from tilepragma.report.measurements_page import KernelSection, MeasurementsPage
 from tilepragma.report.png import MissingMatplotlibError, png
-from tilepragma.tuning.database import MeasurementsError, database_path, opened_to_read
+from tilepragma.tuning.database import (
+    MeasuredKernel,
+    MeasurementsError,
+    database_path,
+    measured_kernels,
+    opened_to_read,
+)
 from tilepragma.tuning.input_space import input_name, input_space
-from tilepragma.tuning.measured_kernels import MeasuredKernel, measured_kernels
 from tilepragma.tuning.traces import TraceError
 
 if TYPE_CHECKING:

@@ -10,8 +10,15 @@ from typing import IO
 
 from tilepragma.base.files import write_atomically
 from tilepragma.cli.report import print_error
-from tilepragma.tuning.database import MeasurementsError, database_path, opened, opened_to_read
-from tilepragma.tuning.exchanged_records import SharingError, lines_of, measurements_of
+from tilepragma.tuning.database import (
+    MeasurementsError,
+    SharingError,
+    database_path,
+    lines_of,
+    measurements_of,
+    opened,
+    opened_to_read,
+)
 
 _DONE, _FAILED, _WRONG_USAGE = 0, 1, 2
 

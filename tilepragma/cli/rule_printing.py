@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.cli.devices import host_devices
-from tilepragma.tuning.fitted_rules import FittedRules, lesson_of
+from tilepragma.tuning.fitted_rules import FittedRules, embedding, lesson_of
 from tilepragma.tuning.trial_versions import Build, builds_of, families_of
-from tilepragma.tuning.version_rules import embedding
 
 if TYPE_CHECKING:
     from tilepragma.driver.state import TranslateRequest, TranslateResult

@@ -26,9 +26,9 @@ from tilepragma.cli.text_tables import print_table
 from tilepragma.driver.state import TARGET_NAMES
 from tilepragma.report.size_values import check_sizes, parse_sizes
 from tilepragma.tuning.kernel_tuning import KernelTuning, TuningError, has_sizes, tuning_of
-from tilepragma.tuning.layout_search import LEAST_GAIN, ROUNDS, SURE_ROUNDS, Fit, Trial
+from tilepragma.tuning.layout_search import LEAST_GAIN, ROUNDS, SURE_ROUNDS, LayoutSearch, Trial
 from tilepragma.tuning.programs import ProgramError, ProgramMissingError, Run, run
-from tilepragma.tuning.source_records import TunedVersion, keep, recorded_layouts, records_file, set_aside, winner_of
+from tilepragma.tuning.source_records import TuningRecord, keep, recorded_layouts, records_file, set_aside
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -223,11 +223,11 @@ def can_keep(source: str) -> bool:
 
 
 def _keep(tuning: KernelTuning, source: str) -> bool:
-    winner = winner_of(tuning, machine_of(tuning.target).name, datetime.now())
+    winner = tuning.winner(machine_of(tuning.target).name, datetime.now())
     return winner is None or keep_beside(source, winner)
 
 
-def keep_beside(source: str, winner: TunedVersion, is_rebuilt: bool = False) -> bool:
+def keep_beside(source: str, winner: TuningRecord, is_rebuilt: bool = False) -> bool:
     """Store the result beside the source, and print what is left to do (`is_rebuilt`: nothing).
     Returns whether that succeeded.
     """
@@ -318,14 +318,15 @@ def _conclusion(tuning: KernelTuning) -> list[str]:
         if best.rank is None
         else f"the model's number {best.rank} of {len(ranking.layouts)}"
     )
-    return [outcome, f"it is {place}", *_fitted(best, layouts.fit)]
+    return [outcome, f"it is {place}", *_fitted(best, layouts)]
 
 
-def _fitted(best: Trial, fit: Fit | None) -> list[str]:
+def _fitted(best: Trial, layouts: LayoutSearch) -> list[str]:
     """What the model says of a layout with prices fitted to runs."""
+    fit = layouts.fit
     if fit is None or best.rank is None or best.median is None:
         return []
-    rank, predicted = fit.ranking.rank(best.layout.sizes), fit.ranking.predicted(best.layout.sizes).seconds or 0.0
-    itself = ", this among them" if best.layout.sizes in fit.layouts else ""
-    prices = f"with its prices fitted to runs of the first {len(fit.layouts)} layouts{itself}"
+    rank, predicted = fit.rank(best.layout.sizes), fit.predicted(best.layout.sizes).seconds or 0.0
+    itself = ", this among them" if best.layout.sizes in layouts.fitted else ""
+    prices = f"with its prices fitted to runs of the first {len(layouts.fitted)} layouts{itself}"
     return [f"{prices}, number {rank}: {seconds(predicted)} predicted, {seconds(best.median)} measured"]

@@ -20,13 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.cost.gang_memory import array_tile_bytes, register_use
+from tilepragma.cost.gang_memory import register_use
 from tilepragma.cost.gang_workers import gang_workers
 from tilepragma.cost.host_nest_work import operators_in
 from tilepragma.cost.launch_counts import ENTRIES, entries_of
 from tilepragma.cost.launch_work import LaunchWork, plan_work
 from tilepragma.cost.memory_transactions import Step, array_tile_conflicts, neighbour_steps, wasted
-from tilepragma.cost.model_work import LaunchModel, Organisation, launch_model, roofline_demand
+from tilepragma.cost.model_work import LaunchModel, launch_model, roofline_demand
 from tilepragma.cost.operation_counts import operations_in
 from tilepragma.cost.parameter_batch import ParameterBatch
 from tilepragma.cost.tile_traffic import is_double
@@ -46,7 +46,7 @@ from tilepragma.model.occupancy import resident_blocks
 from tilepragma.model.roofline import roofline
 from tilepragma.plan.array_bytes import ArrayBytes, array_bytes
 from tilepragma.plan.kernel_plan import KernelPlan
-from tilepragma.plan.summary import copies_ahead, staged_arrays
+from tilepragma.plan.summary import staged_arrays
 from tilepragma.plan.targets import GPU
 
 NAMES = ("computation", "positions", "barriers", "elements", "launches", "roofline")
@@ -121,12 +121,7 @@ class _LaunchTerms:
     def model(self) -> LaunchModel:
         """The launch in the thesis's model."""
         most = (int(self.workers[0].max()), int(self.workers[1].max()), int(self.workers[2].max()))
-        organisation = Organisation(self.gpu.multiprocessors, self.gpu.warp if self._has_workers else 1, most)
-        model = launch_model(self.work, organisation)
-        if copies_ahead(self.work.place.launch):
-            model = _with_copies_that_fit(model, self.gpu.shared_per_block)
-        if self.work.place.launch.staged_scratchpads:
-            model = _with_array_tiles_that_fit(model, self.gpu.shared_per_block)
+        model = launch_model(self.work, self.gpu, most)
         return model if self.cached else _without_cache(model, self.element, self._wasted(self.gpu.transaction))
 
     @property
@@ -273,19 +268,6 @@ class _LaunchTerms:
             # Sums stay in registers, and a read beside them serves several points.
             demand = replace(demand, traffic=(np.zeros_like(demand.traffic[0]), *demand.traffic[1:]))
         return roofline(demand, gpu, self.element == 8)
-
-
-def _with_copies_that_fit(model: LaunchModel, most: int) -> LaunchModel:
-    """A gang prefetches the next tile only if both tiles fit."""
-    both = model.work.shared
-    return replace(model, work=replace(model.work, shared=np.where(both > most, both // 2, both)))
-
-
-def _with_array_tiles_that_fit(model: LaunchModel, most: int) -> LaunchModel:
-    """A gang keeps array tiles in shared memory only if they fit. Raises UncountableError."""
-    place = model.counted.place
-    tiles = place.batch.all(array_tile_bytes(place.launch, place.batch.evaluation.value))
-    return replace(model, work=replace(model.work, shared=model.work.shared + np.where(tiles <= most, tiles, 0)))
 
 
 def _without_cache(model: LaunchModel, element: int, wasted: Numbers) -> LaunchModel:

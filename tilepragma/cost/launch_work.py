@@ -15,10 +15,9 @@ import numpy as np
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.counter import Counter
 from tilepragma.cost.launch_counts import ENTRIES, Entries, Place, entries_of, places_of
-from tilepragma.cost.nonempty_tiles import nonempty_tiles
 from tilepragma.cost.parameter_batch import Counts, Numbers, ParameterBatch, chosen, summed, total
 from tilepragma.cost.statement_counts import SourceCounts, distinct_cases, each_case
-from tilepragma.cost.tile_work import TileWork, axis_of, mapped_nest, representative_tile
+from tilepragma.cost.tile_work import TileWork, axis_of, mapped_nest, nonempty_tiles, representative_tile
 from tilepragma.ir.directives import Target
 from tilepragma.ir.evaluation import UncountableError, Values
 from tilepragma.plan.dispatch_table import sizes_on_hosts

@@ -11,26 +11,16 @@ from __future__ import annotations
 import numpy as np
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.cost.gang_memory import shared_bytes
+from tilepragma.cost.gang_memory import array_tile_bytes, gang_bytes
 from tilepragma.cost.launch_work import LaunchWork
 from tilepragma.cost.parameter_batch import summed
 from tilepragma.cost.tile_traffic import ArrayTraffic, GangTile, tile_traffic
+from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.evaluation import UncountableError
 from tilepragma.model.device import Gpu
 from tilepragma.model.execution_time import HALF_A_TILE, Integers, Numbers, TileWavefronts, Work, sums
 from tilepragma.model.roofline import Demand, level_traffic, row_bytes
 from tilepragma.plan.array_bytes import ArrayBytes
-
-
-@dataclass(frozen=True)
-class Organisation:
-    """The hardware: `units` that run a tile at a time, `lanes` of a unit that run in step (a warp,
-    a vector), and on devices the `workers` of a gang along each dimension.
-    """
-
-    units: int
-    lanes: int
-    workers: tuple[int, int, int] = (1, 1, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,24 +36,35 @@ class LaunchModel:
     counted: LaunchWork
 
 
-def launch_model(work: LaunchWork, organisation: Organisation) -> LaunchModel:
-    """One launch on a device."""
-    points, warps, steps = _tile(work, _mean(work, organisation), organisation)
-    full_tiles, rounds = _balance(work, points, organisation)
+#: The workers of a gang along each dimension; on cores a gang is one thread.
+Workers = tuple[int, int, int]
+
+
+def launch_model(work: LaunchWork, gpu: Gpu, workers: Workers) -> LaunchModel:
+    """One launch on a GPU. Raises UncountableError."""
+    place = work.place
+    has_workers = any(axis.kind is AxisKind.WORKER for axis in place.launch.axes)
+    points, warps, steps = _tile(work, workers, gpu.warp if has_workers else 1)
+    full_tiles, rounds = _balance(work, points, gpu.multiprocessors, workers)
     transfers = np.zeros(work.cases, dtype=np.int64)
     try:
-        workers = {loop.dimension: organisation.workers[loop.dimension] for loop in work.loops if loop.workers}
-        traffic = tile_traffic(GangTile(work.place, work.tile.order, workers))
+        taken = {loop.dimension: workers[loop.dimension] for loop in work.loops if loop.workers}
+        traffic = tile_traffic(GangTile(place, work.tile.order, taken))
         transfers = sum((array.read + array.written for array in traffic), transfers)
     except UncountableError:
         traffic = None
+    shared = np.full(work.cases, gang_bytes(place.launch, workers, gpu))
+    if place.launch.staged_scratchpads:
+        # A gang keeps array tiles in shared memory only if they fit.
+        tiles = place.batch.all(array_tile_bytes(place.launch, place.batch.evaluation.value))
+        shared = shared + np.where(tiles <= gpu.shared_per_block, tiles, 0)
     return LaunchModel(
         Work(
             steps=steps,
             warps=warps,
             points=np.asarray(np.rint(points), dtype=np.int64),
             transfers=transfers,
-            shared=np.full(work.cases, shared_bytes(work.place.launch, organisation.workers)),
+            shared=shared,
             wavefronts=work.launches,
             rounds=rounds,
         ),
@@ -73,36 +74,39 @@ def launch_model(work: LaunchWork, organisation: Organisation) -> LaunchModel:
     )
 
 
-def slowest_share(work: LaunchWork, organisation: Organisation) -> Numbers:
-    """The slowest unit's share of a launch's work in each case: 1 / units in perfect balance."""
-    mean = _mean(work, organisation)
-    points = mean if work.tile.points is None else work.tile.points.astype(np.float64)
-    full_tiles, rounds = _balance(work, points, organisation)
+def slowest_share(work: LaunchWork, cores: int) -> Numbers:
+    """The slowest core's share of a launch's work in each case: 1 / cores in perfect balance."""
+    full_tiles, rounds = _balance(work, _points(work, (1, 1, 1)), cores, (1, 1, 1))
     return np.asarray(np.where(full_tiles > 0, rounds / np.maximum(full_tiles, 1e-300), 1.0))
 
 
-def _tiles(work: LaunchWork, organisation: Organisation) -> Integers:
+def _tiles(work: LaunchWork, workers: Workers) -> Integers:
     """The tiles of each entry that have work."""
-    return work.tiles(organisation.workers) if work.nonempty is None else work.nonempty
+    return work.tiles(workers) if work.nonempty is None else work.nonempty
 
 
-def _mean(work: LaunchWork, organisation: Organisation) -> Numbers:
-    """Points of a tile."""
-    every = sums(work.repeats * _tiles(work, organisation), work.starts)
+def _mean(work: LaunchWork, workers: Workers) -> Numbers:
+    """Points of a tile on average."""
+    every = sums(work.repeats * _tiles(work, workers), work.starts)
     return np.asarray(work.points / np.maximum(every, 1), dtype=np.float64)
 
 
-def _balance(work: LaunchWork, points: Numbers, organisation: Organisation) -> tuple[Numbers, Numbers]:
+def _points(work: LaunchWork, workers: Workers) -> Numbers:
+    """Points of the tile that stands for all."""
+    return _mean(work, workers) if work.tile.points is None else work.tile.points.astype(np.float64)
+
+
+def _balance(work: LaunchWork, points: Numbers, units: int, workers: Workers) -> tuple[Numbers, Numbers]:
     """Where the tile that stands for all has so many points: all tiles in such ones, and those that
     the slowest unit has.
     """
-    tiles = _tiles(work, organisation)
+    tiles = _tiles(work, workers)
     every = np.maximum(sums(work.repeats * tiles, work.starts), 1)
-    share = np.where(points > 0, _mean(work, organisation) / np.maximum(points, 1e-300), 0.0)
+    share = np.where(points > 0, _mean(work, workers) / np.maximum(points, 1e-300), 0.0)
     # The slowest unit has at least its share of all tiles, and at most all of them.
     full_tiles = np.asarray(every * share)
-    rounds = _wavefronts(work, tiles, share).rounds(organisation.units)
-    return full_tiles, np.clip(rounds, full_tiles / organisation.units, full_tiles)
+    rounds = _wavefronts(work, tiles, share).rounds(units)
+    return full_tiles, np.clip(rounds, full_tiles / units, full_tiles)
 
 
 def roofline_demand(
@@ -166,17 +170,17 @@ def _wavefronts(work: LaunchWork, tiles: Integers, share: Numbers) -> TileWavefr
     return TileWavefronts(work.starts, work.repeats, tiles, full, np.where(halves, HALF_A_TILE, share))
 
 
-def _tile(work: LaunchWork, mean: Numbers, organisation: Organisation) -> tuple[Numbers, Numbers, Integers]:
-    """Points, warps and wavefronts of a tile."""
+def _tile(work: LaunchWork, workers: Workers, lanes: int) -> tuple[Numbers, Numbers, Integers]:
+    """Points, warps of `lanes` workers, and wavefronts of a tile."""
     fronts = work.tile.fronts
     if fronts and work.tile.points is not None:
-        warps = sum(summed(front.case, -(-front.points // organisation.lanes), work.cases) for front in fronts)
+        warps = sum(summed(front.case, -(-front.points // lanes), work.cases) for front in fronts)
         steps = sum(front.steps for front in fronts)
         return work.tile.points.astype(np.float64), np.asarray(warps, dtype=np.float64), np.asarray(steps)
     none = np.zeros(work.cases, dtype=np.int64)
-    taken = [organisation.workers[loop.dimension] for loop in work.loops if loop.workers]
+    taken = [workers[loop.dimension] for loop in work.loops if loop.workers]
     if not taken:
-        points = mean if work.tile.points is None else work.tile.points.astype(np.float64)
-        return points, points / organisation.lanes, none
-    threads = int(np.prod(taken))
-    return mean, mean / threads * -(-threads // organisation.lanes), none
+        points = _points(work, workers)
+        return points, points / lanes, none
+    threads, mean = int(np.prod(taken)), _mean(work, workers)
+    return mean, mean / threads * -(-threads // lanes), none

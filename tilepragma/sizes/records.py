@@ -14,6 +14,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from pathlib import Path
+from typing import Any
 
 from tilepragma.base.diagnostics import Diagnostics, SourceError
 from tilepragma.base.frozen_values import dataclass
@@ -58,17 +59,22 @@ class RecordedChoice:
 
 @dataclass(frozen=True)
 class TuningRecord:
-    """Sizes of one kernel by name, for hosts or devices, and their source position. There may be
+    """Sizes of one kernel by name, for hosts or devices, as measured on a target. There may be
     `choices` instead, for launches of `least` bytes or more; `sizes` are then empty.
+
+    `target` and `facts`, which are for readers, are written and not read. A record without facts
+    removes the target's earlier record. `place`: where it was read.
     """
 
     kernel: str
     size_class: SizeClass
+    target: str
     sizes: Mapping[str, int]
-    place: SourceRange
+    facts: Mapping[str, str | float] | None
     choices: tuple[RecordedChoice, ...] = ()
     least: int = 0
     tiles: TemporalTiles | None = None
+    place: SourceRange = NOWHERE
 
     @property
     def layouts(self) -> tuple[tuple[str, Mapping[str, int]], ...]:
@@ -96,7 +102,8 @@ def parse_records(text: str, file: str, diagnostics: Diagnostics) -> tuple[Tunin
 
 def _entries(located: LocatedJson, diagnostics: Diagnostics) -> Iterator[TuningRecord]:
     whole = located.value
-    if not isinstance(whole, dict) or whole.get("version") != VERSION or not isinstance(whole.get("kernels"), dict):
+    kernels = kernels_in(whole)
+    if kernels is None:
         problem = (
             f"'version' is not {VERSION}" if isinstance(whole, dict) and "version" in whole else "there is no 'version'"
         )
@@ -104,7 +111,7 @@ def _entries(located: LocatedJson, diagnostics: Diagnostics) -> Iterator[TuningR
             problem = "'kernels' is no object"
         diagnostics.warning(located.place(("version",)), f"kept tile sizes are ignored: {problem}", _AGAIN)
         return
-    for kernel, entry in whole["kernels"].items():
+    for kernel, entry in kernels.items():
         classes = entry if isinstance(entry, dict) else {}
         if not classes or not set(classes) <= {class_.name for class_ in CLASSES}:
             message = (
@@ -117,6 +124,12 @@ def _entries(located: LocatedJson, diagnostics: Diagnostics) -> Iterator[TuningR
                 yield from _entry(located, kernel, size_class, classes[size_class.name], diagnostics)
 
 
+def kernels_in(whole: object) -> dict[str, Any] | None:
+    """The entries of a file's JSON by kernel; None if it is none of ours."""
+    kernels = whole.get("kernels") if isinstance(whole, dict) and whole.get("version") == VERSION else None
+    return kernels if isinstance(kernels, dict) else None
+
+
 def _entry(
     located: LocatedJson, kernel: str, size_class: SizeClass, value: object, diagnostics: Diagnostics
 ) -> Iterator[TuningRecord]:
@@ -127,10 +140,11 @@ def _entry(
             choices = tuple(_choices(located, entry["choices"], (*path, "choices")))
             least = _number(entry.get("least_bytes"), (*path, "least_bytes"), 0, _LARGEST)
             tiles = _tiles(entry.get("tiles"), (*path, "tiles")) if size_class == HOST else None
-            yield TuningRecord(kernel, size_class, {}, located.place((*path, "choices")), choices, least, tiles)
+            position = located.place((*path, "choices"))
+            yield TuningRecord(kernel, size_class, "", {}, {}, choices, least, tiles, position)
         else:
             sizes = _sizes(entry.get("sizes"), (*path, "sizes"))
-            yield TuningRecord(kernel, size_class, sizes, located.place((*path, "sizes")))
+            yield TuningRecord(kernel, size_class, "", sizes, {}, place=located.place((*path, "sizes")))
     except _WrongError as wrong:
         for place, what in wrong.faults:
             diagnostics.warning(located.place(place), f"what is kept of kernel '{kernel}' is ignored: {what}", _AGAIN)
@@ -287,43 +301,31 @@ def warn_of_unknown(kept: Iterable[TuningRecord], kernels: Iterable[str], diagno
 # -- Writing
 
 
-@dataclass(frozen=True)
-class TunedVersion:
-    """The record of one kernel, as measured on a target: sizes, or `choices` for `least` bytes or
-    more. With `facts` None (they are for readers) it removes the target's previous record.
-    """
-
-    kernel: str
-    size_class: SizeClass
-    target: str
-    sizes: Mapping[str, int]
-    facts: Mapping[str, str | float] | None
-    choices: tuple[RecordedChoice, ...] = ()
-    least: int = 0
-    tiles: str | None = None
-
-
-def records_text(before: str | None, winner: TunedVersion) -> str:
-    """The text of a file that had the text `before` (None: no file), with the winner in it.
+def records_text(before: str | None, record: TuningRecord) -> str:
+    """The text of a file that had the text `before` (None: no file), with the record in it.
     Unreadable parts, of which the translator has warned, are lost.
     """
-    kernels = _kernels(before)
-    classes = kernels.get(winner.kernel)
-    classes = dict(classes) if isinstance(classes, dict) else {}
-    name = winner.size_class.name
-    if winner.facts is not None:
-        classes[name] = {**_what(winner), "target": winner.target, **winner.facts}
-    elif _target(classes.get(name)) == winner.target:
+    try:
+        kernels = dict(kernels_in(json.loads(before or "{}")) or {})
+    except ValueError:
+        kernels = {}
+    entry = kernels.get(record.kernel)
+    classes = dict(entry) if isinstance(entry, dict) else {}
+    name = record.size_class.name
+    earlier = classes.get(name)
+    if record.facts is not None:
+        classes[name] = {**_what(record), "target": record.target, **record.facts}
+    elif isinstance(earlier, dict) and earlier.get("target") == record.target:
         del classes[name]
-    kernels[winner.kernel] = classes
+    kernels[record.kernel] = classes
     left = {name: entry for name, entry in sorted(kernels.items()) if entry}
     return json.dumps({"version": VERSION, "kernels": left}, indent=2) + "\n"
 
 
-def _what(winner: TunedVersion) -> dict[str, object]:
-    """The winner's sizes or choices as JSON."""
-    if not winner.choices:
-        return {"sizes": dict(winner.sizes)}
+def _what(record: TuningRecord) -> dict[str, object]:
+    """The record's sizes or choices as JSON."""
+    if not record.choices:
+        return {"sizes": dict(record.sizes)}
     choices = [
         {
             "bytes": choice.bytes,
@@ -331,20 +333,7 @@ def _what(winner: TunedVersion) -> dict[str, object]:
             **({"version": choice.version} if choice.version else {}),
             **({"sizes": dict(choice.sizes)} if choice.sizes or not choice.version else {}),
         }
-        for choice in winner.choices
+        for choice in record.choices
     ]
-    tiles = {} if winner.tiles is None else {"tiles": winner.tiles}
-    return {**tiles, "least_bytes": winner.least, "choices": choices}
-
-
-def _target(entry: object) -> object:
-    return entry.get("target") if isinstance(entry, dict) else None
-
-
-def _kernels(text: str | None) -> dict[str, object]:
-    try:
-        whole = json.loads(text or "{}")
-    except ValueError:
-        return {}
-    kernels = whole.get("kernels") if isinstance(whole, dict) and whole.get("version") == VERSION else None
-    return dict(kernels) if isinstance(kernels, dict) else {}
+    tiles = {} if record.tiles is None else {"tiles": record.tiles.value}
+    return {**tiles, "least_bytes": record.least, "choices": choices}

@@ -1,16 +1,70 @@
-"""Samples of the calibration program, their typical values and spreads, and tables of costs."""
+"""The calibration program (runtime/tools/calibrate.c) on one device: its samples, their typical
+values and spreads, tables of costs, and rows for people.
+"""
 
 from __future__ import annotations
 
+import os
 import statistics
-from collections.abc import Iterable, Sequence
+import subprocess
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 
 from tilepragma.base.frozen_values import dataclass
+from tilepragma.base.quantities import seconds
+from tilepragma.tuning.programs import ProgramMissingError, ending, last_line, streamed
 
 #: A larger spread is reported: something else ran at the same time.
 WIDE_SPREAD = 0.2
-#: Measurements in amounts a second; the others are in seconds.
-RATES = frozenset({"clock", "rate", "stream", "cached", "shared"})
+#: Units of measurements in amounts a second; the others are in seconds.
+RATES = {"rate": "FLOP/s", "clock": "Hz", "stream": "B/s", "cached": "B/s", "shared": "B/s"}
+#: Seconds for one number, its program's compilation included, before the device is given up.
+PATIENCE = 60.0
+#: Variables of the user's programs that would change a launch's usual cost.
+_FOREIGN = (
+    "TILEK_VERIFY",
+    "TILEK_PROFILE",
+    "TILEK_SIZES",
+    "TILEK_OPENCL_FORM",
+    "TILEK_GRAPHS",
+    "TILEK_SPECIALIZE",
+    "TILEK_NUM_THREADS",
+)
+_WORDS = {
+    "clock": "clock",
+    "vector": "vector",
+    "rate:4": "floats",
+    "rate:8": "doubles",
+}
+_COUNTS = {"launch": "block", "wavefront": "block", "barrier": "thread"}
+_DATA = {
+    "stream": "stream of {}",
+    "cached": "reads of {} again and again",
+    "copy_in": "copy of {} to the device",
+    "copy_out": "copy of {} from the device",
+}
+
+
+class CalibrationError(Exception):
+    """A device could not be measured; the message says why."""
+
+
+@dataclass(frozen=True)
+class CalibrationTarget:
+    """A target's device by its number, as `tilepragma devices` lists it. `memory` in bytes or 0."""
+
+    target: str
+    number: int
+    name: str
+    is_gpu: bool
+    units: int
+    memory: int
+
+    @property
+    def key(self) -> str:
+        """The name of its descriptor: `threads`, `opencl-0`."""
+        return self.target if self.target == "threads" else f"{self.target}-{self.number}"
 
 
 @dataclass(frozen=True)
@@ -118,3 +172,125 @@ def ascending(pairs: Iterable[tuple[int, float]]) -> tuple[tuple[int, float], ..
         pools.append((mean, size))
     costs: Sequence[float] = [mean for mean, size in pools for _ in range(size)]
     return tuple((number, cost) for (number, _), cost in zip(table, costs, strict=True))
+
+
+# -- The program
+
+
+def run(
+    program: Path,
+    subject: CalibrationTarget,
+    words: Sequence[str],
+    milliseconds: float,
+    notify: Callable[[Series], None],
+) -> Findings:
+    """Measure `words` on the subject, each for about `milliseconds`; `notify` receives each series.
+    Raises CalibrationError if the program cannot be started, fails, or falls silent.
+    """
+    command = [str(program), f"{milliseconds:.3f}", *words]
+    try:
+        with streamed(command, _environment(subject)) as (process, lines, errors):
+            series = _listen(process, lines, notify)
+            status = process.wait()
+            if status != 0 or len(series) != len(words):
+                where = f" at {words[len(series)]}" if len(series) < len(words) else ""
+                raise CalibrationError(f"the calibration program {ending(status)}{where}{last_line(errors())}")
+    except ProgramMissingError as missing:
+        raise CalibrationError(f"the calibration program cannot be started: {missing.__cause__}") from None
+    return Findings(tuple(series))
+
+
+def run_again(program: Path, subject: CalibrationTarget, findings: Findings, milliseconds: float) -> Findings:
+    """The findings, with wide spreads measured once more and the steadier of both taken."""
+    wide = [series.word for series in findings.wide()]
+    try:
+        return findings.steadier(run(program, subject, wide, milliseconds, lambda _: None)) if wide else findings
+    except CalibrationError:
+        return findings
+
+
+def _listen(process: subprocess.Popen[str], lines: Iterable[str], notify: Callable[[Series], None]) -> list[Series]:
+    """The program's lines, until it ends, or is killed for being silent too long."""
+    series = []
+    watch = _watch(process)
+    try:
+        for line in lines:
+            watch.cancel()
+            series.append(parsed(line))
+            notify(series[-1])
+            watch = _watch(process)
+    except ValueError as error:
+        raise CalibrationError(str(error)) from None
+    finally:
+        watch.cancel()
+    return series
+
+
+def _watch(process: subprocess.Popen[str]) -> threading.Timer:
+    timer = threading.Timer(PATIENCE, process.kill)
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+def _environment(subject: CalibrationTarget) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name not in _FOREIGN}
+    return kept | {"TILEK_TARGET": subject.target, "TILEK_DEVICE": str(subject.number), "TILEK_STRICT": "1"}
+
+
+# -- Rows
+
+
+def rows(findings: Findings, labels: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """One row a measurement without attributes; `labels` name those whose words say too little."""
+    return [
+        (labels.get(series.word) or _label(series.word), _amount(series), _spread(series))
+        for series in findings.series
+        if not series.word.startswith("attribute:")
+    ]
+
+
+def _label(word: str) -> str:
+    measure, _, argument = word.partition(":")
+    if word in _WORDS:
+        return _WORDS[word]
+    if measure in _COUNTS:
+        return f"{measure} of {argument} {_COUNTS[measure]}" + "s" * (argument != "1")
+    if measure in _DATA:
+        return _DATA[measure].format(size(int(argument)))
+    return "shared memory" if measure == "shared" else word
+
+
+def _amount(series: Series) -> str:
+    if series.failure:
+        return f"not measured: {series.failure}"
+    measure = series.word.partition(":")[0]
+    if measure == "vector":
+        return f"{series.typical:.0f} bytes"
+    if measure in RATES:
+        return scaled(series.typical, RATES[measure])
+    return seconds(series.typical)
+
+
+def _spread(series: Series) -> str:
+    if len(series.samples) < 2:
+        return ""
+    return f"{series.spread:.0%}" + (" !" if series.spread > WIDE_SPREAD else "")
+
+
+def scaled(value: float, unit: str) -> str:
+    """`1.25 TB/s`."""
+    for prefix, power in (("T", 1e12), ("G", 1e9), ("M", 1e6)):
+        if value >= power:
+            return (
+                f"{value / power:.3g} {prefix}{unit}" if value < 1e3 * power else f"{value / power:.0f} {prefix}{unit}"
+            )
+    return f"{value:.3g} {unit}"
+
+
+def size(count: int) -> str:
+    """`24 KiB`."""
+    for unit, length in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= length:
+            return f"{count / length:.4g} {unit}"
+    return f"{count} bytes"

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.tuning.programs import FOREIGN, ProgramError, ProgramMissingError, kernel_times
-from tilepragma.tuning.subprocesses import ending, last_line
+from tilepragma.tuning.programs import (
+    ProgramError,
+    ending,
+    kernel_times,
+    last_line,
+    streamed,
+    users_environment,
+)
 
 #: Extra seconds for a program's first launch, which may compile kernels, and for the sweeps between
 #: two reports.
@@ -28,70 +33,56 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True)
-class Look:
-    """The greatest error relative to the first, after so many rounds of sweeps and seconds."""
+class Convergence:
+    """A report: the greatest error relative to the first, after so many rounds of sweeps and
+    seconds. The last one has an `outcome`, and the targets of the launches; none without launches
+    or a profile.
+    """
 
     rounds: int
     share: float
     seconds: float
+    outcome: Outcome | None = None
+    targets: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Convergence:
-    """The last report, and the targets of the launches; none without launches or a profile."""
-
-    last: Look
-    outcome: Outcome
-    targets: tuple[str, ...]
-
-
-def converge(command: Sequence[str], limit: float, notify: Callable[[Look], None]) -> Convergence:
-    """Run a program that stops after `limit` seconds of sweeps; `notify` receives some of its
-    reports. Raises ProgramError if it fails, takes much longer, or prints anything else.
+def converge(command: Sequence[str], limit: float, notify: Callable[[Convergence], None]) -> Convergence:
+    """Run a program that stops after `limit` seconds of sweeps; `notify` receives its reports.
+    Raises ProgramError if it fails, takes much longer, or prints anything else.
     """
-    with tempfile.TemporaryDirectory(prefix="tilepragma-") as folder, tempfile.TemporaryFile("w+") as errors:
+    with tempfile.TemporaryDirectory(prefix="tilepragma-") as folder:
         trace = Path(folder) / "trace.json"
-        kept = {name: value for name, value in os.environ.items() if name not in FOREIGN}
-        environment = {**kept, "TILEK_PROFILE": str(trace)}
-        try:
-            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment)
-        except OSError as error:
-            raise ProgramMissingError(f"cannot be started: {error.strerror}") from None
-        stopped = threading.Event()
-
-        def stop() -> None:
-            stopped.set()
-            process.kill()
-
-        timer = threading.Timer(limit + PATIENCE, stop)
-        timer.daemon = True
-        timer.start()
+        environment = {**users_environment(), "TILEK_PROFILE": str(trace)}
         last = None
-        try:
-            for line in process.stdout or ():
-                last = _parsed(line)
-                notify(last[0])
-            status = process.wait()
-        finally:
-            timer.cancel()
-            process.kill()
-            process.wait()
-            if process.stdout:
-                process.stdout.close()
-        if stopped.is_set():
-            raise ProgramError(f"was stopped after {limit + PATIENCE:.3g} s")
-        if status != 0 or last is None or last[1] is None:
-            errors.seek(0)
-            raise ProgramError(ending(status) + last_line(errors.read()))
-        return Convergence(last[0], last[1], _targets(trace))
+        stopped = threading.Event()
+        with streamed(command, environment) as (process, lines, errors):
+
+            def stop() -> None:
+                stopped.set()
+                process.kill()
+
+            timer = threading.Timer(limit + PATIENCE, stop)
+            timer.daemon = True
+            timer.start()
+            try:
+                for line in lines:
+                    last = _parsed(line)
+                    notify(last)
+                status = process.wait()
+            finally:
+                timer.cancel()
+            if stopped.is_set():
+                raise ProgramError(f"was stopped after {limit + PATIENCE:.3g} s")
+            if status != 0 or last is None or last.outcome is None:
+                raise ProgramError(ending(status) + last_line(errors()))
+        return replace(last, targets=_targets(trace))
 
 
-def _parsed(line: str) -> tuple[Look, Outcome | None]:
+def _parsed(line: str) -> Convergence:
     """Raises ProgramError."""
     try:
         rounds, share, seconds, *end = line.split()
-        look = Look(int(rounds), float(share), float(seconds))
-        return look, Outcome(end[0]) if end else None
+        return Convergence(int(rounds), float(share), float(seconds), Outcome(end[0]) if end else None)
     except ValueError:
         raise ProgramError(f"says what is no look at the error: {line.strip()}") from None
 

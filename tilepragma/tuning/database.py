@@ -1,7 +1,8 @@
 """Every measurement of `tilepragma tune` for a user: one SQLite database in the data folder.
 
 A measurement is committed before the next one begins: a crash of the program or the machine loses
-one at most.
+one at most. Other machines get measurements as JSON lines: a header, {"tilepragma measurements":
+1}, then an object with the fields of a Measurement each.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
+from typing import Any, TypeVar
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.user_folders import data_folder
@@ -21,6 +23,10 @@ from tilepragma.base.user_folders import data_folder
 APPLICATION, VERSION = 0x746C6B4D, 1
 #: Seconds that a writer waits for another one.
 PATIENCE = 30.0
+#: The first line of exchanged measurements: its key, and the version of their form.
+_HEADER, FORM = "tilepragma measurements", 1
+#: Bound of exchanged attempts and threads.
+_MOST = 1 << 31
 
 _SCHEMA = """
 CREATE TABLE kernels (
@@ -42,6 +48,10 @@ CREATE TABLE measurements (
 
 class MeasurementsError(Exception):
     """The database cannot be used; the message is a sentence with the reason and the remedy."""
+
+
+class SharingError(Exception):
+    """A file that cannot be merged; the message is a sentence with the line at fault, if any."""
 
 
 @dataclass(frozen=True)
@@ -336,3 +346,122 @@ def _names(of: type) -> tuple[str, ...]:
 
 def _columns(environment: Environment) -> dict[str, str | int]:
     return {name: getattr(environment, name) for name in _names(Environment)}
+
+
+# -- Kernels
+
+
+@dataclass(frozen=True)
+class MeasuredKernel:
+    """The measurements of a kernel in an environment. `left_out`: the number of measurements of the
+    same text on the same device and target in older environments, such as with other compiler
+    options.
+    """
+
+    kernel: KernelKey
+    environment: Environment
+    trials: tuple[tuple[Trial, Outcome], ...]
+    left_out: int
+
+    @property
+    def days(self) -> tuple[str, str]:
+        """The first and the last day of the measurements, `2026-11-22`."""
+        dates = [outcome.date[:10] for _, outcome in self.trials]
+        return min(dates), max(dates)
+
+    @property
+    def failures(self) -> int:
+        """The number of failed trials."""
+        return sum(bool(outcome.failure) for _, outcome in self.trials)
+
+
+def measured_kernels(measurements: Iterable[Measurement]) -> list[MeasuredKernel]:
+    """A kernel for each name, target, device and text, in its latest environment, sorted."""
+    groups: dict[tuple[str, str, str, str], dict[Environment, list[Measurement]]] = {}
+    for measurement in measurements:
+        key = (
+            measurement.kernel.name,
+            measurement.environment.target,
+            measurement.environment.device,
+            measurement.kernel.digest,
+        )
+        groups.setdefault(key, {}).setdefault(measurement.environment, []).append(measurement)
+    kernels = []
+    for _, environments in sorted(groups.items()):
+        newest = max(environments, key=lambda environment: max(row.outcome.date for row in environments[environment]))
+        measured = environments[newest]
+        others = sum(len(group) for group in environments.values()) - len(measured)
+        trials = tuple((measurement.trial, measurement.outcome) for measurement in measured)
+        kernels.append(MeasuredKernel(measured[0].kernel, newest, trials, others))
+    return kernels
+
+
+# -- Exchange
+
+
+def lines_of(measurements: Iterable[Measurement]) -> Iterator[str]:
+    """The lines of a file, each with its end."""
+    yield json.dumps({_HEADER: FORM}) + "\n"
+    for measurement in measurements:
+        yield json.dumps(asdict(measurement), ensure_ascii=False) + "\n"
+
+
+def measurements_of(lines: Iterable[str]) -> Iterator[Measurement]:
+    """The measurements in a file. Raises SharingError if it is of another kind or damaged."""
+    numbered = enumerate(lines, 1)
+    _, first = next(numbered, (1, ""))
+    header = _object(first, 1)
+    if header.get(_HEADER) != FORM:
+        problem = (
+            f"has version {header[_HEADER]}, not {FORM}" if _HEADER in header else "is no export of tilepragma tune"
+        )
+        raise SharingError(f"line 1: it {problem}")
+    for number, line in numbered:
+        whole = _object(line, number)
+        yield Measurement(
+            _part(KernelKey, whole.get("kernel"), number),
+            _part(Environment, whole.get("environment"), number),
+            _part(Trial, whole.get("trial"), number),
+            _checked(_part(Outcome, whole.get("outcome"), number), number),
+        )
+
+
+_Part = TypeVar("_Part", KernelKey, Environment, Trial, Outcome)
+
+
+def _object(line: str, number: int) -> dict[str, Any]:
+    try:
+        value = json.loads(line)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise SharingError(f"line {number}: it is no JSON object, so the file is cut off or damaged")
+    return value
+
+
+#: The JSON types of a field, by the annotation in its class.
+_TYPES: dict[str, tuple[type, ...]] = {
+    "str": (str,),
+    "int": (int,),
+    "float": (int, float),
+    "tuple[float, ...]": (list,),
+}
+
+
+def _part(of: type[_Part], document: object, number: int) -> _Part:
+    known = {field.name: _TYPES[str(field.type)] for field in fields(of)}
+    entries = document if isinstance(document, dict) else {}
+    for name, types in known.items():
+        entry = entries.get(name)
+        is_counted = types != (int,) or (isinstance(entry, int) and 0 <= entry < _MOST)
+        if not isinstance(entry, types) or isinstance(entry, bool) or not is_counted:
+            raise SharingError(f"line {number}: there is no {name} as it should be")
+    return of(**{name: entries[name] for name in known})
+
+
+def _checked(outcome: Outcome, number: int) -> Outcome:
+    if not all(
+        isinstance(second, (int, float)) and 0 <= second < float("inf") for second in (*outcome.seconds, outcome.spent)
+    ):
+        raise SharingError(f"line {number}: there are seconds that are none")
+    return Outcome(tuple(map(float, outcome.seconds)), outcome.failure, float(outcome.spent), outcome.date)

@@ -39,18 +39,6 @@ _MOST_FAILURES = 2
 Take = Callable[[Trial], Outcome]
 
 
-@dataclass(frozen=True)
-class Space:
-    """The versions to try at each size, both by texts, in the model's order after the default."""
-
-    versions: Mapping[str, Sequence[str]]
-
-    @property
-    def count(self) -> int:
-        """The number of pairs of a version and sizes."""
-        return sum(map(len, self.versions.values()))
-
-
 @dataclass
 class Results:
     """The outcomes of trials."""
@@ -84,9 +72,11 @@ class Results:
 
 @dataclass
 class Search(Results):
-    """A search with the outcomes of its trials so far."""
+    """A search with the outcomes of its trials so far. `versions`: those to try at each size, both
+    by texts, in the model's order after the default.
+    """
 
-    space: Space
+    versions: Mapping[str, Sequence[str]]
     budget: float
     take: Take
     spent: float = 0.0
@@ -98,13 +88,13 @@ class Search(Results):
 
     def run(self) -> None:
         """All rounds until the budget is spent or all was tried, or until `take` raises."""
-        most = max(map(len, self.space.versions.values()), default=0)
+        most = max(map(len, self.versions.values()), default=0)
         place = 0
         while place < most and not self.is_spent:
             first, place = place, self._widen(place, most)
             self._narrow(first, place)
             self._cross()
-        for sizes, versions in self.space.versions.items():
+        for sizes, versions in self.versions.items():
             self._make_sure(sizes, versions[0])
 
     def _widen(self, first: int, most: int) -> int:
@@ -113,7 +103,7 @@ class Search(Results):
         for place in range(first, most):
             if place >= first + _LEAST and self.spent >= enough:
                 return place
-            for sizes, versions in self.space.versions.items():
+            for sizes, versions in self.versions.items():
                 if place < len(versions) and not self.is_spent and not self._runs(versions[place], sizes):
                     self._attempt(versions[place], sizes)
         return most
@@ -121,7 +111,7 @@ class Search(Results):
     def _narrow(self, first: int, end: int) -> None:
         """Repeats the best third of these and the best before them, until two are left."""
         remaining = {}
-        for sizes, versions in self.space.versions.items():
+        for sizes, versions in self.versions.items():
             ordered = self.ordered(sizes)
             new = set(versions[first:end])
             remaining[sizes] = self._best(
@@ -141,7 +131,7 @@ class Search(Results):
     def _best(self, sizes: str, ordered: Sequence[str]) -> list[str]:
         """The fastest third, and the default, with which all others are compared."""
         kept = list(ordered[: max(_LEAST, math.ceil(len(ordered) / _THIRD))])
-        default = self.space.versions[sizes][0]
+        default = self.versions[sizes][0]
         return kept if default in kept or default not in ordered else [*kept, default]
 
     def _round(self, left: Mapping[str, Sequence[str]], attempts: int) -> None:
@@ -155,9 +145,9 @@ class Search(Results):
 
     def _cross(self) -> None:
         """Winners of one size at the others."""
-        winners = dict.fromkeys(ordered[0] for sizes in self.space.versions if (ordered := self.ordered(sizes)))
+        winners = dict.fromkeys(ordered[0] for sizes in self.versions if (ordered := self.ordered(sizes)))
         for version in list(winners)[:_MOST_WINNERS]:
-            for sizes in self.space.versions:
+            for sizes in self.versions:
                 for _ in range(self._runs(version, sizes), 1 + _ATTEMPTS[0]):
                     if self.is_spent:
                         return

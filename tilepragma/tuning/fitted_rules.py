@@ -1,23 +1,30 @@
-"""Rules that an exploration teaches: tile sizes and versions (sizes/records.py)."""
+"""Rules that an exploration teaches (sizes/records.py): tile sizes for launches, and the versions
+of a kernel, the plan and other builds, among which they choose.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from tilepragma.base.frozen_values import dataclass
+from tilepragma.base.refusals import RefusalError
+from tilepragma.driver.texts import planned_version
+from tilepragma.ir.directives import TemporalTiles
 from tilepragma.ir.evaluation import UncountableError
 from tilepragma.plan.dispatch_table import bytes_and_trips, chosen_sizes, sizes_on_hosts
-from tilepragma.sizes.records import DEVICE, HOST, RecordedChoice, TunedVersion
+from tilepragma.plan.kernel_plan import MeasuredSizes, PlanVersion
+from tilepragma.planner.versions import MOST_VERSIONS
+from tilepragma.sizes.records import DEVICE, HOST, RecordedChoice, TuningRecord
 from tilepragma.tuning.decisions import ENOUGH, MOST, Decision, Occasion, decided
 from tilepragma.tuning.exploration import Results
 from tilepragma.tuning.measuring import DEFAULT, Version, version_of
 from tilepragma.tuning.size_ranges import sizes_of
-from tilepragma.tuning.version_rules import Embed, VersionRules, version_rules
 
 if TYPE_CHECKING:
+    from tilepragma.driver.state import TranslateRequest, TranslateResult
     from tilepragma.plan.kernel_plan import KernelPlan, SizeChoice
     from tilepragma.sizes.search import Sizes
     from tilepragma.tuning.database import Outcome, Trial
@@ -25,6 +32,8 @@ if TYPE_CHECKING:
 
 #: The least gain that counts: runs differ by as much.
 LEAST_GAIN = 0.02
+#: Returns the version of a text with its plan; None if it cannot be embedded.
+Embed = Callable[[str], PlanVersion | None]
 
 
 class NoRulesError(Exception):
@@ -50,8 +59,9 @@ class FittedRules:
     """the best layout for all sizes"""
     occasions: Mapping[str, Occasion] = field(default_factory=dict)
     """the measurements of the build, by the text of the sizes; `before` has their order"""
-    versions: VersionRules | None = None
-    """if launches choose among versions: `plan` has them, and `decision` is theirs"""
+    shares: Mapping[str, float] | None = None
+    """if launches choose among versions, the shares that they reach by the text of the sizes:
+    `plan` has the versions, and `decision` is theirs"""
 
     def launched(self, text: str, threads: int) -> tuple[Mapping[Sizes, float], Sizes | None]:
         """The measured seconds at some sizes by the launches' tile sizes, and the default's tile
@@ -70,8 +80,8 @@ class FittedRules:
         """The share of the best that launches reach at each size, with the rules if worth it."""
         if not self.is_worth_it:
             return dict(zip(self.occasions, self.before, strict=True))
-        if self.versions is not None:
-            return dict(self.versions.reached)
+        if self.shares is not None:
+            return dict(self.shares)
         choices = self.decision.measured.choices
         taken = {
             text: chosen_sizes(choices, (occasion.bytes, occasion.trips)) for text, occasion in self.occasions.items()
@@ -87,7 +97,7 @@ class FittedRules:
         is_enough = least < ENOUGH <= self.decision.least
         return (is_enough or max(gains) >= LEAST_GAIN) and min(gains) > -LEAST_GAIN
 
-    def winner(self, machine: str, now: datetime) -> TunedVersion:
+    def winner(self, machine: str, now: datetime) -> TuningRecord:
         """The record to store; without facts it removes the target's previous record."""
         choices = tuple(map(self._kept, self.decision.measured.choices))
         facts: dict[str, str | float] | None = None
@@ -101,16 +111,32 @@ class FittedRules:
             }
         kernel, sizes = self.plan.kernel.name, choices[0].sizes
         size_class = HOST if self.on_host else DEVICE
-        if not self.on_host and len(choices) == 1 and self.versions is None:
-            return TunedVersion(kernel, size_class, self.target, sizes, facts)
+        if not self.on_host and len(choices) == 1 and self.shares is None:
+            return TuningRecord(kernel, size_class, self.target, sizes, facts)
         least = self.decision.measured.least
-        return TunedVersion(kernel, size_class, self.target, sizes, facts, choices, least, self.steps or None)
+        tiles = TemporalTiles(self.steps) if self.steps else None
+        return TuningRecord(kernel, size_class, self.target, sizes, facts, choices, least, tiles)
 
     def _kept(self, rule: SizeChoice) -> RecordedChoice:
         version = self.plan.versions[rule.version - 1] if rule.version else None
         names = [size.object.name for size in (self.plan if version is None else version.plan).sizes]
         sizes = dict(zip(names, rule.sizes, strict=True)) if rule.sizes else {}
         return RecordedChoice(rule.bytes or 0, rule.trips, sizes, "" if version is None else version.text)
+
+
+def embedding(
+    request: TranslateRequest, result: TranslateResult, plan: KernelPlan, refused: Callable[[str, str], None]
+) -> Embed:
+    """Embeds versions in a translated source; `refused` receives a text and a reason (a clause)."""
+
+    def embed(text: str) -> PlanVersion | None:
+        try:
+            return planned_version(request, result, plan, text)
+        except RefusalError as reason:
+            refused(text, str(reason))
+            return None
+
+    return embed
 
 
 def lesson_of(
@@ -148,7 +174,8 @@ def lesson_of(
                     )
                 )
     if embed is not None and lessons and not lessons[0].build:
-        lessons += _with_versions(lessons[0], results, builds, embed)
+        with_versions = _with_versions(lessons[0], results, builds, embed)
+        lessons += [] if with_versions is None else [with_versions]
     if not lessons:
         has_sizes = any(build.plan is not None and build.plan.sizes for build in taken.values())
         raise NoRulesError(
@@ -165,16 +192,81 @@ def _is_as_good(lesson: FittedRules, best: FittedRules) -> bool:
 
 def _with_versions(
     usual: FittedRules, results: Results, builds: Mapping[str, Build], embed: Embed
-) -> Iterator[FittedRules]:
-    """Rules for launches that choose among the source's build and other builds."""
+) -> FittedRules | None:
+    """Rules for launches that choose among the source's build, whose rules are the `usual` ones,
+    and other builds; None if none is for a version.
+    """
+    left = {name: build for name, build in builds.items() if not name or build.version}
+    versions: dict[str, PlanVersion] = {}
+    while len(left) > 1:
+        places = list(left)
+        # A layout is named by its build's number and its tile sizes (none: the build's own).
+        extended = {
+            text: _with_others(usual, results, left, text, occasion) for text, occasion in usual.occasions.items()
+        }
+        decision = decided(list(extended.values()), MOST)
+        if decision is None:
+            return None
+        taken = list(dict.fromkeys(places[choice.sizes[0]] for choice in decision.measured.choices if choice.sizes[0]))
+        if not taken:
+            return None
+        for name in taken:
+            version = versions.get(name) or embed(left[name].version)
+            counts = {len(choice.sizes) - 1 for choice in decision.measured.choices if places[choice.sizes[0]] == name}
+            if version is None or not counts <= {0, len(version.plan.sizes)}:
+                del left[name]
+            else:
+                versions[name] = version
+        if not set(taken) <= set(left):
+            continue
+        if len(taken) > MOST_VERSIONS:
+            # Remove the version without which the worst size is served best.
+            worths = {name: _worth_without(name, places, extended.values()) for name in taken}
+            del left[max(worths, key=worths.__getitem__)]
+            continue
+        numbers = {name: number for number, name in enumerate(taken, 1)}
+        choices = [
+            replace(choice, sizes=choice.sizes[1:], version=numbers.get(places[choice.sizes[0]], 0))
+            for choice in decision.measured.choices
+        ]
+        plan = replace(usual.plan, versions=tuple(versions[name] for name in taken))
+        reached = {
+            text: occasion.share(chosen_sizes(decision.measured.choices, (occasion.bytes, occasion.trips)) or ())
+            for text, occasion in extended.items()
+        }
+        measured = MeasuredSizes(decision.measured.least, tuple(choices))
+        others = {name: count for name, count in usual.others.items() if name not in taken}
+        return replace(usual, plan=plan, decision=replace(decision, measured=measured), others=others, shares=reached)
+    return None
 
-    def sizes(plan: KernelPlan, version: Version, text: str) -> Sizes:
-        return _sizes(plan, usual.target, usual.on_host, version, plan.kernel.by_name(sizes_of(text)))
 
-    rules = version_rules(results, builds, usual.occasions, sizes, embed, MOST)
-    if rules is not None:
-        others = {name: count for name, count in usual.others.items() if name not in rules.builds}
-        yield replace(usual, plan=rules.plan, decision=rules.decision, others=others, versions=rules)
+def _worth_without(name: str, places: Sequence[str], occasions: Iterable[Occasion]) -> tuple[float, float]:
+    """The least and the mean share that rules reach without the build of this name."""
+    place = places.index(name)
+    left = [
+        replace(occasion, seconds={sizes: taken for sizes, taken in occasion.seconds.items() if sizes[0] != place})
+        for occasion in occasions
+    ]
+    decision = decided(left, MOST)
+    return (0.0, 0.0) if decision is None else (decision.least, decision.mean)
+
+
+def _with_others(
+    usual: FittedRules, results: Results, builds: Mapping[str, Build], text: str, occasion: Occasion
+) -> Occasion:
+    """The occasion with the other builds' seconds."""
+    seconds: dict[Sizes, float] = {(0, *sizes): seconds_ for sizes, seconds_ in occasion.seconds.items()}
+    places = list(builds)
+    for name in results.ordered(text):
+        version, typical = version_of(name), results.typical(name, text)
+        if version.build and version.build in builds and typical is not None:
+            plan = builds[version.build].plan
+            sizes: Sizes = (places.index(version.build),)
+            if plan is not None:
+                numbers = plan.kernel.by_name(sizes_of(text))
+                sizes += _sizes(plan, usual.target, usual.on_host, version, numbers)
+            seconds[sizes] = min(typical, seconds.get(sizes, typical))
+    return replace(occasion, seconds=seconds)
 
 
 def _worth(lesson: FittedRules) -> tuple[float, float]:

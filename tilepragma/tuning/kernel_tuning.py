@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from tilepragma.ir.directives import ALL_TARGETS
 from tilepragma.ir.evaluation import UncountableError
 from tilepragma.model.device import Processor
 from tilepragma.plan.dispatch_table import sizes_on_hosts
-from tilepragma.sizes.records import DEVICE, HOST, SizeClass
+from tilepragma.sizes.records import DEVICE, HOST, SizeClass, TuningRecord
 from tilepragma.sizes.search import Layout, Sizes, rank_layouts
 from tilepragma.tuning.layout_search import LayoutSearch, Trial, layout_search, search
 from tilepragma.tuning.programs import KernelTimes, Run, run
@@ -76,6 +77,30 @@ class KernelTuning:
             return done.times_on(profile_key(self.plan), self.target).seconds
 
         search(self.layouts, measure, random, notify)
+
+    def winner(self, machine: str, now: datetime) -> TuningRecord | None:
+        """The record of the search, without facts if a build takes this anyway; None for no
+        change.
+        """
+        best, default = self.layouts.winner, self.layouts.default
+        sizes = best.layout.sizes
+        is_default = best is default
+        if is_default and not self.layouts.is_mixed and sizes == self.kept:
+            return None
+        if is_default:
+            by_itself = self.layouts.is_mixed or self.built in (None, sizes)
+        else:
+            by_itself = sizes == self.built and not (self.size_class == HOST and self.plan.choices)
+        facts: dict[str, str | float] | None = None
+        if not by_itself and best.median is not None and default.median is not None:
+            facts = {
+                "machine": machine,
+                "date": f"{now:%Y-%m-%d}",
+                "seconds": float(f"{best.median:.4g}"),
+                "default_seconds": float(f"{default.median:.4g}"),
+            }
+        named = dict(zip(self.layouts.ranking.names, sizes, strict=True))
+        return TuningRecord(self.name, self.size_class, self.target, named, facts)
 
 
 def has_sizes(plan: KernelPlan) -> None:

@@ -50,14 +50,6 @@ class Trial:
         return statistics.median(self.seconds) if self.seconds and not self.failure else None
 
 
-@dataclass(frozen=True)
-class Fit:
-    """The model's order by prices fitted to runs of these layouts, in seconds of a run."""
-
-    ranking: Ranking
-    layouts: frozenset[Sizes]
-
-
 @dataclass
 class LayoutSearch:
     """The layouts to measure: the program's own, and `others`, to which a fit to the first runs may
@@ -65,7 +57,8 @@ class LayoutSearch:
 
     If `is_mixed`, launches take several layouts by themselves; the default's is the one with most
     of the time, and may be among the others too, for all launches. `finalists` have run in all
-    ROUNDS in alternation with the default, as their last runs.
+    ROUNDS in alternation with the default, as their last runs. `fit`: the model's order by prices
+    fitted to runs of the layouts in `fitted`, in seconds of a run.
     """
 
     ranking: Ranking
@@ -74,7 +67,8 @@ class LayoutSearch:
     more: int = 0
     is_mixed: bool = False
     finalists: tuple[Trial, ...] = ()
-    fit: Fit | None = None
+    fit: Ranking | None = None
+    fitted: frozenset[Sizes] = frozenset()
 
     @property
     def trials(self) -> tuple[Trial, ...]:
@@ -201,7 +195,8 @@ def _fitted(layouts: LayoutSearch) -> tuple[Trial, ...]:
     measured = {trial.layout.sizes: trial.median for trial in whole if trial.median}
     fitted = ranking.fitted(measured) if layouts.more else None
     if fitted is not None:
-        layouts.fit = Fit(fitted, frozenset(layout.sizes for layout in fitted.layouts if layout.sizes in measured))
+        layouts.fit = fitted
+        layouts.fitted = frozenset(layout.sizes for layout in fitted.layouts if layout.sizes in measured)
     known = {trial.layout.sizes for trial in whole}
     free = [layout.sizes for layout in (fitted or ranking).layouts if layout.sizes not in known]
     return tuple(_trial(ranking, sizes) for sizes in free[: layouts.more])

@@ -19,6 +19,11 @@ import itertools
 
 from tilepragma.base.frozen_values import dataclass
 
+_THREADS, _GANGS_1D = "num_threads(16)", "num_gangs(16) num_workers(256)"
+_GANGS_2D = "num_gangs[0](4) num_workers[0](16) num_gangs[1](4) num_workers[1](16)"
+#: The dynamic tiles of i and j in the declared order, and interchanged.
+_DYNAMIC = (("tile[0](dynamic)", "tile[1](dynamic)"), ("tile[1](dynamic)", "tile[0](dynamic)"))
+
 
 @dataclass(frozen=True)
 class Tiling:
@@ -26,68 +31,42 @@ class Tiling:
 
     name: str
     counts: str
-    i: tuple[str, ...]
-    j: tuple[str, ...]
+    i: str
+    j: str
 
 
-@dataclass(frozen=True)
-class Machine:
-    """The counts of the abstract machine, by default those of the paper."""
-
-    threads: int = 16
-    gangs: int = 16
-    workers: int = 256
-    gangs_2d: tuple[int, int] = (4, 4)
-    workers_2d: tuple[int, int] = (16, 16)
+def _beside(tile: str, dynamic: str, before: bool) -> str:
+    return f"{tile} {dynamic}" if before else f"{dynamic} {tile}"
 
 
-PAPER = Machine()
-
-
-def _dynamic(interchanged: bool) -> tuple[str, str]:
-    orders = (1, 0) if interchanged else (0, 1)
-    return f"tile[{orders[0]}](dynamic)", f"tile[{orders[1]}](dynamic)"
-
-
-def _place(tile: str, dynamic: str, before: bool) -> tuple[str, ...]:
-    return (tile, dynamic) if before else (dynamic, tile)
-
-
-def thread_tilings(machine: Machine = PAPER) -> tuple[Tiling, ...]:
+def thread_tilings() -> tuple[Tiling, ...]:
     """Table 2's eight versions, in its numbering (thread1 … thread8)."""
     tilings = []
-    choices = itertools.product("ij", (True, False), (False, True))
-    for number, (loop, before, interchanged) in enumerate(choices, 1):
-        dynamic_i, dynamic_j = _dynamic(interchanged)
-        i = _place("tile(thread)", dynamic_i, before) if loop == "i" else (dynamic_i,)
-        j = _place("tile(thread)", dynamic_j, before) if loop == "j" else (dynamic_j,)
-        tilings.append(Tiling(f"thread{number}", f"num_threads({machine.threads})", i, j))
+    choices = itertools.product("ij", (True, False), _DYNAMIC)
+    for number, (loop, before, (dynamic_i, dynamic_j)) in enumerate(choices, 1):
+        i = _beside("tile(thread)", dynamic_i, before) if loop == "i" else dynamic_i
+        j = _beside("tile(thread)", dynamic_j, before) if loop == "j" else dynamic_j
+        tilings.append(Tiling(f"thread{number}", _THREADS, i, j))
     return tuple(tilings)
 
 
-def accelerator_tilings_1d(machine: Machine = PAPER) -> tuple[Tiling, ...]:
+def accelerator_tilings_1d() -> tuple[Tiling, ...]:
     """The sixteen versions of the 1-D machine."""
-    counts = f"num_gangs({machine.gangs}) num_workers({machine.workers})"
     tilings = []
-    choices = itertools.product("ij", (True, False), (True, False), (False, True))
-    for number, (gang_loop, i_before, j_before, interchanged) in enumerate(choices, 1):
-        dynamic_i, dynamic_j = _dynamic(interchanged)
-        tile_i, tile_j = ("tile(gang)", "tile(worker)") if gang_loop == "i" else ("tile(worker)", "tile(gang)")
-        i, j = _place(tile_i, dynamic_i, i_before), _place(tile_j, dynamic_j, j_before)
-        tilings.append(Tiling(f"accelerator1d_{number}", counts, i, j))
+    tiles = (("tile(gang)", "tile(worker)"), ("tile(worker)", "tile(gang)"))
+    choices = itertools.product(tiles, (True, False), (True, False), _DYNAMIC)
+    for number, ((tile_i, tile_j), i_before, j_before, (dynamic_i, dynamic_j)) in enumerate(choices, 1):
+        i, j = _beside(tile_i, dynamic_i, i_before), _beside(tile_j, dynamic_j, j_before)
+        tilings.append(Tiling(f"accelerator1d_{number}", _GANGS_1D, i, j))
     return tuple(tilings)
 
 
-def accelerator_tilings_2d(machine: Machine = PAPER) -> tuple[Tiling, ...]:
+def accelerator_tilings_2d() -> tuple[Tiling, ...]:
     """The twenty-four versions of the 2-D machine."""
-    counts = " ".join(
-        f"num_gangs[{d}]({machine.gangs_2d[d]}) num_workers[{d}]({machine.workers_2d[d]})" for d in range(2)
-    )
     tilings = []
-    choices = itertools.product((0, 1), itertools.permutations(("dynamic", "gang", "worker")), (False, True))
-    for number, (dimension_i, kinds, interchanged) in enumerate(choices, 1):
-        dynamic_i, dynamic_j = _dynamic(interchanged)
-        i = tuple(dynamic_i if kind == "dynamic" else f"tile({kind}, {dimension_i})" for kind in kinds)
-        j = tuple(dynamic_j if kind == "dynamic" else f"tile({kind}, {1 - dimension_i})" for kind in kinds)
-        tilings.append(Tiling(f"accelerator2d_{number}", counts, i, j))
+    choices = itertools.product((0, 1), itertools.permutations(("dynamic", "gang", "worker")), _DYNAMIC)
+    for number, (dimension, kinds, (dynamic_i, dynamic_j)) in enumerate(choices, 1):
+        i = " ".join(dynamic_i if kind == "dynamic" else f"tile({kind}, {dimension})" for kind in kinds)
+        j = " ".join(dynamic_j if kind == "dynamic" else f"tile({kind}, {1 - dimension})" for kind in kinds)
+        tilings.append(Tiling(f"accelerator2d_{number}", _GANGS_2D, i, j))
     return tuple(tilings)

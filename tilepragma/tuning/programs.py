@@ -11,14 +11,14 @@ import stat
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import field
 from pathlib import Path
 from typing import IO, Any
 
 from tilepragma.base.deferred_signals import signals_held_back
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.tuning.subprocesses import ending, last_line
 
 #: Variables of the user that would change the measurement: sizes, versions, and running all work
 #: twice.
@@ -27,6 +27,8 @@ FOREIGN = ("TILEK_SIZES", "TILEK_VERSION", "TILEK_ADAPT", "TILEK_VERIFY")
 #: ones only.
 _MOST_EVENTS = 1 << 20
 _TAIL = 1 << 16
+#: The most characters of a line that are shown.
+_MOST_SHOWN = 200
 _UNKNOWN_SIZE = re.compile(r"TILEK_SIZES names ([\w.]+),")
 
 
@@ -99,8 +101,7 @@ def run(command: Sequence[str], variables: Mapping[str, str], limit: float | Non
     """
     with tempfile.TemporaryDirectory(prefix="tilepragma-") as folder, tempfile.TemporaryFile() as errors:
         trace = Path(folder) / "trace.json"
-        kept = {name: value for name, value in os.environ.items() if name not in FOREIGN}
-        environment = {**kept, **variables, "TILEK_PROFILE": str(trace)}
+        environment = {**users_environment(), **variables, "TILEK_PROFILE": str(trace)}
         before = time.monotonic()
         status = _status(command, environment, subprocess.DEVNULL, errors, limit)
         seconds = time.monotonic() - before
@@ -119,23 +120,48 @@ def run(command: Sequence[str], variables: Mapping[str, str], limit: float | Non
         return Run(seconds, kernel_times(trace))
 
 
-@dataclass(frozen=True)
-class Said:
-    """A program's standard output, and the end of its standard error."""
-
-    output: str
-    errors: str
-
-
-def said_by(command: Sequence[str], variables: Mapping[str, str], limit: float | None) -> Said:
-    """A program's output, run with `variables` for at most `limit` seconds. Raises ProgramError."""
+def said_by(command: Sequence[str], variables: Mapping[str, str], limit: float | None) -> tuple[str, str]:
+    """A program's standard output, and the end of its standard error, run with `variables` for at
+    most `limit` seconds. Raises ProgramError.
+    """
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        kept = {name: value for name, value in os.environ.items() if name not in FOREIGN}
-        status = _status(command, {**kept, **variables}, output, errors, limit)
-        output_ = Said(_tail(output), _tail(errors))
+        status = _status(command, {**users_environment(), **variables}, output, errors, limit)
         if status != 0:
-            raise ProgramError(ending(status) + last_line(output_.errors))
-        return output_
+            raise ProgramError(ending(status) + last_line(_tail(errors)))
+        return _tail(output), _tail(errors)
+
+
+def users_environment() -> dict[str, str]:
+    """The user's environment, without what would change measurements."""
+    return {name: value for name, value in os.environ.items() if name not in FOREIGN}
+
+
+@contextmanager
+def streamed(
+    command: Sequence[str], environment: Mapping[str, str]
+) -> Iterator[tuple[subprocess.Popen[str], Iterable[str], Callable[[], str]]]:
+    """A program that runs, its lines as they come, and what reads its standard error. It is killed
+    at the end. Raises ProgramMissingError.
+    """
+    with tempfile.TemporaryFile("w+", errors="replace") as errors:
+        try:
+            process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=errors, text=True, errors="replace", env=environment
+            )
+        except OSError as error:
+            raise ProgramMissingError(f"cannot be started: {error.strerror}") from error
+
+        def complaints() -> str:
+            errors.seek(0)
+            return errors.read()
+
+        try:
+            yield process, process.stdout or (), complaints
+        finally:
+            process.kill()
+            process.wait()
+            if process.stdout:
+                process.stdout.close()
 
 
 def _status(
@@ -257,3 +283,20 @@ def _times(events: Sequence[Mapping[str, Any]]) -> KernelTimes:
         tuple(1e-6 * event["dur"] for event in events),
         tuple(dict.fromkeys(str(event.get("version text", "")) for event in events)),
     )
+
+
+def ending(status: int) -> str:
+    """`ended with status 3`, `was ended by signal 11 (SIGSEGV)`, by `subprocess`'s return code."""
+    if status >= 0:
+        return f"ended with status {status}"
+    names = {Signal.value: f" ({Signal.name})" for Signal in signal.Signals}
+    return f"was ended by signal {-status}{names.get(-status, '')}"
+
+
+def last_line(text: str) -> str:
+    """`: LINE`, the last line of a program's text, cut and without control characters; or empty."""
+    lines = text.strip().splitlines()
+    if not lines:
+        return ""
+    line = "".join(character if character.isprintable() else "\ufffd" for character in lines[-1])
+    return f": {line if len(line) <= _MOST_SHOWN else line[:_MOST_SHOWN] + '…'}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
@@ -16,19 +17,17 @@ from tilepragma.driver.state import TranslateRequest
 from tilepragma.driver.texts import outermost_iterators, recounted, retiled, source_text, unrolled
 from tilepragma.ir.directives import ALL_TARGETS
 from tilepragma.ir.evaluation import UncountableError
+from tilepragma.model.execution_time import Numbers
 from tilepragma.plan.summary import used_sizes
 from tilepragma.sizes.equivalent_sizes import whole_sizes
 from tilepragma.sizes.search import predicted_as_it_is, rank_layouts
-from tilepragma.tuning.exploration import Space
 from tilepragma.tuning.measuring import Version, version_of
 from tilepragma.tuning.paper_tilings import Tiling, accelerator_tilings_1d, accelerator_tilings_2d, thread_tilings
-from tilepragma.tuning.version_order import UNKNOWN, Candidate, ordered
 
 if TYPE_CHECKING:
     from tilepragma.driver.state import TranslateResult
     from tilepragma.ir.directives import Target
     from tilepragma.model.device import Device
-    from tilepragma.model.execution_time import Numbers
     from tilepragma.plan.kernel_plan import KernelPlan
     from tilepragma.sizes.search import Ranking, Sizes
 
@@ -47,8 +46,12 @@ _HOSTS = ("serial", "threads")
 _WORKERS = ((32, 4), (32, 8), (64, 4), (128, 1), (256, 1), (16, 16))
 _UNROLLED = (2, 4, 8)
 _STEPS = ("skewed", "diamond", "overlapped")
-
-
+#: Versions whose kinds of work differ in total by less than the first share of their time are of
+#: one kind; each earlier one adds the second share to a version's time. In measurements of two
+#: products at three sizes each (docs/RESULTS.md, "Section 5 of the TileK paper") the first tenth of
+#: this order has a version within 2 % of the best six times, that by predicted time alone five
+#: times.
+SAME, AGAIN = 0.005, 0.02
 #: Prefixes of the names of families' builds.
 _NAMES = {
     f"{TEMPORAL_VARIABLE}=": "steps",
@@ -96,9 +99,9 @@ def builds_of(
         name = f"unroll({times})"
         builds[name] = Build(unrolled(result, plan, times), {}, None, version=name)
     for tiling in _tilings(target, families):
-        text = retiled(result, plan, tiling.counts, " ".join(tiling.i), " ".join(tiling.j))
+        text = retiled(result, plan, tiling.counts, tiling.i, tiling.j)
         outer, inner = outermost_iterators(result, plan)
-        version = f"{tiling.counts}; {outer}: {' '.join(tiling.i)}; {inner}: {' '.join(tiling.j)}"
+        version = f"{tiling.counts}; {outer}: {tiling.i}; {inner}: {tiling.j}"
         builds[tiling.name] = replace(_alone(request, plan, text), version=version)
     return builds
 
@@ -156,19 +159,36 @@ def _same(first: KernelPlan, second: KernelPlan, target: str) -> bool:
     return target in _HOSTS or first.device_steps == second.device_steps
 
 
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A version with its predicted seconds of each kind of work; no terms without a prediction."""
+
+    version: Version
+    terms: Numbers
+
+    @property
+    def seconds(self) -> float:
+        """The predicted seconds; infinite without a prediction."""
+        return float(self.terms.sum()) if self.terms.size else math.inf
+
+
+#: The terms of what is not predicted.
+UNKNOWN: Numbers = np.zeros(0)
+
+
 def space_of(
     builds: Mapping[str, Build],
     points: Mapping[str, Mapping[str, int]],
     target: str,
     device: Device | None,
     with_sizes: bool,
-) -> tuple[dict[str, Version], Space]:
-    """The versions by their texts, and those of each point in the order of trials
-    (version_order.py), the default first. `target` is the one whose launches run.
+) -> tuple[dict[str, Version], dict[str, list[str]]]:
+    """The versions by their texts, and those of each point in the order of trials, the default
+    first. `target` is the one whose launches run.
     """
     [serves] = [target_ for target_ in ALL_TARGETS if target_.value == target]
     versions: dict[str, Version] = {}
-    order = {}
+    order: dict[str, list[str]] = {}
     for text, numbers in points.items():
         default = Candidate(Version(), _terms(builds[""].plan, numbers, serves, device))
         others = [
@@ -180,7 +200,7 @@ def space_of(
         in_order = ordered(default, others, layouts)
         versions |= {version.text: version for version in in_order}
         order[text] = [version.text for version in in_order]
-    return versions, Space(order)
+    return versions, order
 
 
 def _terms(plan: KernelPlan | None, numbers: Mapping[str, int], target: Target, device: Device | None) -> Numbers:
@@ -241,3 +261,55 @@ def _row(ranking: Ranking, place: int) -> Numbers:
         return np.asarray(ranking.terms.seconds[place])
     seconds = ranking.layouts[place].seconds
     return UNKNOWN if seconds is None else np.array([seconds])
+
+
+# -- The order of trials
+#
+# Versions are tried by predicted time, but spreading those that the model can hardly distinguish.
+# Many tile sizes matter little: dozens of layouts are predicted to take the same time within a
+# share of a percent, and the model does not know the fastest of them. So each further version of a
+# kind waits as if its predicted time were larger.
+
+
+def ordered(default: Candidate, builds: Sequence[Candidate], layouts: Sequence[Candidate]) -> list[Version]:
+    """The default, then all predicted versions, the fastest first; unpredicted `builds` follow the
+    best, and unpredicted `layouts` stay in their order at the end.
+    """
+    known = [candidate for candidate in (*builds, *layouts) if math.isfinite(candidate.seconds)]
+    unknown_builds = [build.version for build in builds if not math.isfinite(build.seconds)]
+    unknown = [layout.version for layout in layouts if not math.isfinite(layout.seconds)]
+    best = [candidate.version for candidate in _spread(default, known)] + unknown
+    return list(dict.fromkeys((default.version, *best[:1], *unknown_builds, *best[1:])))
+
+
+def _spread(default: Candidate, known: Sequence[Candidate]) -> list[Candidate]:
+    """By predicted time, spreading kinds. The default came first, and is the first of its kind."""
+    keys = []
+    for kind in _kinds(known if not math.isfinite(default.seconds) else [default, *known]):
+        members = sorted(kind, key=lambda candidate: candidate is not default)
+        keys += [
+            (candidate.seconds * (1 + AGAIN * place), candidate)
+            for place, candidate in enumerate(members)
+            if candidate is not default
+        ]
+    return [candidate for _, candidate in sorted(keys, key=lambda key: key[0])]
+
+
+def _kinds(known: Sequence[Candidate]) -> Iterator[list[Candidate]]:
+    """Groups of versions that the model can hardly tell from the fastest of their kind."""
+    kinds: list[list[Candidate]] = []
+    for candidate in sorted(known, key=lambda candidate_: candidate_.seconds):
+        for kind in kinds:
+            if _is_same(kind[0], candidate):
+                kind.append(candidate)
+                break
+        else:
+            kinds.append([candidate])
+    yield from kinds
+
+
+def _is_same(first: Candidate, second: Candidate) -> bool:
+    limit = SAME * first.seconds
+    if second.seconds - first.seconds > limit or first.terms.shape != second.terms.shape:
+        return False
+    return float(np.abs(first.terms - second.terms).sum()) <= limit

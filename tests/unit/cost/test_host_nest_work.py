@@ -11,8 +11,7 @@ import pytest
 from tests.support.plan_runs import StepsRun
 from tests.support.source_plans import plan
 from tests.unit.cost.test_launch_work import planned
-from tilepragma.cost.footprint_boxes import Groups
-from tilepragma.cost.host_nest_work import NestCounter, launch_nest
+from tilepragma.cost.host_nest_work import Groups, NestCounter, launch_nest
 from tilepragma.cost.host_prediction import JOINING, TILE_SECONDS, predicted_terms
 from tilepragma.cost.launch_work import plan_work
 from tilepragma.cost.parameter_batch import Reals

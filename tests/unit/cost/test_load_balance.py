@@ -7,8 +7,8 @@ import pytest
 
 from tests.support.plan_runs import run_steps
 from tests.unit.cost.test_launch_work import planned
+from tilepragma.cost.host_prediction import slowest_part
 from tilepragma.cost.launch_work import plan_work
-from tilepragma.cost.load_balance import slowest_part
 from tilepragma.ir.directives import Target
 
 #: Sizes of the nests, and extents of their tiles, a layout a row.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from tests.support.source_plans import plan
 from tests.thesis.box_wavefronts import intra_tile_wavefronts, warps_of_boxes
 from tests.thesis.skewed_tiles import SkewedNest, inter_tile_wavefronts, tile_rounds
 from tilepragma.cost.launch_work import plan_work
-from tilepragma.cost.model_work import LaunchModel, Organisation, launch_model, roofline_demand
+from tilepragma.cost.model_work import LaunchModel, launch_model, roofline_demand
 from tilepragma.ir.directives import Target
 from tilepragma.model.descriptor_files import named_device
 from tilepragma.model.device import Gpu
@@ -35,12 +37,13 @@ PRODUCT = """void f(int n, int m, int p, float a[n][p], float b[p][m], float c[n
       for (int k = 0; k < p; k++) c[i][j] += a[i][k] * b[k][j];
 }"""
 DEVICE = named_device("a100")
-GPU = Organisation(units=30, lanes=32, workers=(32, 8, 1))
+UNITS = 30
 
 
 def models(source: str, scalars: dict[str, int], sizes: dict[str, np.ndarray]) -> LaunchModel:
     (only,) = plan_work(plan(source), scalars, sizes, Target.CUDA)
-    return launch_model(only, GPU)
+    assert isinstance(DEVICE, Gpu)
+    return launch_model(only, replace(DEVICE, multiprocessors=UNITS), (32, 8, 1))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +67,7 @@ def test_successive_over_relaxation_is_counted_as_in_closed_form(
     assert list(found.work.warps) == list(warps_of_boxes(boxes, 32))
     # The user's loops begin at 1, so that tiles lie otherwise by a point.
     assert np.abs(found.work.wavefronts - inter_tile_wavefronts(nest, boxes)).max() <= len(names)
-    off = np.abs(found.work.rounds / tile_rounds(nest, boxes, GPU.units) - 1)
+    off = np.abs(found.work.rounds / tile_rounds(nest, boxes, UNITS) - 1)
     assert np.median(off) < 0.01
     assert np.percentile(off, 90) < 0.05
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from tilepragma.base.diagnostics import LocatedError
-from tilepragma.model.descriptor_checks import device_of
-from tilepragma.model.descriptor_fields import GPU, MEMORY, OVERHEADS, PROCESSOR, TOP
+from tilepragma.model.descriptor_checks import GPU, MEMORY, OVERHEADS, PROCESSOR, TOP, device_of
 from tilepragma.model.descriptor_files import (
     descriptor_text,
     known_devices,

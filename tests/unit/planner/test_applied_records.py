@@ -10,9 +10,10 @@ import pytest
 from tilepragma.driver import translate
 from tilepragma.driver.reports import explain, kernel_reports
 from tilepragma.driver.state import TranslateRequest, TranslateResult
+from tilepragma.ir.directives import TemporalTiles
 from tilepragma.plan.dispatch_table import around, sizes_on_hosts, wrong_choices
 from tilepragma.plan.kernel_plan import KernelPlan, MeasuredSizes, SizeChoice
-from tilepragma.sizes.records import HOST, RecordedChoice, TunedVersion, records_file, records_text
+from tilepragma.sizes.records import HOST, RecordedChoice, TuningRecord, records_file, records_text
 
 SOURCE = """\
 void sweep(int steps, int n, float *a)
@@ -121,7 +122,7 @@ def test_the_merged_choices_are_right(tmp_path: Path) -> None:
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     choices = tuple(RecordedChoice(one["bytes"], one.get("trips"), one["sizes"]) for one in CHOICES)  # type: ignore[arg-type]
-    winner = TunedVersion("sweep", HOST, "threads", {}, {"machine": "here"}, choices, 400)
+    winner = TuningRecord("sweep", HOST, "threads", {}, {"machine": "here"}, choices, 400)
     text = records_text(None, winner)
     assert json.loads(text)["kernels"]["sweep"]["host"]["choices"] == CHOICES
     (tmp_path / "sweep.c").write_text(SOURCE)
@@ -130,7 +131,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     assert plan.measured == MeasuredSizes(
         400, tuple(SizeChoice(one.bytes, one.trips, tuple(one.sizes.values())) for one in choices)
     )
-    assert json.loads(records_text(text, TunedVersion("sweep", HOST, "threads", {}, None)))["kernels"] == {}
+    assert json.loads(records_text(text, TuningRecord("sweep", HOST, "threads", {}, None)))["kernels"] == {}
 
 
 STENCIL = """\
@@ -161,7 +162,9 @@ def test_other_tiles_of_time_steps_are_kept_for_cores_alone(tmp_path: Path, monk
     sizes = {size.object.name: 16 for size in skewed.sizes}
     facts = {"machine": "here"}
     choices = (RecordedChoice(1000, None, sizes),)
-    kept.write_text(records_text(None, TunedVersion("jacobi", HOST, "threads", {}, facts, choices, 10, "skewed")))
+    kept.write_text(
+        records_text(None, TuningRecord("jacobi", HOST, "threads", {}, facts, choices, 10, TemporalTiles.SKEWED))
+    )
     found = planned()
     assert found.host_steps == skewed.host_steps
     assert found.device_steps == plain.device_steps

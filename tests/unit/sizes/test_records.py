@@ -14,7 +14,7 @@ from tilepragma.driver.reports import explain, kernel_reports
 from tilepragma.driver.state import State, TranslateRequest, TranslateResult
 from tilepragma.plan.kernel_plan import SizeChoice
 from tilepragma.planner import versions
-from tilepragma.sizes.records import DEVICE, HOST, TunedVersion, parse_records, records_file, records_text, with_records
+from tilepragma.sizes.records import DEVICE, HOST, TuningRecord, parse_records, records_file, records_text, with_records
 from tilepragma.verify.rules import PlanFault
 
 SOURCE = """\
@@ -169,8 +169,8 @@ def test_hosts_choose_at_launch_no_more(plain: TranslateResult) -> None:
 
 def test_text_is_read_back_and_others_stay() -> None:
     facts = {"machine": "a box", "seconds": 0.5}
-    first = records_text(None, TunedVersion("sweep", HOST, "threads", SIZES, facts))
-    second = records_text(first, TunedVersion("other", DEVICE, "cuda", {"i_size": 8}, facts))
+    first = records_text(None, TuningRecord("sweep", HOST, "threads", SIZES, facts))
+    second = records_text(first, TuningRecord("other", DEVICE, "cuda", {"i_size": 8}, facts))
     found = Diagnostics()
     kept = {(one.kernel, one.size_class): dict(one.sizes) for one in parse_records(second, "f", found)}
     assert kept == {("sweep", HOST): SIZES, ("other", DEVICE): {"i_size": 8}}
@@ -179,22 +179,22 @@ def test_text_is_read_back_and_others_stay() -> None:
 
 
 def test_a_default_that_won_takes_out_what_was_kept() -> None:
-    host = records_text(None, TunedVersion("sweep", HOST, "threads", SIZES, {}))
-    both = records_text(host, TunedVersion("sweep", DEVICE, "cuda", SIZES, {}))
-    left = json.loads(records_text(both, TunedVersion("sweep", HOST, "threads", SIZES, None)))
+    host = records_text(None, TuningRecord("sweep", HOST, "threads", SIZES, {}))
+    both = records_text(host, TuningRecord("sweep", DEVICE, "cuda", SIZES, {}))
+    left = json.loads(records_text(both, TuningRecord("sweep", HOST, "threads", SIZES, None)))
     assert left["kernels"]["sweep"].keys() == {"device"}
-    assert json.loads(records_text(host, TunedVersion("sweep", HOST, "threads", SIZES, None))) == {
+    assert json.loads(records_text(host, TuningRecord("sweep", HOST, "threads", SIZES, None))) == {
         "version": 1,
         "kernels": {},
     }
 
 
 def test_a_default_that_won_elsewhere_takes_out_nothing() -> None:
-    host = records_text(None, TunedVersion("sweep", HOST, "threads", SIZES, {}))
-    assert records_text(host, TunedVersion("sweep", HOST, "opencl", SIZES, None)) == host
+    host = records_text(None, TuningRecord("sweep", HOST, "threads", SIZES, {}))
+    assert records_text(host, TuningRecord("sweep", HOST, "opencl", SIZES, None)) == host
 
 
 @pytest.mark.parametrize("damaged", ["{", "[]", '{"version": 9, "kernels": {"a": {}}}', '{"version": 1, "kernels": 3}'])
 def test_damaged_text_is_written_anew(damaged: str) -> None:
-    text = records_text(damaged, TunedVersion("sweep", HOST, "threads", SIZES, {}))
+    text = records_text(damaged, TuningRecord("sweep", HOST, "threads", SIZES, {}))
     assert json.loads(text)["kernels"] == {"sweep": {"host": {"sizes": SIZES, "target": "threads"}}}

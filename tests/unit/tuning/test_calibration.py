@@ -12,13 +12,23 @@ import pytest
 
 from tilepragma.model.descriptor_files import named_device, read_descriptor
 from tilepragma.model.device import Gpu, Overheads, Processor
-from tilepragma.tuning.calibration import beyond_caches, copy_rate, described, words_for, working_sets
-from tilepragma.tuning.calibration_samples import Findings, Series
-from tilepragma.tuning.calibration_target import CalibrationError, CalibrationTarget
-from tilepragma.tuning.device_records import calibrated_on, keep
-from tilepragma.tuning.effort import FULL, QUICK, Effort, milliseconds_a_number
+from tilepragma.tuning.calibration import (
+    FULL,
+    QUICK,
+    Effort,
+    beyond_caches,
+    calibrated_on,
+    copy_rate,
+    described,
+    keep,
+    milliseconds_a_number,
+    nearest,
+    ours,
+    words_for,
+    working_sets,
+)
+from tilepragma.tuning.calibration_samples import CalibrationError, CalibrationTarget, Findings, Series
 from tilepragma.tuning.host_processor import Cache, Host
-from tilepragma.tuning.measured_gpu import nearest, ours
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 HOST = Host(

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from tilepragma.tuning import convergence
-from tilepragma.tuning.convergence import Convergence, Look, Outcome, converge
+from tilepragma.tuning.convergence import Convergence, Outcome, converge
 from tilepragma.tuning.programs import ProgramError, ProgramMissingError
 
 
@@ -18,11 +18,11 @@ def python(*lines: str) -> tuple[str, ...]:
 
 def test_looks_are_heard_and_the_last_one_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEK_VERIFY", "1")
-    heard: list[Look] = []
+    heard: list[Convergence] = []
     check = "assert 'TILEK_VERIFY' not in os.environ"
     found = converge(python(check, "print('32 5e-1 0.25')", "print('64 1e-4 0.5 done')"), 60, heard.append)
-    assert heard == [Look(32, 0.5, 0.25), Look(64, 1e-4, 0.5)]
-    assert found == Convergence(heard[1], Outcome.DONE, ())
+    assert heard == [Convergence(32, 0.5, 0.25), Convergence(64, 1e-4, 0.5, Outcome.DONE)]
+    assert found == heard[1]
 
 
 def test_the_profile_names_the_targets() -> None:

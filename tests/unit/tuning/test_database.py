@@ -19,11 +19,13 @@ from tilepragma.tuning.database import (
     Measurement,
     MeasurementsError,
     Outcome,
+    SharingError,
     Trial,
+    lines_of,
+    measurements_of,
     opened,
     opened_to_read,
 )
-from tilepragma.tuning.exchanged_records import SharingError, lines_of, measurements_of
 from tilepragma.tuning.measuring import alone
 
 HERE = Environment("threads", "a processor", "", "a processor", 4, "cc 1", "-O2", "", "0")

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from tilepragma.tuning.database import Environment, KernelKey, Outcome, Trial, opened
-from tilepragma.tuning.exploration import Search, Space, Take
+from tilepragma.tuning.exploration import Search, Take
 from tilepragma.tuning.measuring import LostError, recorded
 from tilepragma.tuning.programs import ProgramError
 
@@ -35,8 +35,8 @@ def outcome(trial: Trial) -> Outcome:
     return Outcome((own,), "", own, "now")
 
 
-def space(versions: tuple[str, ...] = VERSIONS) -> Space:
-    return Space(dict.fromkeys(SIZES, versions))
+def space(versions: tuple[str, ...] = VERSIONS) -> dict[str, tuple[str, ...]]:
+    return dict.fromkeys(SIZES, versions)
 
 
 def searched(budget: float, take: Take = outcome, versions: tuple[str, ...] = VERSIONS) -> Search:
@@ -64,9 +64,7 @@ def test_the_better_a_version_the_more_often_it_runs() -> None:
 
 def test_the_best_of_one_size_is_tried_at_the_others() -> None:
     versions = {SIZES[0]: ("default", "a", "b"), SIZES[1]: ("default", "c")}
-    search = Search(
-        Space(versions), 1e9, lambda trial: Outcome((float("ab".find(trial.version) == -1) + 1,), "", 1, "")
-    )
+    search = Search(versions, 1e9, lambda trial: Outcome((float("ab".find(trial.version) == -1) + 1,), "", 1, ""))
     search.run()
     assert {"a"} <= set(search.seconds[SIZES[1]])
 
@@ -92,7 +90,7 @@ def test_what_seems_faster_than_the_default_runs_again_in_turn_with_it() -> None
         return Outcome((own,) * 5, "", own, "now")
 
     versions = ("default", "other", "slow", "slower")
-    search = Search(Space({"n=1": versions}), 64 / 0.85, take)
+    search = Search({"n=1": versions}, 64 / 0.85, take)
     search.run()
     assert {one: len(runs) for one, runs in search.seconds["n=1"].items()} == {
         "default": 3,
@@ -110,7 +108,7 @@ def test_what_failed_at_other_sizes_is_not_made_sure_of() -> None:
             return Outcome((), "crashed", 1.0, "now")
         return Outcome((1.0 if trial.version == "default" else 0.5,), "", 1.0, "now")
 
-    search = Search(Space(dict.fromkeys(("n=1", "n=2", "n=3"), ("default", "other"))), 1e3, take)
+    search = Search(dict.fromkeys(("n=1", "n=2", "n=3"), ("default", "other")), 1e3, take)
     search.run()
     assert search.ordered("n=1")[0] == "other"
     assert search.spent < 100

@@ -11,10 +11,11 @@ import pytest
 
 from tilepragma.driver import translate
 from tilepragma.driver.state import TranslateRequest
+from tilepragma.ir.directives import TemporalTiles
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.tuning.database import Outcome, Trial
 from tilepragma.tuning.decisions import Occasion
-from tilepragma.tuning.exploration import Search, Space
+from tilepragma.tuning.exploration import Search
 from tilepragma.tuning.fitted_rules import FittedRules, NoRulesError, lesson_of
 from tilepragma.tuning.measuring import DEFAULT, Version
 from tilepragma.tuning.trial_versions import Build
@@ -63,7 +64,7 @@ def lesson(builds: dict[str, Build], time: Callable[[Version, str], float], on_h
         trials.append((trial, take(trial)))
         return trials[-1][1]
 
-    Search(Space({text: list(named) for text in POINTS}), 1e9, noted).run()
+    Search({text: list(named) for text in POINTS}, 1e9, noted).run()
     trials.append((Trial(DEFAULT, "n=7", 0), Outcome((9.0,), "", 1.0, "now")))  # which does not say all, and so nothing
     return lesson_of(trials, builds, "threads" if on_host else "opencl", on_host)
 
@@ -72,7 +73,7 @@ def test_a_build_with_other_tiles_of_time_steps_is_taken_where_it_is_faster(buil
     found = lesson(builds, lambda version, _: 1.0 if version.build and version.sizes else 2.0)
     assert (found.build, found.decision.least, found.before, found.others) == (SKEWED, 1.0, (0.5, 0.5), {})
     winner = found.winner("here", datetime(2026, 11, 23))
-    assert winner.tiles == "skewed"
+    assert winner.tiles is TemporalTiles.SKEWED
     assert [set(one.sizes.values()) for one in winner.choices] == [{5}]
     assert winner.facts == {
         "machine": "here",

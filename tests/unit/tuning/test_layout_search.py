@@ -195,14 +195,12 @@ def test_what_the_fit_says() -> None:
     layouts = searched(Machine(REAL), layout_search(ranking_with_terms(), 7))
     best = layouts.winner
     assert layouts.fit is not None
-    assert len(layouts.fit.layouts) == 5
+    assert len(layouts.fitted) == 5
     assert best.rank is not None
     assert ranking_with_terms().layouts[best.rank - 1].sizes == best.layout.sizes, "the rank stays that of the estimate"
     assert best.rank > 10
-    assert layouts.fit.ranking.rank(best.layout.sizes) == 1
-    assert layouts.fit.ranking.predicted(best.layout.sizes).seconds == pytest.approx(
-        REAL[best.layout.sizes[0]], rel=0.03
-    )
+    assert layouts.fit.rank(best.layout.sizes) == 1
+    assert layouts.fit.predicted(best.layout.sizes).seconds == pytest.approx(REAL[best.layout.sizes[0]], rel=0.03)
 
 
 def test_layouts_that_tell_prices_apart_have_a_chance_of_their_own() -> None:
@@ -218,7 +216,7 @@ def test_the_fit_does_without_what_fails() -> None:
     failing = layouts.others[0].layout.sizes
     searched(Machine(REAL, failing=failing), layouts)
     assert layouts.fit is not None
-    assert len(layouts.fit.layouts) == 4
+    assert len(layouts.fitted) == 4
     assert layouts.winner.layout.sizes in ((24,), (25,))
 
 
@@ -239,7 +237,7 @@ def test_a_default_of_several_layouts_is_none_of_those_that_are_fitted() -> None
     assert [one.layout.sizes for one in layouts.others[:2]] == [(5,), (2,)]
     searched(Machine(REAL), layouts)
     assert layouts.fit is not None
-    assert len(layouts.fit.layouts) == 5, "two of the program's, and three of ours"
+    assert len(layouts.fitted) == 5, "two of the program's, and three of ours"
 
 
 def test_what_somebody_chose_is_measured_in_any_case() -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tilepragma.tuning.database import Environment, KernelKey, Measurement, Outcome, Trial
-from tilepragma.tuning.measured_kernels import measured_kernels
+from tilepragma.tuning.database import Environment, KernelKey, Measurement, Outcome, Trial, measured_kernels
 
 
 def measurement(name: str, day: int, options: str = "-O2", target: str = "threads", failure: str = "") -> Measurement:

@@ -14,8 +14,15 @@ from typing import Any
 import pytest
 
 from tilepragma.tuning import programs
-from tilepragma.tuning.programs import KernelTimes, ProgramError, ProgramMissingError, kernel_times, run
-from tilepragma.tuning.subprocesses import ending, last_line
+from tilepragma.tuning.programs import (
+    KernelTimes,
+    ProgramError,
+    ProgramMissingError,
+    ending,
+    kernel_times,
+    last_line,
+    run,
+)
 
 
 def event(kernel: str, microseconds: float, category: str = "kernel", **more: object) -> dict[str, object]:

@@ -33,5 +33,5 @@ def test_sizes_that_make_the_same_launches_are_one_version(tmp_path: Path, monke
     points = {"small": {"r": 10, "p": 40}, "large": {"r": 30, "p": 40}}
     _, space = space_of({"": Build(b"", {}, plan)}, points, "threads", None, True)
     name = size.object.name
-    assert list(space.versions["small"]) == ["default", f"{name}=8", f"{name}=4"]
-    assert list(space.versions["large"]) == ["default", f"{name}=16", f"{name}=8", f"{name}=4"]
+    assert list(space["small"]) == ["default", f"{name}=8", f"{name}=4"]
+    assert list(space["large"]) == ["default", f"{name}=16", f"{name}=8", f"{name}=4"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tilepragma.tuning.measuring import Version
-from tilepragma.tuning.version_order import UNKNOWN, Candidate, ordered
+from tilepragma.tuning.trial_versions import UNKNOWN, Candidate, ordered
 
 DEFAULT = Candidate(Version(), np.array([0.5, 0.5]))
 

@@ -15,10 +15,9 @@ from tilepragma.plan.kernel_plan import PlanVersion
 from tilepragma.sizes.records import HOST
 from tilepragma.tuning import trial_versions
 from tilepragma.tuning.database import Outcome, Trial
-from tilepragma.tuning.fitted_rules import FittedRules, lesson_of
+from tilepragma.tuning.fitted_rules import FittedRules, embedding, lesson_of
 from tilepragma.tuning.measuring import DEFAULT
 from tilepragma.tuning.trial_versions import Build, builds_of, families_of
-from tilepragma.tuning.version_rules import embedding
 
 SOURCE = """\
 void add(int n, float a[n][40], float b[n][40])
@@ -134,7 +133,7 @@ def test_four_plans_at_most(result: TranslateResult, builds: dict[str, Build]) -
 
 def test_versions_are_taken_where_they_gain(result: TranslateResult, builds: dict[str, Build]) -> None:
     found = learned(result, builds, {DEFAULT: (1.0, 1.0, 1.0, 1.01), "unroll(4)": (1.0, 1.0, 1.0, 1.0)})
-    assert found.versions is None
+    assert found.shares is None
     assert not found.is_worth_it
 
 

@@ -16,7 +16,7 @@ from tilepragma.sizes.records import DEVICE, HOST, SizeClass
 from tilepragma.sizes.search import Layout, Ranking, Sizes
 from tilepragma.tuning.kernel_tuning import KernelTuning
 from tilepragma.tuning.layout_search import ROUNDS, LayoutSearch, Trial
-from tilepragma.tuning.source_records import recorded_layouts, set_aside, winner_of
+from tilepragma.tuning.source_records import recorded_layouts, set_aside
 
 SOURCE = """\
 void sweep(int steps, int n, float *a)
@@ -60,14 +60,14 @@ def tuned(
 
 def kept_sizes(tuning: KernelTuning) -> Sizes | None:
     """What is to be kept; None where what was kept is to go."""
-    winner = winner_of(tuning, "a machine", WHEN)
+    winner = tuning.winner("a machine", WHEN)
     assert winner is not None
     assert winner.target == "threads"
     return None if winner.facts is None else tuple(winner.sizes[name] for name in NAMES)
 
 
 def test_the_fastest_is_kept_with_what_was_measured(plan: KernelPlan) -> None:
-    winner = winner_of(tuned(plan, PLAIN, FAST), "a machine", WHEN)
+    winner = tuned(plan, PLAIN, FAST).winner("a machine", WHEN)
     assert winner is not None
     assert winner.sizes == {"t_size": 32, "t_i_size": 32}
     facts = {"machine": "a machine", "date": "2026-11-22", "seconds": 0.5, "default_seconds": 1.0}
@@ -81,7 +81,7 @@ def test_a_default_that_a_build_takes_needs_nothing_kept(plan: KernelPlan) -> No
 
 
 def test_a_default_that_is_kept_stays_kept(plan: KernelPlan) -> None:
-    assert winner_of(tuned(plan, TAKEN, TAKEN, kept=TAKEN), "", WHEN) is None
+    assert tuned(plan, TAKEN, TAKEN, kept=TAKEN).winner("", WHEN) is None
 
 
 def test_a_default_of_a_build_from_before_is_kept(plan: KernelPlan) -> None:
