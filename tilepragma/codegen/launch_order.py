@@ -11,9 +11,8 @@ from dataclasses import replace
 from tilepragma.base.c_text import in_comment
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.dialect import C
-from tilepragma.codegen.launch_numbers import Numbers
 from tilepragma.codegen.loop_heads import loop_head, with_declared_bounds
-from tilepragma.codegen.numbering import bound_objects, needs_function
+from tilepragma.codegen.numbering import Numbers, bound_objects, needs_function
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.expressions import Access, DataObject, Expression
@@ -86,13 +85,12 @@ class _Steps:
     def text(self) -> str:
         writer, printer = self.writer, self.printer
         for index, object_ in self.scalars:
-            type_, declared = printer.type(object_.element), printer.type(object_.element, printer.name(object_))
-            writer.line(f"const {declared} = *(const {type_} *)tilek_call_->scalars[{index}];")
+            type_ = printer.type(object_.element)
+            writer.line(f"const {printer.typed(object_)} = *(const {type_} *)tilek_call_->scalars[{index}];")
         even = {part.place: part for part in even_parts(self.steps, self.plan.sizes)}
         for index, object_ in self.sizes:
-            declared = printer.type(object_.element, printer.name(object_))
             value = self._even_size(index, even[index]) if index in even else f"tilek_size_of(tilek_run_, {index})"
-            writer.line(f"const {declared} = {value};")
+            writer.line(f"const {printer.typed(object_)} = {value};")
         writer.line("int tilek_stop;")
         if not self.scalars:
             writer.line("(void)tilek_call_;")
@@ -117,15 +115,14 @@ class _Steps:
         for step in steps:
             match step:
                 case HostLoop(loop, inner):
-                    declared = self.printer.type(loop.iterator.element, self.printer.name(loop.iterator))
                     loop = replace(
                         loop,
                         lower=with_guarded_quotients(loop.lower),
                         upper=with_guarded_quotients(loop.upper),
                         step=with_guarded_quotients(loop.step),
                     )
-                    loop = with_declared_bounds(self.writer, self.printer, self.numbers, loop, declared)
-                    with self.writer.block(loop_head(self.printer, loop, declared)):
+                    loop = with_declared_bounds(self.writer, self.printer, self.numbers, loop)
+                    with self.writer.block(loop_head(self.printer, loop)):
                         self._sequence(inner, self.printer.name(loop.iterator))
                     if any(isinstance(step, Launch) and step.pipelined for step in inner):
                         self.writer.line("tilek_stop = tilek_waves_end(tilek_run_);")

@@ -5,7 +5,6 @@ PoCL's compiler neither unrolls nor interleaves these loops, and it uses half of
 
 from __future__ import annotations
 
-from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.dialect import Dialect
 from tilepragma.codegen.literal_values import literal_value
 from tilepragma.ir.expressions import Access, Assignment, Call, Conditional, DataObject, Expression, Increment, Storage
@@ -21,21 +20,14 @@ _VECTOR = 64
 _UNROLLED = 16
 
 
-@dataclass(frozen=True)
-class LoopHints:
-    """Lines before a loop, and at the head of its body."""
-
-    before: tuple[str, ...] = ()
-    inside: tuple[str, ...] = ()
-
-
-_UNROLL = LoopHints(before=("#pragma clang loop unroll(full)",))
+_UNROLL = "#pragma clang loop unroll(full)"
 
 
 def loop_hints(
     dialect: Dialect, iterator: DataObject, step: Expression, body: Block, trip: int | None = None
-) -> LoopHints:
-    """The hints for a loop of `trip` iterations (None: not known), if the dialect takes hints.
+) -> tuple[str, str]:
+    """The hints for a loop of `trip` iterations (None: not known), if the dialect takes hints: the
+    line before it, and the line at the head of its body.
 
     Short loops are unrolled if they contain loops or cannot be vectorised: only then do local
     arrays become registers. The same holds for vectorised loops, whose vectors are interleaved.
@@ -49,17 +41,17 @@ def loop_hints(
     columns, get no width: Oclgrind failed on the vectors that clang 14 made of them.
     """
     if not dialect.hints:
-        return LoopHints()
+        return "", ""
     short = trip is not None and trip <= _UNROLLED
     if any(isinstance(node, (Loop, ForLoop, While, TileNest)) for node in walk(body)):
-        return _UNROLL if short else LoopHints()
+        return (_UNROLL if short else ""), ""
     if _has_chain(iterator, body):
-        return LoopHints(inside=("#pragma OPENCL FP_CONTRACT OFF",) if dialect.contracts else ())
+        return "", "#pragma OPENCL FP_CONTRACT OFF" if dialect.contracts else ""
     width = vector_width(iterator, step, body)
     if width is None or _reads_under_conditions(body):
-        return _UNROLL if short else LoopHints()
+        return (_UNROLL if short else ""), ""
     parts = trip // width if trip is not None and trip % width == 0 and trip // width in (1, 2, 4, 8) else 2
-    return LoopHints(before=(f"#pragma clang loop vectorize_width({width}) interleave_count({parts})",))
+    return f"#pragma clang loop vectorize_width({width}) interleave_count({parts})", ""
 
 
 def vector_width(iterator: DataObject, step: Expression, body: Block) -> int | None:
