@@ -33,11 +33,11 @@ from itertools import groupby
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.loop_heads import loop_head, with_declared_bounds
+from tilepragma.codegen.mentioned_objects import accessed_objects, declared_objects, is_idle
 from tilepragma.codegen.numbering import Numbers, axis_name
 from tilepragma.codegen.packed_panels import comment, panel_parts
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.shared_memory import Ends, Moved, StagingPrinter, named_ends
-from tilepragma.codegen.unused_declarations import is_idle
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import TileKind
@@ -343,7 +343,7 @@ class ConvergentNest:
 
     def _alone(self, statements: tuple[Statement, ...], rest: tuple[Statement, ...]) -> None:
         """Print each worker's own statements under its guard; `rest` follows them."""
-        needed = {node.object for later in rest for node in walk(later) if isinstance(node, Access)}
+        needed = accessed_objects(rest)
         guarded: list[Statement] = []
         for place, statement in enumerate(statements):
             if is_idle(statement, (*statements[place + 1 :], *rest)):
@@ -430,7 +430,7 @@ class ConvergentNest:
         """Print the statements in loops over the points."""
         if not statements:
             return
-        read = {node.object for statement in statements for node in walk(statement) if isinstance(node, Access)}
+        read = accessed_objects(statements)
         names = {scalar.name for scalar in read}
         with ExitStack() as stack:
             for loop in self.points:
@@ -457,14 +457,12 @@ def _varying(nest: TileNest) -> frozenset[DataObject]:
     iterators = {tiled.loop.iterator for tiled in nest.loops if any(tile.axis is not None for tile in tiled.tiles)}
     written = {use.object for use in uses(nest.body) if use.writes}
     loops_inside = {node.iterator for node in walk(nest.body) if isinstance(node, Loop)}
-    declared = {node.object for node in walk(nest.body) if isinstance(node, Declarator)}
-    return frozenset(((iterators | written) - loops_inside) | declared)
+    return frozenset(((iterators | written) - loops_inside) | declared_objects(nest.body))
 
 
 def _is_shared(values: Iterable[Expression], varying: frozenset[DataObject]) -> bool:
     """Whether all workers and points surely have the same values; `varying` objects may differ."""
-    read = {node.object for value in values for node in walk(value) if isinstance(node, Access)}
-    return not any(object_ in varying or object_.rank > 0 for object_ in read)
+    return not any(object_ in varying or object_.rank > 0 for object_ in accessed_objects(values))
 
 
 def _between(loop: Loop, first: str, last: str, extent: object) -> Statement:

@@ -11,12 +11,12 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.dialect import Dialect
 from tilepragma.codegen.line_breaking import wrapped_list
 from tilepragma.codegen.literal_values import literal_value
+from tilepragma.codegen.mentioned_objects import accessed_objects
 from tilepragma.codegen.printer import Flat, ObjectMap, Printer
 from tilepragma.codegen.statements import StatementPrinter
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.expressions import Access, AddressOf, Call, DataObject, Expression, Storage
 from tilepragma.ir.loop_tree import Function
-from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import UNSIGNED_LONG, ArrayType, PointerType, RecordType, ScalarType, Type
 from tilepragma.ir.value_bytes import type_size
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
@@ -163,7 +163,7 @@ def _alignment(type_: Type) -> int:
 
 def constant_definitions(plan: KernelPlan, launches: tuple[Launch, ...], dialect: Dialect) -> list[str]:
     """The definitions of the plan's constants that the launches read."""
-    read = {node.object for launch in launches for node in walk(launch.body) if isinstance(node, Access)}
+    read = accessed_objects(launch.body for launch in launches)
     printer = Printer(dialect)
     return [constant_definition(printer, table) for table in plan.constants if table in read]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tilepragma.codegen.dialect import Dialect
 from tilepragma.codegen.literal_values import literal_value
+from tilepragma.codegen.mentioned_objects import declared_objects
 from tilepragma.ir.expressions import Access, Assignment, Call, Conditional, DataObject, Expression, Increment, Storage
 from tilepragma.ir.loop_tree import Block, Declaration, ExpressionStatement, ForLoop, Loop, Statement, TileNest, While
 from tilepragma.ir.polynomial import Polynomial, polynomial
@@ -90,9 +91,7 @@ def _keeps_apart(iterator: DataObject, body: Block, values: Values) -> bool:
     those of launches without a check, clang compares whole ranges at run time and runs the plain
     loop where they overlap, whatever the hints say.
     """
-    declared = {
-        declarator.object for node in walk(body) if isinstance(node, Declaration) for declarator in node.declarators
-    }
+    declared = declared_objects(body)
     targets = [node.target for node in walk(body) if isinstance(node, (Assignment, Increment))]
     written = {
         target.object: target for target in targets if isinstance(target, Access) and target.object not in declared
@@ -142,9 +141,7 @@ def _coefficient(expression: Expression, iterator: DataObject, values: Values) -
 def _has_chain(iterator: DataObject, body: Block) -> bool:
     """Whether an assignment adds to the floating-point value that the previous iteration left."""
     values = settled_values(body)
-    declared = {
-        declarator.object for node in walk(body) if isinstance(node, Declaration) for declarator in node.declarators
-    }
+    declared = declared_objects(body)
     for node in walk(body):
         if not isinstance(node, Assignment) or not isinstance(node.type, ScalarType) or not node.type.is_floating:
             continue

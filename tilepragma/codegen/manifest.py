@@ -5,7 +5,8 @@ Each table of the header has a function here, with a row's members in the header
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 
 from tilepragma.base.c_text import in_comment, quote
 from tilepragma.base.frozen_values import dataclass
@@ -42,6 +43,11 @@ _INT64_MAX = 2**63 - 1
 _PIECE = 2000
 #: The bit of a launch's axes that is TILEK_LAUNCH_ALWAYS.
 LAUNCH_ALWAYS = 1 << 8
+#: Members of tilek_kernel that are initialised even if they are 0.
+_ALWAYS = ("tile_argument_count", "loop_count")
+_PERSISTENT = "/* Launches whose wavefronts CUDA devices may run as one: the last of those above are these. */\n"
+
+_LaunchesOfProgram = tuple[tuple[Launch, tuple[Parameter, ...]], ...]
 
 
 @dataclass(frozen=True)
@@ -68,7 +74,14 @@ class KernelManifest:
         return kernel_symbol(self.plan.kernel.name)
 
     @property
-    def device_launches(self) -> tuple[tuple[Launch, tuple[Parameter, ...]], ...]:
+    def host_launches(self) -> _LaunchesOfProgram:
+        """The launches on hosts, with the parameters of their entry points for processors."""
+        program = self.programs.get("processors")
+        parameters = program.parameters if program is not None else ((),) * len(self.plan.host)
+        return tuple(zip(self.plan.host, parameters, strict=True))
+
+    @property
+    def device_launches(self) -> _LaunchesOfProgram:
         """The launches on devices, with the parameters of their entry points. Persistent variants,
         which the CUDA program alone has, are the last.
         """
@@ -95,28 +108,23 @@ def describe(plan: KernelPlan, targets: Collection[Target]) -> KernelManifest:
     exclude. If the plan leaves the region as written, it has no launches, and the runtime only
     moves data.
     """
-    name = plan.kernel.name
-    versions = tuple(
-        _described(version.plan, targets, version.on_devices, name, place, version.text)
+    versions = (
+        replace(
+            _described(version.plan, targets, version.on_devices),
+            shown=plan.kernel.name,
+            version=place,
+            version_text=version.text,
+        )
         for place, version in enumerate(plan.versions, 1)
     )
-    return _described(plan, targets, True, name, versions=versions)
+    return replace(_described(plan, targets, True), versions=tuple(versions))
 
 
-def _described(
-    plan: KernelPlan,
-    targets: Collection[Target],
-    on_devices: bool,
-    shown: str,
-    version: int = 0,
-    text: str = "",
-    versions: tuple[KernelManifest, ...] = (),
-) -> KernelManifest:
+def _described(plan: KernelPlan, targets: Collection[Target], on_devices: bool) -> KernelManifest:
     wanted = tuple(target for target in plan.targets if target in targets)
     programs = programs_of(plan, wanted, on_devices)
-    has_device_program = "opencl" in programs or "cuda" in programs
-    steps = step_functions(plan, has_device_program)
-    return KernelManifest(plan, wanted, programs, steps, shown, version, text, versions)
+    steps = step_functions(plan, not programs.keys().isdisjoint(("opencl", "cuda")))
+    return KernelManifest(plan, wanted, programs, steps, plan.kernel.name)
 
 
 class _Tables:
@@ -149,49 +157,11 @@ class _Tables:
 def kernel_constants(manifest: KernelManifest) -> str:
     """File-scope definitions for one region. The host functions must stand before them."""
     plan, programs = manifest.plan, manifest.programs
-    tables = _Tables(f"tilek_{plan.kernel.name}")
-    texts = {
-        form: tables.lines("const char *const", form, [*map(_piece_line, pieces(program.text)), "    NULL\n"])
-        for form, program in programs.items()
-    }
-    arrays = array_table(tables, "arrays", [(item.object.stored, array_flags(item, plan)) for item in plan.arrays])
-    scalars = tables.items("const size_t", "scalars", (type_size(object_.element) for object_ in plan.scalars))
-    processors = programs.get("processors")
-    host_parameters = processors.parameters if processors is not None else ((),) * len(plan.host)
-    host = [(launch, parameters) for launch, parameters in zip(plan.host, host_parameters, strict=True)]
-    device = manifest.device_launches
-    host_launches = _launches(tables, plan, "host", host)
-    device_launches = _launches(tables, plan, "device", device)
-    persistent = tables.items(
-        "const int",
-        "persistent",
-        (variant.number for variant in manifest.persistent),
-        "/* Launches whose wavefronts CUDA devices may run as one: the last of those above are these. */\n",
-    )
-    host_entries = _entries(plan, plan.host, plan.host_steps)
-    device_entries = _entries(plan, (launch for launch, _ in device), plan.device_steps)
-    host_loops = tables.items("const int", "host_loops", host_entries)
-    alike = device_entries == host_entries
-    device_loops = host_loops if alike else tables.items("const int", "device_loops", device_entries)
-    sizes = tables.items(
-        "const tilek_size",
-        "sizes",
-        (_row(quote(size.object.name), size.host, size.device) for size in plan.sizes),
-    )
-    choices = _choices(tables, plan, "choices", plan.choices, "hosts")
+    place, numbering = plan.kernel.range.start, number(plan)
+    host, device, persistent = manifest.host_launches, manifest.device_launches, manifest.persistent
     on_devices = plan.device_choices if device else ()
-    device_choices = _choices(tables, plan, "device_choices", on_devices, "devices")
-    on_processors = plan.processor_choices if processors is not None else ()
-    processor_choices = _choices(tables, plan, "processor_choices", on_processors, "OpenCL processors")
-    versions = tables.items(
-        "const tilek_kernel *const", "versions", (f"&{version.symbol}" for version in manifest.versions)
-    )
-    divisions = _divisions(tables, plan) if device else "NULL"
-    constants = sorted({constant for program in programs.values() for constant in program.constant_numbers})
-    constant_numbers = tables.items(
-        "const char *const", "constant_numbers", [*map(quote, constants), "NULL"] if constants else ()
-    )
-    place = plan.kernel.range.start
+    on_processors = plan.processor_choices if "processors" in programs else ()
+    tables = _Tables(f"tilek_{plan.kernel.name}")
     members: dict[str, object] = {
         "abi": "TILEK_ABI",
         "name": quote(manifest.shown),
@@ -200,41 +170,70 @@ def kernel_constants(manifest: KernelManifest) -> str:
         "flags": _flags(kernel_flags(manifest)),
         "targets": " | ".join(f"1u << TILEK_{target.name}" for target in manifest.targets) or "0",
         "preferred": f"TILEK_{plan.preferred.name}",
-        **texts,
-        **_counted("array_count", len(plan.arrays), "arrays", arrays),
-        **_counted("scalar_count", len(plan.scalars), "scalar_sizes", scalars),
-        **_counted("host_launch_count", len(host), "host_launches", host_launches),
-        **_counted("device_launch_count", len(device) - len(manifest.persistent), "device_launches", device_launches),
-        **_counted("persistent_count", len(manifest.persistent), "persistent", persistent),
-        "tile_argument_count": number(plan).tile_argument_count,
-        "loop_count": len(number(plan).loops),
-        "host_loops": host_loops,
-        "device_loops": device_loops,
+        **{name: _program_text(tables, name, program.text) for name, program in programs.items()},
+        "array_count": len(plan.arrays),
+        "arrays": array_table(tables, "arrays", [(a.object.stored, array_flags(a, plan)) for a in plan.arrays]),
+        "scalar_count": len(plan.scalars),
+        "scalar_sizes": _sizes(tables, "scalars", plan.scalars),
+        "host_launch_count": len(host),
+        "host_launches": _launches(tables, plan, "host", host),
+        "device_launch_count": len(device) - len(persistent),
+        "device_launches": _launches(tables, plan, "device", device),
+        "persistent_count": len(persistent),
+        "persistent": tables.items("const int", "persistent", (variant.number for variant in persistent), _PERSISTENT),
+        "tile_argument_count": numbering.tile_argument_count,
+        "loop_count": len(numbering.loops),
+        **_loop_entries(tables, manifest),
         "host_steps": manifest.steps.host or "NULL",
         "device_steps": manifest.steps.device or "NULL",
-        **_counted("size_count", len(plan.sizes), "sizes", sizes),
-        **_counted("choice_count", len(plan.choices), "choices", choices),
-        **_counted("device_choice_count", len(on_devices), "device_choices", device_choices),
-        **_counted("processor_choice_count", len(on_processors), "processor_choices", processor_choices),
-        "constant_numbers": constant_numbers,
-        **_counted("version_count", len(manifest.versions), "versions", versions),
-        **({"version": manifest.version, "version_text": quote(manifest.version_text)} if manifest.version else {}),
+        "size_count": len(plan.sizes),
+        "sizes": tables.items(
+            "const tilek_size", "sizes", (_row(quote(size.object.name), size.host, size.device) for size in plan.sizes)
+        ),
+        "choice_count": len(plan.choices),
+        "choices": _choices(tables, plan, "choices", plan.choices, "hosts"),
+        "device_choice_count": len(on_devices),
+        "device_choices": _choices(tables, plan, "device_choices", on_devices, "devices"),
+        "processor_choice_count": len(on_processors),
+        "processor_choices": _choices(tables, plan, "processor_choices", on_processors, "OpenCL processors"),
+    }
+    versions = tables.items(
+        "const tilek_kernel *const", "versions", (f"&{version.symbol}" for version in manifest.versions)
+    )
+    divisions = _divisions(tables, plan) if device else "NULL"
+    constants = sorted({quote(constant) for program in programs.values() for constant in program.constant_numbers})
+    members |= {
+        "constant_numbers": tables.items(
+            "const char *const", "constant_numbers", [*constants, "NULL"] if constants else ()
+        ),
+        "version_count": len(manifest.versions),
+        "versions": versions,
+        "version": manifest.version,
+        "version_text": quote(manifest.version_text) if manifest.version else "NULL",
         "state": f"&{tables.prefix}_state",
         "divisions": divisions,
-        **({"row_base_count": len(plan.row_bases)} if divisions != "NULL" and plan.row_bases else {}),
+        "row_base_count": len(plan.row_bases) if divisions != "NULL" else 0,
     }
-    initialised = "".join(f"    .{member} = {value},\n" for member, value in members.items() if value != "NULL")
+    initialised = "".join(
+        f"    .{name} = {value},\n" for name, value in members.items() if name in _ALWAYS or value not in (0, "NULL")
+    )
     constant = f"static const tilek_kernel {manifest.symbol} = {{\n{initialised}}};\n"
     return f"{tables.text}static void *{tables.prefix}_state;\n{constant}"
 
 
-def _counted(count_name: str, count: int, name: str, table: str) -> dict[str, object]:
-    """The members for a table and its length, none without elements."""
-    return {count_name: count, name: table} if table != "NULL" else {}
+def _program_text(tables: _Tables, name: str, text: str) -> str:
+    lines = [f"    {part}\n" for group in pieces(text) for part in (*group[:-1], f"{group[-1]},")]
+    return tables.lines("const char *const", name, [*lines, "    NULL\n"])
 
 
-def _piece_line(group: list[str]) -> str:
-    return "".join(f"    {part}\n" for part in (*group[:-1], f"{group[-1]},"))
+def _loop_entries(tables: _Tables, manifest: KernelManifest) -> dict[str, str]:
+    """For each loop of all launches, its entry in tilek_call.loops. Alike lists are one."""
+    plan = manifest.plan
+    of_hosts = _entries(plan, manifest.host_launches, plan.host_steps)
+    of_devices = _entries(plan, manifest.device_launches, plan.device_steps)
+    host = tables.items("const int", "host_loops", of_hosts)
+    device = host if of_devices == of_hosts else tables.items("const int", "device_loops", of_devices)
+    return {"host_loops": host, "device_loops": device}
 
 
 def pieces(text: str) -> list[list[str]]:
@@ -336,7 +335,6 @@ def array_flags(argument: ArrayArgument, plan: KernelPlan) -> tuple[str, ...]:
 def kernel_flags(manifest: KernelManifest) -> tuple[str, ...]:
     """The endings of the flags of tilek_kernel that hold."""
     plan = manifest.plan
-    has_device_program = "opencl" in manifest.programs or "cuda" in manifest.programs
     return _those_that_hold(
         {
             "CONTRACT": plan.floating.contract,
@@ -344,7 +342,7 @@ def kernel_flags(manifest: KernelManifest) -> tuple[str, ...]:
             "USES_DOUBLE": uses_double(plan),
             "TARGET_EXPLICIT": plan.preferred in plan.kernel.directive.targets and not plan.preferred.is_open,
             "MUST_BE_APART": plan.checks_overlap,
-            "VARYING_STEPS": _varies(plan.host_steps) or (has_device_program and _varies(plan.device_steps)),
+            "VARYING_STEPS": _varies(plan.host_steps) or _varies(plan.device_steps if manifest.device_launches else ()),
         }
     )
 
@@ -362,9 +360,7 @@ def _varies(steps: tuple[Step, ...]) -> bool:
     return any(bool(bound_objects(launch) & iterators) for launch in launches_in(steps))
 
 
-def _launches(
-    tables: _Tables, plan: KernelPlan, side: str, launches: Sequence[tuple[Launch, tuple[Parameter, ...]]]
-) -> str:
+def _launches(tables: _Tables, plan: KernelPlan, side: str, launches: _LaunchesOfProgram) -> str:
     """tilek_launch_shape. A device launch's loops are the host's where both are tiled alike."""
     on_hosts = side == "host"
     steps = plan.host_steps if on_hosts else plan.device_steps
@@ -393,11 +389,15 @@ def _launches(
             len(parameters),
             tables.rows("const tilek_parameter", f"{name}_parameters", parameter_rows),
             len(launch.values),
-            tables.items("const size_t", f"{name}_values", (type_size(object_.element) for object_ in launch.values)),
+            _sizes(tables, f"{name}_values", launch.values),
             chunk(launch),
         )
         rows.append(_row(*members))
     return tables.rows("const tilek_launch_shape", f"{side}_launches", rows)
+
+
+def _sizes(tables: _Tables, name: str, objects: Iterable[DataObject]) -> str:
+    return tables.items("const size_t", name, (type_size(object_.element) for object_ in objects))
 
 
 def _text_or_null(text: str | None) -> str:
@@ -456,9 +456,9 @@ def iterator_range(loop: TiledLoop) -> tuple[int, int]:
     return 0, min(2**type_.bits - 1, _INT64_MAX)
 
 
-def _entries(plan: KernelPlan, launches: Iterable[Launch], steps: tuple[Step, ...]) -> list[int]:
+def _entries(plan: KernelPlan, launches: _LaunchesOfProgram, steps: tuple[Step, ...]) -> list[int]:
     """The entries in tilek_call.loops of all loops of the launches that have one."""
-    loops = [loop for launch in launches for loop in _loops(plan, launch, steps)]
+    loops = [loop for launch, _ in launches for loop in _loops(plan, launch, steps)]
     return [entry for *_, entry in loops if entry is not None]
 
 

@@ -12,7 +12,7 @@ from enum import Enum
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.memoization import once
 from tilepragma.codegen.literal_values import literal_value
-from tilepragma.codegen.unused_declarations import is_idle
+from tilepragma.codegen.mentioned_objects import accessed_objects, is_idle
 from tilepragma.ir.accesses import implied_objects
 from tilepragma.ir.directives import AxisKind, TileKind
 from tilepragma.ir.expressions import Access, DataObject, Scope, Storage
@@ -94,43 +94,39 @@ class Numbers:
 
     def trip(self, loop: TiledLoop) -> str:
         """The name of the loop's trip count."""
-        return self._loop_number(loop, "trip", ParameterKind.LOOP_TRIP, 0, constant=loop not in self.varying)
+        return self._loop_number(loop, "trip", ParameterKind.LOOP_TRIP, constant=loop not in self.varying)
 
     def count(self, loop: TiledLoop, tile: Tile) -> str:
         """The name of a tile's count."""
-        constant = self._has_constant_count(loop, tile)
-        return self._loop_number(
-            loop, f"count{tile.position}", ParameterKind.TILE_COUNT, tile.position, constant=constant
-        )
+        name, constant = f"count{tile.position}", self._has_constant_count(loop, tile)
+        return self._loop_number(loop, name, ParameterKind.TILE_COUNT, tile.position, constant=constant)
 
     def stride(self, loop: TiledLoop, tile: Tile) -> str:
         """The name of a tile's stride; "1" for the last tile in declaration order."""
-        if tile.position == len(loop.tiles) - 1:
+        inner = loop.tiles[tile.position + 1 :]
+        if not inner:
             return "1"
-        constant = all(self._has_constant_count(loop, inner) for inner in loop.tiles[tile.position + 1 :])
-        return self._loop_number(
-            loop, f"stride{tile.position}", ParameterKind.TILE_STRIDE, tile.position, constant=constant
-        )
+        name, constant = f"stride{tile.position}", all(self._has_constant_count(loop, tile_) for tile_ in inner)
+        return self._loop_number(loop, name, ParameterKind.TILE_STRIDE, tile.position, constant=constant)
 
     def lower(self, loop: TiledLoop) -> str:
         """The loop's lower bound: the literal, if it has one and every launch begins there."""
         literal = literal_value(loop.loop.lower)
         if literal is not None and loop != self.divided:
             return str(literal)
-        return self._loop_number(loop, "lower", ParameterKind.LOOP_LOWER, 0, constant=False)
+        return self._loop_number(loop, "lower", ParameterKind.LOOP_LOWER)
 
     def step(self, loop: TiledLoop) -> str:
         """The loop's step: the number itself where it is a literal."""
         literal = literal_value(loop.loop.step)
         if literal is not None:
             return str(literal)
-        return self._loop_number(loop, "step", ParameterKind.LOOP_STEP, 0, constant=False)
+        return self._loop_number(loop, "step", ParameterKind.LOOP_STEP)
 
     def axis_count(self, axis: Axis) -> str:
         """The name of an axis's count."""
-        name = self.fresh(f"{axis_name(axis)}_count{self.ending}")
-        constant = None if self.varies(axis.kind) else name
-        return self._keep(name, Parameter(ParameterKind.AXIS_COUNT, axis_index(axis), 0, constant))
+        name, constant = f"{axis_name(axis)}_count{self.ending}", not self.varies(axis.kind)
+        return self._keep(self.fresh(name), ParameterKind.AXIS_COUNT, axis_index(axis), constant=constant)
 
     def total(self, axes: Iterable[Axis]) -> str:
         """The product of the counts of axes."""
@@ -147,22 +143,21 @@ class Numbers:
 
     def axis_rounds(self, axis: Axis) -> str:
         """The number of an axis's instances that a group takes; 1 except on capped grids."""
-        name = self.fresh(f"{axis_name(axis)}_rounds{self.ending}")
-        constant = None if self.varies(axis.kind) else name
-        return self._keep(name, Parameter(ParameterKind.AXIS_ROUNDS, axis_index(axis), 0, constant))
+        name, constant = f"{axis_name(axis)}_rounds{self.ending}", not self.varies(axis.kind)
+        return self._keep(self.fresh(name), ParameterKind.AXIS_ROUNDS, axis_index(axis), constant=constant)
 
     def size(self, name: str, index: int) -> None:
         """Record that the launch's text names tile size `index` of the plan, as `name`."""
-        self._keep(name, Parameter(ParameterKind.SIZE, index, 0, name))
+        self._keep(name, ParameterKind.SIZE, index, constant=True)
 
     def length(self, array: str, index: int, dimension: int) -> str:
         """The name of an array's length, a constant for which compilers fold distances."""
         name = self.fresh(f"{array}_length{dimension}")
-        return self._keep(name, Parameter(ParameterKind.LENGTH, index, dimension, name))
+        return self._keep(name, ParameterKind.LENGTH, index, dimension, constant=True)
 
     def index_bits(self) -> None:
         """Record that the launch's text computes positions in arrays, in the type `tilek_index`."""
-        self._keep("tilek_index_bits", Parameter(ParameterKind.INDEX_BITS, 0, 0, "tilek_index_bits"))
+        self._keep("tilek_index_bits", ParameterKind.INDEX_BITS, constant=True)
 
     def tile_argument(self, loop: TiledLoop, tile: Tile) -> str:
         """A tile's argument, at least 1, where the kernel computes the tile's numbers."""
@@ -171,11 +166,11 @@ class Numbers:
             return str(literal)
         name = self.fresh(f"{loop.symbol}_argument{tile.position}")
         index = self.first_arguments[loop] + tile.position
-        return f"tilek_maximum(1, {self._keep(name, Parameter(ParameterKind.TILE_ARGUMENT, index, 0, name))})"
+        return f"tilek_maximum(1, {self._keep(name, ParameterKind.TILE_ARGUMENT, index, constant=True)})"
 
     def of_wavefronts(self, name: str, kind: ParameterKind, index: int = 0) -> str:
         """`name` for a number of a persistent launch that varies by run; `index`: its loop."""
-        return self._keep(name, Parameter(kind, index, 0, None))
+        return self._keep(name, kind, index)
 
     def name(self, loop: TiledLoop, suffix: str) -> str:
         """`i_suffix`, changed where a user's object has that name."""
@@ -228,14 +223,19 @@ class Numbers:
         gangs = any(_has(loop, AxisKind.GANG) or _has(loop, AxisKind.THREAD) for loop in self.varying)
         return workers if kind is AxisKind.WORKER else workers or gangs
 
-    def _loop_number(self, loop: TiledLoop, suffix: str, kind: ParameterKind, dimension: int, constant: bool) -> str:
+    def _loop_number(
+        self, loop: TiledLoop, suffix: str, kind: ParameterKind, dimension: int = 0, *, constant: bool = False
+    ) -> str:
         name = self.name(loop, suffix)
         if not loop.launch_bounds:
             return name
-        return self._keep(name, Parameter(kind, self.loops.index(loop), dimension, name if constant else None))
+        return self._keep(name, kind, self.loops.index(loop), dimension, constant=constant)
 
-    def _keep(self, name: str, parameter: Parameter) -> str:
-        self.used.setdefault(name, parameter)
+    def _keep(
+        self, name: str, kind: ParameterKind, index: int = 0, dimension: int = 0, *, constant: bool = False
+    ) -> str:
+        """Record that the text uses a number by this name, a `constant` of specialised programs."""
+        self.used.setdefault(name, Parameter(kind, index, dimension, name if constant else None))
         return name
 
 
@@ -305,9 +305,7 @@ def bound_objects(launch: Launch) -> set[DataObject]:
 def loop_objects(tiled: TiledLoop) -> set[DataObject]:
     """The objects that the loop's bounds and step read."""
     loop = tiled.loop
-    return {
-        node.object for part in (loop.lower, loop.upper, loop.step) for node in walk(part) if isinstance(node, Access)
-    }
+    return set(accessed_objects((loop.lower, loop.upper, loop.step)))
 
 
 def host_iterators(steps: tuple[Step, ...]) -> frozenset[DataObject]:
@@ -346,7 +344,7 @@ def launch_numbers(plan: KernelPlan, launch: Launch, program: tuple[Launch, ...]
     """
     taken = {object_.name for object_ in plan.kernel.objects} | {function.name for function in plan.kernel.functions}
     bodies = [body for body in (launch.body, launch.staged) if body is not None]
-    taken |= {node.object.name for body in bodies for node in walk(body) if isinstance(node, Access)}
+    taken |= {object_.name for object_ in accessed_objects(bodies)}
     iterators = host_iterators(plan.host_steps) | host_iterators(plan.device_steps)
     # A program has one value for each constant, but each launch has its own axes.
     names = [program_launch.name for program_launch in (plan.device if program is None else program)]

@@ -17,6 +17,7 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.loop_hints import vector_width
+from tilepragma.codegen.mentioned_objects import accessed_objects, declared_objects
 from tilepragma.codegen.numbering import Numbers
 from tilepragma.ir.expressions import (
     Access,
@@ -85,15 +86,7 @@ def _elements(loop: Loop, apart: frozenset[DataObject]) -> list[Access] | None:
     elements = list(
         dict.fromkeys(node for node in walk(loop.body) if isinstance(node, Access) and node.object.rank > 0)
     )
-    inside = {
-        declarator.object
-        for node in walk(loop.body)
-        if isinstance(node, Declaration)
-        for declarator in node.declarators
-    }
-    reads_result = any(
-        node.object in inside for element in elements for node in walk(element) if isinstance(node, Access)
-    )
+    reads_result = not accessed_objects(elements).keys().isdisjoint(declared_objects(loop.body))
     if reads_result or len(elements) < _LEAST_ELEMENTS or any(element.object not in apart for element in elements):
         return None
     return elements
@@ -171,9 +164,7 @@ def iterations(loop: Loop) -> Expression:
 
 def _outside(body: Block, index: DataObject) -> Iterator[DataObject]:
     """The scalars, except the iterator, that the body reads and does not declare, in order."""
-    inside = {index} | {
-        declarator.object for node in walk(body) if isinstance(node, Declaration) for declarator in node.declarators
-    }
+    inside = {index} | declared_objects(body)
     scalars = [node.object for node in walk(body) if isinstance(node, Access) and not node.subscripts]
     return (scalar for scalar in dict.fromkeys(scalars) if scalar not in inside)
 

@@ -203,7 +203,7 @@ def objects_outside(node: PackedPanels) -> tuple[DataObject, ...]:
     """The objects that the statement and its panels mention but do not declare, in order."""
     nodes = list(_everything(node))
     inside = {node.iterator for node in nodes if isinstance(node, Loop) and node.declares_iterator}
-    inside |= {declarator.object for node in nodes if isinstance(node, Declaration) for declarator in node.declarators}
+    inside |= {node.object for node in nodes if isinstance(node, Declarator)}
     mentioned = (node.object for node in nodes if isinstance(node, Access))
     return tuple(object_ for object_ in dict.fromkeys(mentioned) if object_ not in inside)
 

@@ -15,16 +15,16 @@ from tilepragma.codegen.line_breaking import wrapped_list
 from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.loop_heads import declared_bound, loop_head, with_declared_bounds
 from tilepragma.codegen.loop_hints import loop_hints
+from tilepragma.codegen.mentioned_objects import accessed_objects, is_idle
 from tilepragma.codegen.numbering import Numbers, axis_name, tile_label, used_dimensions
 from tilepragma.codegen.outlined_rows import OutlinedRow, iterations, row_function
 from tilepragma.codegen.packed_panels import comment, has_padded_tiles, objects_outside, panel_parts
 from tilepragma.codegen.printer import UNARY, Printer
 from tilepragma.codegen.register_queues import RegisterQueuePrinter
 from tilepragma.codegen.shared_memory import StagingPrinter
-from tilepragma.codegen.unused_declarations import is_idle
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind, TileKind
-from tilepragma.ir.expressions import Access, DataObject, Scope, Storage
+from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.loop_tree import (
     Barrier,
     Block,
@@ -46,7 +46,6 @@ from tilepragma.ir.loop_tree import (
     TileNest,
     While,
 )
-from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.kernel_plan import Launch
 from tilepragma.user_tiles.chain_checks import literal_trip
@@ -306,7 +305,7 @@ class _Nest:
         self.wide = out.printer.dialect.wide
         self.loops = {loop.loop.index: loop for loop in nest.loops}
         self.offsets: dict[int, list[str]] = {index: [] for index in self.loops}
-        self.read = {node.object for node in walk(nest) if isinstance(node, Access)}
+        self.read = accessed_objects((nest,))
         self.stack = ExitStack()
         self.order = self._order()
 
