@@ -9,12 +9,11 @@ from math import prod
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.dialect import Dialect
-from tilepragma.codegen.line_breaking import wrapped_list
 from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.mentioned_objects import accessed_objects
 from tilepragma.codegen.printer import Flat, ObjectMap, Printer
 from tilepragma.codegen.statements import StatementPrinter
-from tilepragma.codegen.writer import Writer
+from tilepragma.codegen.writer import Writer, wrapped_list
 from tilepragma.ir.expressions import Access, AddressOf, Call, DataObject, Expression, Storage
 from tilepragma.ir.loop_tree import Function
 from tilepragma.ir.types import UNSIGNED_LONG, ArrayType, PointerType, RecordType, ScalarType, Type

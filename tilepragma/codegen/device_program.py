@@ -15,7 +15,6 @@ from functools import cached_property
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.device_definitions import DeviceFunctions, constant_definitions, record_definitions
 from tilepragma.codegen.dialect import CUDA, OPENCL, PROCESSOR, Dialect
-from tilepragma.codegen.line_breaking import WIDTH, item_lines, wrapped_list
 from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.numbering import (
     Parameter,
@@ -28,12 +27,12 @@ from tilepragma.codegen.numbering import (
     used_dimensions,
 )
 from tilepragma.codegen.printer import Flat, ObjectMap
-from tilepragma.codegen.reduction_printer import ReductionPrinter
+from tilepragma.codegen.reduction_printer import ReductionPrinter, declare_accumulators
 from tilepragma.codegen.register_queues import RegisterQueuePrinter
 from tilepragma.codegen.shared_memory import ScratchpadPool, StagingPrinter
 from tilepragma.codegen.statements import StatementPrinter, instance_count, instance_kind, instance_loop
 from tilepragma.codegen.templates import render
-from tilepragma.codegen.writer import Writer
+from tilepragma.codegen.writer import WIDTH, Writer, item_lines, wrapped_list
 from tilepragma.ir.directives import AxisKind, Target
 from tilepragma.ir.expressions import DataObject, Storage
 from tilepragma.ir.loop_tree import Block, TileNest
@@ -54,6 +53,9 @@ _HELPERS = (
     "tilek_stretch",
     "tilek_await",
 )
+
+
+_Numbered = tuple[tuple[int, DataObject], ...]
 
 
 @dataclass(frozen=True)
@@ -202,7 +204,6 @@ class Entry:
 
     def _instances(self, writer: Writer, body: Block, staged: StagingPrinter | ScratchpadPool | None = None) -> None:
         """Print `body` for every instance of the group."""
-        reductions = self.reductions()
         instances = used_dimensions(self.launch, AxisKind.THREAD, AxisKind.GANG)
         if instances:
             kind = instances[0].kind.value
@@ -219,9 +220,9 @@ class Entry:
                 once = "" if plain else f"if ({self.numbers.axis_rounds(axis)} == 1) break;"
                 stack.enter_context(writer.block(head, once))
             self._print_privates(writer)
-            reductions.start(writer)
+            declare_accumulators(writer, self.printer, self.launch)
             self._statements(writer, staged).block(body)
-            reductions.finish(writer)
+            self.reductions().finish(writer)
 
     def _statements(self, writer: Writer, staged: StagingPrinter | ScratchpadPool | None = None) -> StatementPrinter:
         """The printer of a body's statements; `staged` prints what lies in shared memory."""
@@ -313,14 +314,14 @@ class Entry:
             const = "const " if object_.const or self._only_read(index) else ""
             restrict = f"{self.dialect.restrict} " if self.is_sole_access(index, object_) else ""
             pointer = self.printer.type(object_.element, f"*{restrict}{self.pointer_name(object_)}")
-            result.append((f"{space}{const}{pointer}", Parameter(ParameterKind.ARRAY, index)))
+            result.append((f"{space}{const}{pointer}", Parameter("ARRAY", index)))
             result += [
                 (f"const {wide} {name}", parameter) for name, parameter in self.declared if parameter.index == index
             ]
-        by_value = (
-            (ParameterKind.SCALAR, self.objects.scalars, self.printer.name),
-            (ParameterKind.SCALAR, self.objects.first_privates, self._first),
-            (ParameterKind.VALUE, self.objects.values, self.printer.name),
+        by_value: tuple[tuple[ParameterKind, _Numbered, Callable[[DataObject], str]], ...] = (
+            ("SCALAR", self.objects.scalars, self.printer.name),
+            ("SCALAR", self.objects.first_privates, self._first),
+            ("VALUE", self.objects.values, self.printer.name),
         )
         for kind, objects, name_of in by_value:
             for index, object_ in objects:
@@ -328,7 +329,7 @@ class Entry:
                 result.append((f"const {declared}", Parameter(kind, index)))
         for index, object_ in self.objects.reduced:
             pointer = self.printer.type(object_.element, f"*{self._partials(object_)}")
-            result.append((f"{space}{pointer}", Parameter(ParameterKind.PARTIALS, index)))
+            result.append((f"{space}{pointer}", Parameter("PARTIALS", index)))
         result += [
             (f"const {wide} {name}", parameter)
             for name, parameter in self.numbers.parameters()
@@ -350,8 +351,8 @@ class Entry:
             lowers: list[str | None] = []
             for dimension, bound in enumerate(argument.section):
                 zero = literal_value(bound.lower) == 0
-                lowers.append(None if zero else self._extra(object_, ParameterKind.LOWER, index, dimension))
-            lengths = [self._extra(object_, ParameterKind.LENGTH, index, d) for d in range(1, object_.rank)]
+                lowers.append(None if zero else self._extra(object_, "LOWER", index, dimension))
+            lengths = [self._extra(object_, "LENGTH", index, d) for d in range(1, object_.rank)]
             return Flat(tuple(lengths), None, tuple(lowers))
         lengths = []
         for dimension in range(1, object_.rank):
@@ -361,14 +362,12 @@ class Entry:
             lengths.append(constant or self._length(object_, index, dimension))
         whole = all(literal_value(bound.lower) == 0 for bound in argument.section)
         whole = whole and not argument.is_gathered and not self.plan.divisions
-        return Flat(
-            tuple(lengths), None if whole else self.origin(self._extra(object_, ParameterKind.ORIGIN, index, 0))
-        )
+        return Flat(tuple(lengths), None if whole else self.origin(self._extra(object_, "ORIGIN", index, 0)))
 
     def _length(self, object_: DataObject, index: int, dimension: int) -> str:
         if self._may_be_short:
             return self.numbers.length(object_.name, index, dimension)
-        return self._extra(object_, ParameterKind.LENGTH, index, dimension)
+        return self._extra(object_, "LENGTH", index, dimension)
 
     @property
     def _may_be_short(self) -> bool:
@@ -376,7 +375,7 @@ class Entry:
         return self.dialect.index != self.dialect.wide
 
     def _extra(self, object_: DataObject, kind: ParameterKind, index: int, dimension: int) -> str:
-        suffix = kind.value.lower() + ("" if kind is ParameterKind.ORIGIN else str(dimension))
+        suffix = kind.lower() + ("" if kind == "ORIGIN" else str(dimension))
         name = self.numbers.fresh(f"{object_.name}_{suffix}")
         self.declared.append((name, Parameter(kind, index, dimension)))
         return name
@@ -421,7 +420,7 @@ class _ProcessorEntry(Entry):
     def body(self) -> str:
         writer = Writer(depth=1)
         for name, parameter in self.declared:
-            if parameter.kind is ParameterKind.ORIGIN:
+            if parameter.kind == "ORIGIN":
                 writer.line(f"{self.printer.name(self.plan.arrays[parameter.index].object)} -= {name};")
         kind = instance_kind(self.launch)
         scalars = () if kind is not None else tuple(object_ for _, object_ in self.objects.indirect)
@@ -432,7 +431,7 @@ class _ProcessorEntry(Entry):
             if kind is not None:
                 self._enter_instances(writer, stack)
             self._print_privates(writer)
-            self.reductions().start(writer)
+            declare_accumulators(writer, self.printer, self.launch)
             bound = frozenset() if kind is None else frozenset({kind})
             StatementPrinter(writer, self.printer, self.numbers, bound).block(self.launch.body)
             self.reductions().finish(writer)
@@ -522,8 +521,8 @@ class _PersistentEntry(Entry):
         arrays = len(self.objects.arrays) + len(self.objects.indirect)
         given, wide = super().signature(), self.dialect.wide
         buffers = [
-            (f"{wide} *{self.flags}", Parameter(ParameterKind.FLAGS)),
-            (f"const {wide} *{self.dialect.restrict} {self.boxes}", Parameter(ParameterKind.BOXES)),
+            (f"{wide} *{self.flags}", Parameter("FLAGS")),
+            (f"const {wide} *{self.dialect.restrict} {self.boxes}", Parameter("BOXES")),
         ]
         return [*given[:arrays], *buffers, *given[arrays:]]
 
@@ -535,7 +534,7 @@ class _PersistentEntry(Entry):
         workers = sorted(axis_name(axis) for axis in set(self.launch.axes) if axis.kind is AxisKind.WORKER)
         first = " && ".join(f"{self.numbers.fresh(name)} == 0" for name in workers) or "1"
         writer.line(f"const int {self.first_worker} = {first};")
-        counts = [self._number(place, "columns", ParameterKind.COLUMN_COUNT) for place in range(len(self.iterators))]
+        counts = [self._number(place, "columns", "COLUMN_COUNT") for place in range(len(self.iterators))]
         total = self.numbers.fresh("column_count")
         writer.line(f"const {wide} {total} = {' * '.join(counts)};")
         writer.line(
@@ -545,7 +544,7 @@ class _PersistentEntry(Entry):
         head = f"for ({wide} {column} = {dialect.gang[0]}; {column} < {total}; {column} += {dialect.gangs[0]})"
         with writer.block(head):
             self._coordinates(writer, counts)
-            self.reductions().start(writer)
+            declare_accumulators(writer, self.printer, self.launch)
             self._wavefronts(writer, counts, print_tile)
             self.reductions().finish(writer)
 
@@ -553,7 +552,7 @@ class _PersistentEntry(Entry):
         """The column's coordinates. Consecutive columns differ in the last coordinate."""
         index = self.column
         for place, iterator in reversed(list(enumerate(self.iterators))):
-            first = self._number(place, "first", ParameterKind.COLUMN_LOWER)
+            first = self._number(place, "first", "COLUMN_LOWER")
             coordinate = index if place == 0 else f"{index} % {counts[place]}"
             writer.line(f"const {self.printer.typed(iterator)} = {first} + {coordinate};")
             index = f"{index} / {counts[place]}"
@@ -562,9 +561,9 @@ class _PersistentEntry(Entry):
 
     def _wavefronts(self, writer: Writer, counts: list[str], print_tile: Callable[[Writer], None]) -> None:
         numbers, wide, wavefront = self.numbers, self.dialect.wide, self.printer.name(self.persistent.wavefront)
-        first = numbers.of_wavefronts(f"{wavefront}_first", ParameterKind.WAVE_FIRST)
-        last = numbers.of_wavefronts(f"{wavefront}_last", ParameterKind.WAVE_LAST)
-        base = numbers.of_wavefronts("tilek_flags_base", ParameterKind.FLAGS_BASE)
+        first = numbers.of_wavefronts(f"{wavefront}_first", "WAVE_FIRST")
+        last = numbers.of_wavefronts(f"{wavefront}_last", "WAVE_LAST")
+        base = numbers.of_wavefronts("tilek_flags_base", "FLAGS_BASE")
         with writer.block(
             f"for ({self.printer.typed(self.persistent.wavefront)} = {first}; {wavefront} <= {last}; ++{wavefront})"
         ):
@@ -589,7 +588,7 @@ class _PersistentEntry(Entry):
     def _waits(self, writer: Writer, counts: list[str], before: str) -> None:
         """Wait for the neighbours, which have one coordinate less."""
         for place, iterator in enumerate(self.iterators):
-            first = self._number(place, "first", ParameterKind.COLUMN_LOWER)
+            first = self._number(place, "first", "COLUMN_LOWER")
             distance = " * ".join(counts[place + 1 :]) or "1"
             seen = self._seen(iterator)
             flag = f"&{self.flags}[{self.column} - {distance}]"

@@ -7,38 +7,35 @@ from dataclasses import replace
 
 from tilepragma.codegen.device_definitions import constant_definition
 from tilepragma.codegen.dialect import C
-from tilepragma.codegen.line_breaking import wrapped_list
 from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.numbering import (
     LaunchObjects,
     Numbers,
-    ParameterKind,
     is_checked_disjoint,
     launch_numbers,
     launch_objects,
     nest_loops,
 )
 from tilepragma.codegen.printer import ObjectMap, Printer
-from tilepragma.codegen.reduction_printer import identity
+from tilepragma.codegen.reduction_printer import declare_accumulators
 from tilepragma.codegen.statements import Rows, StatementPrinter, instance_kind, instance_loop
 from tilepragma.codegen.templates import render
-from tilepragma.codegen.writer import Writer
+from tilepragma.codegen.writer import Writer, wrapped_list
 from tilepragma.ir.accesses import implied_objects
 from tilepragma.ir.expressions import DataObject, Storage
-from tilepragma.ir.types import ScalarType
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
 from tilepragma.plan.summary import buffered
 
 #: Members of tilek_host_call that hold numbers of a launch, by index and dimension.
 _NUMBERS = {
-    ParameterKind.LOOP_LOWER: "loops[{0}]->lower",
-    ParameterKind.LOOP_STEP: "loops[{0}]->step",
-    ParameterKind.LOOP_TRIP: "loops[{0}]->trip",
-    ParameterKind.TILE_COUNT: "tiles[{0}][{1}].count",
-    ParameterKind.TILE_STRIDE: "tiles[{0}][{1}].stride",
-    ParameterKind.AXIS_COUNT: "axes[{0}]",
-    ParameterKind.SIZE: "sizes[{0}]",
-    ParameterKind.TILE_ARGUMENT: "tile_arguments[{0}]",
+    "LOOP_LOWER": "loops[{0}]->lower",
+    "LOOP_STEP": "loops[{0}]->step",
+    "LOOP_TRIP": "loops[{0}]->trip",
+    "TILE_COUNT": "tiles[{0}][{1}].count",
+    "TILE_STRIDE": "tiles[{0}][{1}].stride",
+    "AXIS_COUNT": "axes[{0}]",
+    "SIZE": "sizes[{0}]",
+    "TILE_ARGUMENT": "tile_arguments[{0}]",
 }
 #: Larger constant arrays are not written out in host functions.
 _MOST_VALUES = 256
@@ -90,8 +87,10 @@ class _HostFunction:
                 # The user's functions reach the object by its name.
                 object_ = replace(object_, restrict=False) if object_ in self.implied else object_
                 arrays += (f"{declared} = {value};" for _, declared, value in self._array(index, object_))
+        named = (*self.objects.arrays, *self.objects.scalars, *self.objects.indirect)
+        unused = [f"(void){self.printer.name(object_)};" for _, object_ in named if object_ in self.implied]
         head = Writer(depth=1)
-        for line in (*arrays, *self._scalars(), *self._numbers(), *self._unused()):
+        for line in (*arrays, *self._scalars(), *self._numbers(), *unused):
             head.line(line)
         if f"{self.call}->" not in head.text() + body:
             head.line(f"(void){self.call};")
@@ -111,11 +110,6 @@ class _HostFunction:
             head="" if head.text() == "\n" else head.text(),
             body=body,
         )
-
-    def _unused(self) -> list[str]:
-        """Casts to void of parameters that the body does not use."""
-        named = (*self.objects.arrays, *self.objects.scalars, *self.objects.indirect)
-        return [f"(void){self.printer.name(object_)};" for _, object_ in named if object_ in self.implied]
 
     def _comment(self) -> str:
         loops = ", ".join(dict.fromkeys(loop.loop.iterator.name for loop in nest_loops(self.launch)))
@@ -152,12 +146,8 @@ class _HostFunction:
         for object_ in self.objects.privates:
             writer.line(f"{self.printer.declaration(replace(object_, const=False))};")
         for index, object_ in self.objects.first_privates:
-            writer.line(f"{self._scalar_copy(object_, f'{self.call}->scalars[{index}]', False)};")
-        for index, object_ in self.objects.reduced:
-            operator = self.launch.reductions[index].operator
-            element = object_.element
-            assert isinstance(element, ScalarType), "reductions are over numbers"
-            writer.line(f"{self.printer.typed(object_)} = {identity(operator, element)};")
+            writer.line(self._scalar_copy(object_, f"scalars[{index}]"))
+        declare_accumulators(writer, self.printer, self.launch)
 
     def _is_written_out(self, object_: DataObject) -> bool:
         """Whether the array is a small constant whose values are printed for the compiler."""
@@ -198,22 +188,21 @@ class _HostFunction:
         return [*named, (self.printer.name(object_), declared, f"{self.call}->arrays[{index}].base")]
 
     def _scalars(self) -> list[str]:
-        lines = []
-        for index, object_ in self.objects.scalars:
-            lines.append(self._scalar_copy(object_, f"{self.call}->scalars[{index}]", True) + ";")
-        for index, object_ in self.objects.values:
-            lines.append(self._scalar_copy(object_, f"{self.call}->values[{index}]", True) + ";")
+        lines = [self._scalar_copy(object_, f"scalars[{k}]", "const ") for k, object_ in self.objects.scalars]
+        lines += [self._scalar_copy(object_, f"values[{k}]", "const ") for k, object_ in self.objects.values]
         for index, object_ in self.objects.indirect:
-            base = f"{self.call}->arrays[{index}].base"
+            base = f"arrays[{index}].base"
             if self.instance_kind is None:
-                lines.append(self._scalar_copy(object_, base, False) + ";")
+                lines.append(self._scalar_copy(object_, base))
             else:
-                lines.append(f"{self.printer.type(object_.element, '*const ' + self.printer.name(object_))} = {base};")
+                pointer = self.printer.type(object_.element, f"*const {self.printer.name(object_)}")
+                lines.append(f"{pointer} = {self.call}->{base};")
         return lines
 
-    def _scalar_copy(self, object_: DataObject, address: str, const: bool) -> str:
+    def _scalar_copy(self, object_: DataObject, member: str, const: str = "") -> str:
+        """The declaration of a scalar, with the value at the address in a member of the call."""
         type_ = self.printer.type(object_.element)
-        return f"{'const ' if const else ''}{self.printer.typed(object_)} = *(const {type_} *){address}"
+        return f"{const}{self.printer.typed(object_)} = *(const {type_} *){self.call}->{member};"
 
     def _numbers(self) -> list[str]:
         lines = [

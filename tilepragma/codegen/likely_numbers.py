@@ -11,7 +11,7 @@ from math import prod
 
 from tilepragma.codegen.device_program import DeviceProgram
 from tilepragma.codegen.literal_values import literal_value
-from tilepragma.codegen.numbering import Parameter, ParameterKind, axis_index
+from tilepragma.codegen.numbering import Parameter, axis_index
 from tilepragma.cost.register_counts import likely_workers
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.loop_tree import Tile
@@ -30,7 +30,7 @@ def likely_definitions(plan: KernelPlan, program: DeviceProgram, most: int) -> t
         axes = {axis_index(axis): count for axis, count in counts.items()}
         for parameter in parameters:
             if parameter.constant is not None:
-                short = parameter.kind in (ParameterKind.LENGTH, ParameterKind.INDEX_BITS)
+                short = parameter.kind in ("LENGTH", "INDEX_BITS")
                 value = _value(parameter, plan, launch, axes)
                 values.setdefault(parameter.constant, f"{value}{'' if short else 'LL'}")
     return ("-DTILEK_SPECIALIZED=1", *(f"-D{name}={value}" for name, value in values.items()))
@@ -38,22 +38,22 @@ def likely_definitions(plan: KernelPlan, program: DeviceProgram, most: int) -> t
 
 def _value(parameter: Parameter, plan: KernelPlan, launch: Launch, axes: Mapping[int, int]) -> int:
     match parameter.kind:
-        case ParameterKind.INDEX_BITS:
+        case "INDEX_BITS":
             return 32
-        case ParameterKind.LENGTH:
+        case "LENGTH":
             return _LENGTH
-        case ParameterKind.LOOP_TRIP:
+        case "LOOP_TRIP":
             return _TRIPS
-        case ParameterKind.AXIS_COUNT:
+        case "AXIS_COUNT":
             return axes.get(parameter.index, 1)
-        case ParameterKind.SIZE:
+        case "SIZE":
             return plan.sizes[parameter.index].device
-        case ParameterKind.TILE_COUNT:
+        case "TILE_COUNT":
             return _count(launch.loops[parameter.index].tiles[parameter.dimension], axes)
-        case ParameterKind.TILE_STRIDE:
+        case "TILE_STRIDE":
             inner = launch.loops[parameter.index].tiles[parameter.dimension + 1 :]
             return prod(_count(tile, axes) for tile in inner)
-        case ParameterKind.TILE_ARGUMENT:
+        case "TILE_ARGUMENT":
             return _ARGUMENT
     return 1
 

@@ -70,7 +70,7 @@ def vector_width(iterator: DataObject, step: Expression, body: Block) -> int | N
         if isinstance(node, Access) and (node.subscripts or node.object.storage is not Storage.SCALAR):
             if _step(node, iterator, values) not in (0, 1):
                 return None
-            largest = max(largest, _bits(node))
+            largest = max(largest, node.type.bits if isinstance(node.type, ScalarType) else 0)
         elif isinstance(getattr(node, "type", None), ScalarType) and node.type.is_floating:
             largest = max(largest, node.type.bits)
     return _VECTOR * 8 // largest if largest else None
@@ -110,10 +110,6 @@ def _is_plain(statement: Statement) -> bool:
         return all(_is_plain(inner) for inner in statement.statements)
     simple = isinstance(statement, (ExpressionStatement, Declaration))
     return simple and not any(isinstance(node, Call) for node in walk(statement))
-
-
-def _bits(access: Access) -> int:
-    return access.type.bits if isinstance(access.type, ScalarType) else 0
 
 
 def _step(access: Access, iterator: DataObject, values: Values) -> int | None:

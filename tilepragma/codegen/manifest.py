@@ -375,7 +375,7 @@ def _launches(tables: _Tables, plan: KernelPlan, side: str, launches: _LaunchesO
             for item in launch.reductions
         )
         parameter_rows = (
-            _row(f"TILEK_PARAMETER_{item.kind.value}", item.index, item.dimension, _text_or_null(item.constant))
+            _row(f"TILEK_PARAMETER_{item.kind}", item.index, item.dimension, _text_or_null(item.constant))
             for item in parameters
         )
         members = (

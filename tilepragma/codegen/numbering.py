@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import field
-from enum import Enum
+from typing import Literal, get_args
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.memoization import once
@@ -20,34 +20,13 @@ from tilepragma.ir.loop_tree import Axis, Block, Declarator, Loop, Tile, TiledLo
 from tilepragma.ir.traversal import children, walk
 from tilepragma.plan.kernel_plan import FinalValue, HostLoop, KernelPlan, Launch, Step, launches_in
 
-
-class ParameterKind(str, Enum):
-    """tilek_parameter_kind, in the header's order; the value is the C name's ending."""
-
-    ARRAY = "ARRAY"
-    ORIGIN = "ORIGIN"
-    LENGTH = "LENGTH"
-    LOWER = "LOWER"
-    SCALAR = "SCALAR"
-    LOOP_LOWER = "LOOP_LOWER"
-    LOOP_STEP = "LOOP_STEP"
-    LOOP_TRIP = "LOOP_TRIP"
-    TILE_COUNT = "TILE_COUNT"
-    TILE_STRIDE = "TILE_STRIDE"
-    AXIS_COUNT = "AXIS_COUNT"
-    TILE_ARGUMENT = "TILE_ARGUMENT"
-    PARTIALS = "PARTIALS"
-    AXIS_ROUNDS = "AXIS_ROUNDS"
-    VALUE = "VALUE"
-    SIZE = "SIZE"
-    INDEX_BITS = "INDEX_BITS"
-    FLAGS = "FLAGS"
-    BOXES = "BOXES"
-    FLAGS_BASE = "FLAGS_BASE"
-    WAVE_FIRST = "WAVE_FIRST"
-    WAVE_LAST = "WAVE_LAST"
-    COLUMN_LOWER = "COLUMN_LOWER"
-    COLUMN_COUNT = "COLUMN_COUNT"
+#: tilek_parameter_kind, in the header's order: the endings of its names.
+ParameterKind = Literal[
+    "ARRAY", "ORIGIN", "LENGTH", "LOWER", "SCALAR", "LOOP_LOWER", "LOOP_STEP", "LOOP_TRIP",
+    "TILE_COUNT", "TILE_STRIDE", "AXIS_COUNT", "TILE_ARGUMENT", "PARTIALS", "AXIS_ROUNDS", "VALUE",
+    "SIZE", "INDEX_BITS", "FLAGS", "BOXES", "FLAGS_BASE", "WAVE_FIRST", "WAVE_LAST", "COLUMN_LOWER",
+    "COLUMN_COUNT",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -94,12 +73,12 @@ class Numbers:
 
     def trip(self, loop: TiledLoop) -> str:
         """The name of the loop's trip count."""
-        return self._loop_number(loop, "trip", ParameterKind.LOOP_TRIP, constant=loop not in self.varying)
+        return self._loop_number(loop, "trip", "LOOP_TRIP", constant=loop not in self.varying)
 
     def count(self, loop: TiledLoop, tile: Tile) -> str:
         """The name of a tile's count."""
         name, constant = f"count{tile.position}", self._has_constant_count(loop, tile)
-        return self._loop_number(loop, name, ParameterKind.TILE_COUNT, tile.position, constant=constant)
+        return self._loop_number(loop, name, "TILE_COUNT", tile.position, constant=constant)
 
     def stride(self, loop: TiledLoop, tile: Tile) -> str:
         """The name of a tile's stride; "1" for the last tile in declaration order."""
@@ -107,26 +86,26 @@ class Numbers:
         if not inner:
             return "1"
         name, constant = f"stride{tile.position}", all(self._has_constant_count(loop, tile_) for tile_ in inner)
-        return self._loop_number(loop, name, ParameterKind.TILE_STRIDE, tile.position, constant=constant)
+        return self._loop_number(loop, name, "TILE_STRIDE", tile.position, constant=constant)
 
     def lower(self, loop: TiledLoop) -> str:
         """The loop's lower bound: the literal, if it has one and every launch begins there."""
         literal = literal_value(loop.loop.lower)
         if literal is not None and loop != self.divided:
             return str(literal)
-        return self._loop_number(loop, "lower", ParameterKind.LOOP_LOWER)
+        return self._loop_number(loop, "lower", "LOOP_LOWER")
 
     def step(self, loop: TiledLoop) -> str:
         """The loop's step: the number itself where it is a literal."""
         literal = literal_value(loop.loop.step)
         if literal is not None:
             return str(literal)
-        return self._loop_number(loop, "step", ParameterKind.LOOP_STEP)
+        return self._loop_number(loop, "step", "LOOP_STEP")
 
     def axis_count(self, axis: Axis) -> str:
         """The name of an axis's count."""
         name, constant = f"{axis_name(axis)}_count{self.ending}", not self.varies(axis.kind)
-        return self._keep(self.fresh(name), ParameterKind.AXIS_COUNT, axis_index(axis), constant=constant)
+        return self._keep(self.fresh(name), "AXIS_COUNT", axis_index(axis), constant=constant)
 
     def total(self, axes: Iterable[Axis]) -> str:
         """The product of the counts of axes."""
@@ -144,20 +123,20 @@ class Numbers:
     def axis_rounds(self, axis: Axis) -> str:
         """The number of an axis's instances that a group takes; 1 except on capped grids."""
         name, constant = f"{axis_name(axis)}_rounds{self.ending}", not self.varies(axis.kind)
-        return self._keep(self.fresh(name), ParameterKind.AXIS_ROUNDS, axis_index(axis), constant=constant)
+        return self._keep(self.fresh(name), "AXIS_ROUNDS", axis_index(axis), constant=constant)
 
     def size(self, name: str, index: int) -> None:
         """Record that the launch's text names tile size `index` of the plan, as `name`."""
-        self._keep(name, ParameterKind.SIZE, index, constant=True)
+        self._keep(name, "SIZE", index, constant=True)
 
     def length(self, array: str, index: int, dimension: int) -> str:
         """The name of an array's length, a constant for which compilers fold distances."""
         name = self.fresh(f"{array}_length{dimension}")
-        return self._keep(name, ParameterKind.LENGTH, index, dimension, constant=True)
+        return self._keep(name, "LENGTH", index, dimension, constant=True)
 
     def index_bits(self) -> None:
         """Record that the launch's text computes positions in arrays, in the type `tilek_index`."""
-        self._keep("tilek_index_bits", ParameterKind.INDEX_BITS, constant=True)
+        self._keep("tilek_index_bits", "INDEX_BITS", constant=True)
 
     def tile_argument(self, loop: TiledLoop, tile: Tile) -> str:
         """A tile's argument, at least 1, where the kernel computes the tile's numbers."""
@@ -165,8 +144,8 @@ class Numbers:
         if literal is not None:
             return str(literal)
         name = self.fresh(f"{loop.symbol}_argument{tile.position}")
-        index = self.first_arguments[loop] + tile.position
-        return f"tilek_maximum(1, {self._keep(name, ParameterKind.TILE_ARGUMENT, index, constant=True)})"
+        self._keep(name, "TILE_ARGUMENT", self.first_arguments[loop] + tile.position, constant=True)
+        return f"tilek_maximum(1, {name})"
 
     def of_wavefronts(self, name: str, kind: ParameterKind, index: int = 0) -> str:
         """`name` for a number of a persistent launch that varies by run; `index`: its loop."""
@@ -193,7 +172,7 @@ class Numbers:
 
     def parameters(self) -> tuple[tuple[str, Parameter], ...]:
         """The numbers in use with their names, in a fixed order."""
-        kinds = list(ParameterKind)
+        kinds = get_args(ParameterKind)
         return tuple(
             sorted(self.used.items(), key=lambda item: (kinds.index(item[1].kind), item[1].index, item[1].dimension))
         )

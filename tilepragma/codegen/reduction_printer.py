@@ -76,6 +76,12 @@ def combination(operator: str, type_: ScalarType, left: str, right: str) -> str:
     return f"{left} {operator} {right}"
 
 
+def declare_accumulators(writer: Writer, printer: Printer, launch: Launch) -> None:
+    """Declare each instance's accumulators, with the operators' identities."""
+    for reduction in launch.reductions:
+        writer.line(f"{printer.typed(reduction.object)} = {identity(reduction.operator, _scalar(reduction))};")
+
+
 @dataclass(frozen=True)
 class ReductionPrinter:
     """Prints the reductions of one entry point. `partials` names the buffer of each reduction.
@@ -110,11 +116,6 @@ class ReductionPrinter:
             for reduction in self.launch.reductions:
                 array = self.printer.type(reduction.object.element, f"{self._tree(reduction)}[{self._slots()}]")
                 writer.line(f"{self.printer.dialect.local_space}{array};")
-
-    def start(self, writer: Writer) -> None:
-        """Each work-item's accumulator, with the operator's identity."""
-        for reduction in self.launch.reductions:
-            writer.line(f"{self.printer.typed(reduction.object)} = {identity(reduction.operator, _scalar(reduction))};")
 
     def finish(self, writer: Writer) -> None:
         """Combine the gang's work-items and store the result, outside every guard."""

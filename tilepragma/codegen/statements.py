@@ -11,7 +11,6 @@ from dataclasses import field, replace
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.convergent_nests import ConvergentNest
-from tilepragma.codegen.line_breaking import wrapped_list
 from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.loop_heads import declared_bound, loop_head, with_declared_bounds
 from tilepragma.codegen.loop_hints import loop_hints
@@ -22,7 +21,7 @@ from tilepragma.codegen.packed_panels import comment, has_padded_tiles, objects_
 from tilepragma.codegen.printer import UNARY, Printer
 from tilepragma.codegen.register_queues import RegisterQueuePrinter
 from tilepragma.codegen.shared_memory import StagingPrinter
-from tilepragma.codegen.writer import Writer
+from tilepragma.codegen.writer import Writer, wrapped_list
 from tilepragma.ir.directives import AxisKind, TileKind
 from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.loop_tree import (
@@ -118,12 +117,14 @@ class StatementPrinter:
                 self._loop(node)
             case ForLoop():
                 self._for(node)
-            case While():
-                self._while(node)
+            case While(condition, body):
+                test = f"while ({printer.condition(condition)})"
+                if node.test_last:
+                    self._braced("do {", node, body, last=f"}} {test};")
+                else:
+                    self._braced(f"{test} {{", node, body)
             case Switch(condition, body):
-                self._head(f"switch ({printer.condition(condition)}) {{", node)
-                self._body(body)
-                writer.line("}")
+                self._braced(f"switch ({printer.condition(condition)}) {{", node, body)
             case CaseLabel(value):
                 # A statement must follow, and C++ and C99 take no declaration for one.
                 writer.user("default:;" if value is None else f"case {printer.expression(value)}:;", node.range)
@@ -151,7 +152,7 @@ class StatementPrinter:
         return f"{text} = {self.printer.initializer(declarator.initializer, object_.element)}"
 
     def _if(self, node: If) -> None:
-        self._head(f"if ({self.printer.condition(node.condition)}) {{", node)
+        self.writer.user(f"if ({self.printer.condition(node.condition)}) {{", node.range)
         self._body(node.then)
         otherwise = node.otherwise
         while otherwise is not None:
@@ -159,7 +160,7 @@ class StatementPrinter:
             while isinstance(chained, Block):
                 chained = _only(chained)
             if isinstance(chained, If):
-                self._head(f"}} else if ({self.printer.condition(chained.condition)}) {{", chained)
+                self.writer.user(f"}} else if ({self.printer.condition(chained.condition)}) {{", chained.range)
                 self._body(chained.then)
                 otherwise = chained.otherwise
             else:
@@ -173,7 +174,7 @@ class StatementPrinter:
         if self.rows is not None and function is not None:
             self._row(node, function, self.rows)
             return
-        if _meets_barriers(node) and self.printer.dialect.barrier:
+        if self.printer.dialect.barrier and any(isinstance(inner, Barrier) for inner in node.body.statements):
             iterator = self.printer.scalar(node.iterator)
             self.writer.line(
                 f"/* One {iterator} after the other: the workers share it, and wait for all before they go on. */"
@@ -184,7 +185,7 @@ class StatementPrinter:
         unroll = self.printer.dialect.unroll if self.queues is not None and self.queues.is_unrolled(node) else ""
         for line in filter(None, (before, unroll)):
             self.writer.line(line)
-        self._head(loop_head(self.printer, node, node.declares_iterator) + " {", node)
+        self.writer.user(loop_head(self.printer, node, node.declares_iterator) + " {", node.range)
         if inside:
             self.writer.line(inside)
         if self.queues is not None and self.queues.is_position(node):
@@ -238,28 +239,30 @@ class StatementPrinter:
         printer = self.printer
         first = node.initialization
         start = ""
-        if first is not None:
-            start = self._declarators(first) if isinstance(first, Declaration) else printer.expression(first)
+        if isinstance(first, Declaration):
+            # `int i = 0, j = 1`: one declaration, as a for loop needs it.
+            texts = [self.declarator(declarator) for declarator in first.declarators]
+            prefix = printer.type(first.declarators[0].object.element) + " "
+            start = ", ".join([texts[0], *(text.removeprefix(prefix) for text in texts[1:])])
+        elif first is not None:
+            start = printer.expression(first)
         condition = "" if node.condition is None else " " + printer.condition(node.condition)
         advance = "" if node.advance is None else " " + printer.expression(node.advance)
-        self._head(f"for ({start};{condition};{advance}) {{", node)
-        self._body(node.body, _declared(Block((first,))) if isinstance(first, Declaration) else frozenset())
-        self.writer.line("}")
+        iterators = _declared(Block((first,))) if isinstance(first, Declaration) else frozenset()
+        self._braced(f"for ({start};{condition};{advance}) {{", node, node.body, iterators)
 
-    def _declarators(self, declaration: Declaration) -> str:
-        """`int i = 0, j = 1`: one declaration, as a for loop needs it."""
-        texts = [self.declarator(declarator) for declarator in declaration.declarators]
-        prefix = self.printer.type(declaration.declarators[0].object.element) + " "
-        return ", ".join([texts[0], *(text.removeprefix(prefix) for text in texts[1:])])
-
-    def _while(self, node: While) -> None:
-        condition = self.printer.condition(node.condition)
-        self._head("do {" if node.test_last else f"while ({condition}) {{", node)
-        self._body(node.body)
-        self.writer.line(f"}} while ({condition});" if node.test_last else "}")
-
-    def _head(self, text: str, node: If | Loop | ForLoop | While | Switch) -> None:
-        self.writer.user(text, node.range)
+    def _braced(
+        self,
+        head: str,
+        node: ForLoop | While | Switch,
+        body: Block,
+        iterators: frozenset[str] = frozenset(),
+        last: str = "}",
+    ) -> None:
+        """A body between its head, which is the user's line, and its last line."""
+        self.writer.user(head, node.range)
+        self._body(body, iterators)
+        self.writer.line(last)
 
     def _body(self, block: Block, iterators: frozenset[str] = frozenset()) -> None:
         """A body inside printed braces. A block that is all of it loses its braces. It keeps them
@@ -281,10 +284,6 @@ def _only(block: Block) -> Statement | None:
 def _declared(block: Block) -> frozenset[str]:
     declarations = [statement for statement in block.statements if isinstance(statement, Declaration)]
     return frozenset(declarator.object.name for declaration in declarations for declarator in declaration.declarators)
-
-
-def _meets_barriers(loop: Loop) -> bool:
-    return any(isinstance(statement, Barrier) for statement in loop.body.statements)
 
 
 class _Nest:

@@ -269,15 +269,10 @@ def _failure(plan: KernelPlan, condition: HostExpression) -> str:
     text = condition.text if isinstance(condition, ClauseExpression) else plain_text(condition)
     scalars = {node.object.host: node.type for node in walk(condition) if isinstance(node, Access) and is_scalar(node)}
     values = [
-        f"{_quoted(name if is_signed(type_) else f'+{name}')}, (int64_t)({name})" for name, type_ in scalars.items()
+        f"{quote(name if is_signed(type_) else f'+{name}')}, (int64_t)({name})" for name, type_ in scalars.items()
     ]
-    arguments = [f"&{kernel_symbol(plan.kernel.name)}", _quoted(text), str(len(values)), *values]
+    arguments = [f"&{kernel_symbol(plan.kernel.name)}", quote(text), str(len(values)), *values]
     return f"tilek_check_failed({', '.join(arguments)})"
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
 
 
 def _runs(plan: KernelPlan) -> str:

@@ -32,12 +32,11 @@ from tilepragma.codegen.device_definitions import record_definitions
 from tilepragma.codegen.device_program import device_program
 from tilepragma.codegen.dialect import CUDA, OPENCL, C
 from tilepragma.codegen.host_functions import host_functions
-from tilepragma.codegen.line_breaking import WIDTH
 from tilepragma.codegen.manifest import iterator_range
 from tilepragma.codegen.numbering import Numbers
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.statements import StatementPrinter
-from tilepragma.codegen.writer import GENERATED_LINE, Writer
+from tilepragma.codegen.writer import GENERATED_LINE, WIDTH, Writer
 from tilepragma.ir.expressions import Access, Call, Callee, DataObject, Increment, Scope
 from tilepragma.ir.loop_tree import (
     Block,
