@@ -14,10 +14,10 @@ from tests.support.cases import Case, read_cases
 from tests.support.nvrtc import compile_error, nvrtc_library, ptx
 from tests.support.programs import FLAGS, ROOT, Suite, Workshop, first_difference
 from tests.support.targets import TargetEnvironment, target_environment
-from tilepragma.codegen.describe import describe
+from tilepragma.codegen.device_program import device_program
+from tilepragma.codegen.dialect import CUDA, OPENCL
 from tilepragma.driver import translate
 from tilepragma.driver.state import TranslateRequest
-from tilepragma.ir.directives import Target
 from tilepragma.model.descriptor_files import named_device
 from tilepragma.plan.summary import points_of
 
@@ -85,14 +85,13 @@ void f(int n, int m, const float a[n][m], float b[n][m]) {
 def specialised(workers: tuple[int, int], length: int = 1, source: bytes = PRODUCT) -> tuple[str, tuple[str, ...]]:
     """The CUDA program of the product, and its numbers as options: those of workers, and the length of rows."""
     (plan,) = translate(TranslateRequest("f.c", text=source)).plans
-    shape = describe(plan, [Target.CUDA])
-    (launch,) = shape.device_launches
-    assert shape.cuda is not None
+    program = device_program(plan, CUDA)
+    (parameters,) = program.parameters
     numbers = {"worker0_count": workers[0], "worker1_count": workers[1]}
-    constants = [parameter.constant for parameter in launch.parameters if parameter.constant is not None]
+    constants = [parameter.constant for parameter in parameters if parameter.constant is not None]
     assert len(constants) > len(numbers)
     numbers |= {name: length for name in constants if "length" in name}
-    return shape.cuda, ("-DTILEK_SPECIALIZED", *(f"-D{name}={numbers.get(name, 1)}LL" for name in constants))
+    return program.text, ("-DTILEK_SPECIALIZED", *(f"-D{name}={numbers.get(name, 1)}LL" for name in constants))
 
 
 @pytest.mark.skipif(nvrtc_library() is None, reason="NVRTC is not installed: install the extra [nvrtc]")
@@ -167,6 +166,6 @@ void f(int n, int m, int from, const {element} a[n][{length}], {element} b[n][m]
       b[i][j] = {value};
 }}"""
     (plan,) = translate(TranslateRequest("f.c", text=text.encode())).plans
-    program = describe(plan, [Target.OPENCL]).opencl
-    assert program is not None and "a_staged[" in program
+    program = device_program(plan, OPENCL).text
+    assert "a_staged[" in program
     assert set(re.findall(r"\*\(const __global (\w+) \*\)", program)) == vectors

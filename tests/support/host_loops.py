@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tilepragma.base.source_ranges import NOWHERE
+from tilepragma.codegen.manifest import describe
 from tilepragma.driver import translate
 from tilepragma.driver.state import TranslateRequest
 from tilepragma.host.rewriter import rewrite
@@ -72,7 +73,8 @@ def translated(
     assert result.unit is not None
     assert result.succeeded, result.diagnostics
     plans = tuple(make(kernel, result.unit, making) for kernel in result.unit.kernels)
-    return rewrite(result.unit, plans, f"{path.stem}.tk.c", targets), plans
+    manifests = [describe(plan, targets) for plan in plans]
+    return rewrite(result.unit, manifests, f"{path.stem}.tk.c"), plans
 
 
 def make(kernel: Kernel, unit: TranslationUnit, making: Making = Making()) -> KernelPlan:

@@ -5,32 +5,38 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import replace
 
-from tilepragma.base.frozen_values import dataclass
-from tilepragma.codegen.device_constants import constant_definition
+from tilepragma.codegen.device_definitions import constant_definition
 from tilepragma.codegen.dialect import C
-from tilepragma.codegen.instance_loops import instance_kind, instance_loop
-from tilepragma.codegen.launch_numbers import Numbers
-from tilepragma.codegen.line_breaking import wrapped_list
 from tilepragma.codegen.literal_values import literal_value
-from tilepragma.codegen.manifest import Parameter as NumberParameter
-from tilepragma.codegen.manifest import ParameterKind
 from tilepragma.codegen.numbering import (
     LaunchObjects,
+    Numbers,
     is_checked_disjoint,
     launch_numbers,
     launch_objects,
     nest_loops,
 )
-from tilepragma.codegen.printer import ObjectMap, Printer, identity
-from tilepragma.codegen.statements import Rows, StatementPrinter
+from tilepragma.codegen.printer import ObjectMap, Printer
+from tilepragma.codegen.reduction_printer import declare_accumulators
+from tilepragma.codegen.statements import Rows, StatementPrinter, instance_kind, instance_loop
 from tilepragma.codegen.templates import render
-from tilepragma.codegen.writer import Writer
+from tilepragma.codegen.writer import Writer, wrapped_list
 from tilepragma.ir.accesses import implied_objects
 from tilepragma.ir.expressions import DataObject, Storage
-from tilepragma.ir.types import ScalarType
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
 from tilepragma.plan.summary import buffered
 
+#: Members of tilek_host_call that hold numbers of a launch, by index and dimension.
+_NUMBERS = {
+    "LOOP_LOWER": "loops[{0}]->lower",
+    "LOOP_STEP": "loops[{0}]->step",
+    "LOOP_TRIP": "loops[{0}]->trip",
+    "TILE_COUNT": "tiles[{0}][{1}].count",
+    "TILE_STRIDE": "tiles[{0}][{1}].stride",
+    "AXIS_COUNT": "axes[{0}]",
+    "SIZE": "sizes[{0}]",
+    "TILE_ARGUMENT": "tile_arguments[{0}]",
+}
 #: Larger constant arrays are not written out in host functions.
 _MOST_VALUES = 256
 
@@ -43,15 +49,6 @@ def host_function_name(launch: Launch) -> str:
 def host_functions(plan: KernelPlan) -> str:
     """All host functions of a region; generated lines keep their marks (see `writer`)."""
     return "\n".join(_HostFunction(plan, launch).text() for launch in plan.host)
-
-
-@dataclass(frozen=True)
-class _Named:
-    """A declaration in C, the name that it declares, and the value."""
-
-    name: str
-    declared: str
-    value: str
 
 
 class _HostFunction:
@@ -70,11 +67,13 @@ class _HostFunction:
             for index, object_ in self.objects.arrays
             if is_checked_disjoint(plan, object_)
         }
-        parameters = (named for object_, named in declarations.items() if not self._is_written_out(object_))
-        self.parameters = [(named.declared, named.value) for declared in parameters for named in declared]
-        passed = {
-            object_: tuple((named.name, named.declared) for named in names) for object_, names in declarations.items()
-        }
+        passed = {object_: tuple((name, text) for name, text, _ in named) for object_, named in declarations.items()}
+        self.parameters = [
+            (text, value)
+            for object_, named in declarations.items()
+            if not self._is_written_out(object_)
+            for _, text, value in named
+        ]
         self.rows = Rows(f"tilek_{launch.name}_row", frozenset(declarations), passed)
 
     def text(self) -> str:
@@ -85,9 +84,13 @@ class _HostFunction:
             if self._is_written_out(object_):
                 arrays.append(f"static const {constant_definition(self.printer, object_)}")
             elif object_ not in self.rows.apart:
-                arrays += (f"{named.declared} = {named.value};" for named in self._array(index, self._alone(object_)))
+                # The user's functions reach the object by its name.
+                object_ = replace(object_, restrict=False) if object_ in self.implied else object_
+                arrays += (f"{declared} = {value};" for _, declared, value in self._array(index, object_))
+        named = (*self.objects.arrays, *self.objects.scalars, *self.objects.indirect)
+        unused = [f"(void){self.printer.name(object_)};" for _, object_ in named if object_ in self.implied]
         head = Writer(depth=1)
-        for line in (*arrays, *self._scalars(), *self._numbers(), *self._unused()):
+        for line in (*arrays, *self._scalars(), *self._numbers(), *unused):
             head.line(line)
         if f"{self.call}->" not in head.text() + body:
             head.line(f"(void){self.call};")
@@ -107,11 +110,6 @@ class _HostFunction:
             head="" if head.text() == "\n" else head.text(),
             body=body,
         )
-
-    def _unused(self) -> list[str]:
-        """Casts to void of parameters that the body does not use."""
-        named = (*self.objects.arrays, *self.objects.scalars, *self.objects.indirect)
-        return [f"(void){self.printer.name(object_)};" for _, object_ in named if object_ in self.implied]
 
     def _comment(self) -> str:
         loops = ", ".join(dict.fromkeys(loop.loop.iterator.name for loop in nest_loops(self.launch)))
@@ -148,13 +146,8 @@ class _HostFunction:
         for object_ in self.objects.privates:
             writer.line(f"{self.printer.declaration(replace(object_, const=False))};")
         for index, object_ in self.objects.first_privates:
-            writer.line(f"{self._scalar_copy(object_, f'{self.call}->scalars[{index}]', False)};")
-        for index, object_ in self.objects.reduced:
-            operator = self.launch.reductions[index].operator
-            element = object_.element
-            assert isinstance(element, ScalarType), "reductions are over numbers"
-            declared = self.printer.type(element, self.printer.name(object_))
-            writer.line(f"{declared} = {identity(operator, element)};")
+            writer.line(self._scalar_copy(object_, f"scalars[{index}]"))
+        declare_accumulators(writer, self.printer, self.launch)
 
     def _is_written_out(self, object_: DataObject) -> bool:
         """Whether the array is a small constant whose values are printed for the compiler."""
@@ -167,17 +160,13 @@ class _HostFunction:
             and 0 < len(object_.values) <= _MOST_VALUES
         )
 
-    def _alone(self, object_: DataObject) -> DataObject:
-        """The object, without `restrict` where the user's functions reach it by its name."""
-        return replace(object_, restrict=False) if object_ in self.implied else object_
-
-    def _array(self, index: int, object_: DataObject) -> list[_Named]:
-        """The declarations of an array's variable row lengths, then of its pointer. Constants of
-        the file need none: compilers see their values by name.
+    def _array(self, index: int, object_: DataObject) -> list[tuple[str, str, str]]:
+        """Name, declaration and value of each variable row length of an array, then of its pointer.
+        Constants of the file need none: compilers see their values by name.
         """
         if object_.table and object_.rows_in is None and self.printer.name(object_) == object_.host:
             return []
-        named: list[_Named] = []
+        named: list[tuple[str, str, str]] = []
         inner = f"*const {self.printer.name(object_)}"
         if object_.restrict:
             inner = f"*{C.restrict} const {self.printer.name(object_)}"
@@ -191,52 +180,33 @@ class _HostFunction:
                 if literal is None:
                     length = self.numbers.fresh(f"{object_.name}_length{dimension}")
                     extent = f"{self.call}->arrays[{index}].extent[{dimension}]"
-                    named.append(_Named(length, f"const int64_t {length}", extent))
+                    named.append((length, f"const int64_t {length}", extent))
                 lengths.append(f"[{length}]")
             inner = f"({inner}){''.join(lengths)}"
         const = "const " if object_.const else ""
         declared = f"{const}{self.printer.type(object_.element, inner)}"
-        return [*named, _Named(self.printer.name(object_), declared, f"{self.call}->arrays[{index}].base")]
+        return [*named, (self.printer.name(object_), declared, f"{self.call}->arrays[{index}].base")]
 
     def _scalars(self) -> list[str]:
-        lines = []
-        for index, object_ in self.objects.scalars:
-            lines.append(self._scalar_copy(object_, f"{self.call}->scalars[{index}]", True) + ";")
-        for index, object_ in self.objects.values:
-            lines.append(self._scalar_copy(object_, f"{self.call}->values[{index}]", True) + ";")
+        lines = [self._scalar_copy(object_, f"scalars[{k}]", "const ") for k, object_ in self.objects.scalars]
+        lines += [self._scalar_copy(object_, f"values[{k}]", "const ") for k, object_ in self.objects.values]
         for index, object_ in self.objects.indirect:
-            base = f"{self.call}->arrays[{index}].base"
+            base = f"arrays[{index}].base"
             if self.instance_kind is None:
-                lines.append(self._scalar_copy(object_, base, False) + ";")
+                lines.append(self._scalar_copy(object_, base))
             else:
-                lines.append(f"{self.printer.type(object_.element, '*const ' + self.printer.name(object_))} = {base};")
+                pointer = self.printer.type(object_.element, f"*const {self.printer.name(object_)}")
+                lines.append(f"{pointer} = {self.call}->{base};")
         return lines
 
-    def _scalar_copy(self, object_: DataObject, address: str, const: bool) -> str:
+    def _scalar_copy(self, object_: DataObject, member: str, const: str = "") -> str:
+        """The declaration of a scalar, with the value at the address in a member of the call."""
         type_ = self.printer.type(object_.element)
-        declared = self.printer.type(object_.element, self.printer.name(object_))
-        return f"{'const ' if const else ''}{declared} = *(const {type_} *){address}"
+        return f"{const}{self.printer.typed(object_)} = *(const {type_} *){self.call}->{member};"
 
     def _numbers(self) -> list[str]:
-        lines = [f"const int64_t {name} = {self._number(parameter)};" for name, parameter in self.numbers.parameters()]
+        lines = [
+            f"const int64_t {name} = {self.call}->{_NUMBERS[item.kind].format(item.index, item.dimension)};"
+            for name, item in self.numbers.parameters()
+        ]
         return ["/* Tiles, by Algorithm 1. */", *lines] if lines else []
-
-    def _number(self, parameter: NumberParameter) -> str:
-        loop, dimension = f"{self.call}->loops[{parameter.index}]", parameter.dimension
-        match parameter.kind:
-            case ParameterKind.LOOP_LOWER:
-                return f"{loop}->lower"
-            case ParameterKind.LOOP_STEP:
-                return f"{loop}->step"
-            case ParameterKind.LOOP_TRIP:
-                return f"{loop}->trip"
-            case ParameterKind.TILE_COUNT:
-                return f"{self.call}->tiles[{parameter.index}][{dimension}].count"
-            case ParameterKind.TILE_STRIDE:
-                return f"{self.call}->tiles[{parameter.index}][{dimension}].stride"
-            case ParameterKind.AXIS_COUNT:
-                return f"{self.call}->axes[{parameter.index}]"
-            case ParameterKind.SIZE:
-                return f"{self.call}->sizes[{parameter.index}]"
-            case _:
-                return f"{self.call}->tile_arguments[{parameter.index}]"

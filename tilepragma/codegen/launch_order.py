@@ -11,15 +11,14 @@ from dataclasses import replace
 from tilepragma.base.c_text import in_comment
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.dialect import C
-from tilepragma.codegen.launch_numbers import Numbers
 from tilepragma.codegen.loop_heads import loop_head, with_declared_bounds
-from tilepragma.codegen.numbering import bound_objects, needs_function
+from tilepragma.codegen.mentioned_objects import accessed_objects
+from tilepragma.codegen.numbering import Numbers, bound_objects, needs_function
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.writer import Writer
-from tilepragma.ir.expressions import Access, DataObject, Expression
+from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.loop_tree import Loop
 from tilepragma.ir.quotients import with_guarded_quotients
-from tilepragma.ir.traversal import walk
 from tilepragma.plan.balanced_chunking import EvenParts, even_parts
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step
 
@@ -39,37 +38,25 @@ def step_functions(plan: KernelPlan, on_device: bool) -> StepFunctions:
     """The region's functions, shared where they agree. `on_device`: it has device programs."""
     if plan.as_written is not None:
         return StepFunctions(None, None, "")
-    prefix = f"tilek_{plan.kernel.name}"
-    host_body = _body(plan, plan.host_steps)
-    device_body = _body(plan, plan.device_steps) if on_device else None
-    host = None if host_body is None else f"{prefix}_host_steps"
-    device = host if device_body == host_body else f"{prefix}_device_steps"
-    text = "" if host_body is None else _definition(plan, host, host_body)
-    if device_body is None:
-        device = None
-    elif device_body != host_body:
-        text += ("\n" if text else "") + _definition(plan, device, device_body)
-    return StepFunctions(host, device, text)
+    start, names, definitions = plan.kernel.range.start, {}, []
+    comment = f"/* {plan.kernel.name}: the order of its launches, {in_comment(start.file)}:{start.line}. */"
+    functions: list[str | None] = []
+    for side, steps in (("host", plan.host_steps), ("device", plan.device_steps if on_device else ())):
+        if not needs_function(plan, steps):
+            functions.append(None)
+            continue
+        body = _Steps(plan, steps).text()
+        if body not in names:
+            names[body] = f"tilek_{plan.kernel.name}_{side}_steps"
+            head = f"static int {names[body]}(struct tilek_run *tilek_run_, const tilek_call *tilek_call_)"
+            definitions.append(f"{comment}\n{head}\n{{\n{body}}}\n")
+        functions.append(names[body])
+    return StepFunctions(functions[0], functions[1], "\n".join(definitions))
 
 
 def range_text(loop: Loop, text: Callable[[Expression], str]) -> str:
     """The arguments of tilek_trip and tilek_bounded for a loop; `text` prints expressions."""
     return f"{text(loop.lower)}, {text(loop.upper)}, {text(loop.step)}, '{_COMPARISONS[loop.comparison]}'"
-
-
-def _definition(plan: KernelPlan, name: str | None, body: str) -> str:
-    start = plan.kernel.range.start
-    comment = f"/* {plan.kernel.name}: the order of its launches, {in_comment(start.file)}:{start.line}. */"
-    head = f"static int {name}(struct tilek_run *tilek_run_, const tilek_call *tilek_call_)"
-    return f"{comment}\n{head}\n{{\n{body}}}\n"
-
-
-def _body(plan: KernelPlan, steps: tuple[Step, ...]) -> str | None:
-    """The function's body; None where none is needed."""
-    if not needs_function(plan, steps):
-        return None
-    printed = _Steps(plan, steps)
-    return printed.text()
 
 
 class _Steps:
@@ -86,13 +73,12 @@ class _Steps:
     def text(self) -> str:
         writer, printer = self.writer, self.printer
         for index, object_ in self.scalars:
-            type_, declared = printer.type(object_.element), printer.type(object_.element, printer.name(object_))
-            writer.line(f"const {declared} = *(const {type_} *)tilek_call_->scalars[{index}];")
+            type_ = printer.type(object_.element)
+            writer.line(f"const {printer.typed(object_)} = *(const {type_} *)tilek_call_->scalars[{index}];")
         even = {part.place: part for part in even_parts(self.steps, self.plan.sizes)}
         for index, object_ in self.sizes:
-            declared = printer.type(object_.element, printer.name(object_))
             value = self._even_size(index, even[index]) if index in even else f"tilek_size_of(tilek_run_, {index})"
-            writer.line(f"const {declared} = {value};")
+            writer.line(f"const {printer.typed(object_)} = {value};")
         writer.line("int tilek_stop;")
         if not self.scalars:
             writer.line("(void)tilek_call_;")
@@ -117,15 +103,14 @@ class _Steps:
         for step in steps:
             match step:
                 case HostLoop(loop, inner):
-                    declared = self.printer.type(loop.iterator.element, self.printer.name(loop.iterator))
                     loop = replace(
                         loop,
                         lower=with_guarded_quotients(loop.lower),
                         upper=with_guarded_quotients(loop.upper),
                         step=with_guarded_quotients(loop.step),
                     )
-                    loop = with_declared_bounds(self.writer, self.printer, self.numbers, loop, declared)
-                    with self.writer.block(loop_head(self.printer, loop, declared)):
+                    loop = with_declared_bounds(self.writer, self.printer, self.numbers, loop)
+                    with self.writer.block(loop_head(self.printer, loop)):
                         self._sequence(inner, self.printer.name(loop.iterator))
                     if any(isinstance(step, Launch) and step.pipelined for step in inner):
                         self.writer.line("tilek_stop = tilek_waves_end(tilek_run_);")
@@ -162,8 +147,9 @@ def _read(step: Step) -> Iterator[DataObject]:
     if isinstance(step, Launch):
         yield from bound_objects(step)
         return
-    roots = (step.condition,) if isinstance(step, HostCondition) else (step.loop.lower, step.loop.upper, step.loop.step)
-    for root in roots:
-        yield from (node.object for node in walk(root) if isinstance(node, Access))
+    if isinstance(step, HostLoop):
+        yield from accessed_objects((step.loop.lower, step.loop.upper, step.loop.step))
+    else:
+        yield from accessed_objects((step.condition,))
     for inner in step.steps:
         yield from _read(inner)

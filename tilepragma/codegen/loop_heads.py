@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilepragma.base.source_ranges import NOWHERE
-from tilepragma.codegen.launch_numbers import Numbers
 from tilepragma.codegen.literal_values import literal_value
+from tilepragma.codegen.numbering import Numbers
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.expressions import (
@@ -24,9 +24,13 @@ from tilepragma.ir.loop_tree import Loop
 from tilepragma.ir.types import ScalarType
 
 
-def loop_head(printer: Printer, loop: Loop, declared: str) -> str:
-    """The loop's `for (…)`. `declared` is its iterator, with a type where the loop declares it."""
+def loop_head(printer: Printer, loop: Loop, is_typed: bool = True) -> str:
+    """The loop's `for (…)`, which declares its iterator if `is_typed`."""
     iterator = printer.scalar(loop.iterator)
+    declared = printer.typed(loop.iterator) if is_typed else iterator
+    if counts_down_to_zero(loop):
+        start = printer.expression(Binary("+", loop.lower, integer(1), loop.lower.type), 1)
+        return f"for ({declared} = {start}; {iterator}-- > 0;)"
     step = literal_value(loop.step)
     if step in (1, -1):
         advance = f"{'++' if step == 1 else '--'}{iterator}"
@@ -34,27 +38,22 @@ def loop_head(printer: Printer, loop: Loop, declared: str) -> str:
         advance = f"{iterator} -= {printer.expression(loop.step.operand, 1)}"
     else:
         advance = f"{iterator} += {printer.expression(loop.step, 1)}"
-    if counts_down_to_zero(loop):
-        return countdown_head(printer, declared, loop)
     condition = f"{iterator} {loop.comparison} {printer.expression(loop.upper, 11)}"
     return f"for ({declared} = {printer.expression(loop.lower, 1)}; {condition}; {advance})"
 
 
-def with_declared_bounds(writer: Writer, printer: Printer, numbers: Numbers, loop: Loop, declared: str) -> Loop:
+def with_declared_bounds(writer: Writer, printer: Printer, numbers: Numbers, loop: Loop) -> Loop:
     """The loop, with bounds declared before it where the head is too long; the upper one first.
     Only the planner's loops: their bounds do not change inside, and a debugger shows no user's line
     for them.
     """
     if loop.range != NOWHERE or counts_down_to_zero(loop):
         return loop
-    if not writer.fits(f"{loop_head(printer, loop, declared)} {{"):
-        loop = replace(
-            loop, upper=declared_bound(writer, printer, numbers.once(f"{loop.iterator.name}_end"), loop.upper)
-        )
-    if not writer.fits(f"{loop_head(printer, loop, declared)} {{"):
-        loop = replace(
-            loop, lower=declared_bound(writer, printer, numbers.once(f"{loop.iterator.name}_start"), loop.lower)
-        )
+    for side, suffix in (("upper", "end"), ("lower", "start")):
+        if not writer.fits(f"{loop_head(printer, loop)} {{"):
+            name = numbers.once(f"{loop.iterator.name}_{suffix}")
+            bound = declared_bound(writer, printer, name, loop.upper if side == "upper" else loop.lower)
+            loop = replace(loop, upper=bound) if side == "upper" else replace(loop, lower=bound)
     return loop
 
 
@@ -72,9 +71,3 @@ def counts_down_to_zero(loop: Loop) -> bool:
     type_ = loop.iterator.element
     unsigned = isinstance(type_, ScalarType) and not type_.signed
     return unsigned and loop.comparison == ">=" and literal_value(loop.step) == -1 and literal_value(loop.upper) == 0
-
-
-def countdown_head(printer: Printer, declared: str, loop: Loop) -> str:
-    """The head of such a loop. `declared` is its iterator, with a type where declared."""
-    start = printer.expression(Binary("+", loop.lower, integer(1), loop.lower.type), 1)
-    return f"for ({declared} = {start}; {printer.scalar(loop.iterator)}-- > 0;)"

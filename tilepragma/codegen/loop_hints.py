@@ -5,9 +5,9 @@ PoCL's compiler neither unrolls nor interleaves these loops, and it uses half of
 
 from __future__ import annotations
 
-from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.dialect import Dialect
 from tilepragma.codegen.literal_values import literal_value
+from tilepragma.codegen.mentioned_objects import declared_objects
 from tilepragma.ir.expressions import Access, Assignment, Call, Conditional, DataObject, Expression, Increment, Storage
 from tilepragma.ir.loop_tree import Block, Declaration, ExpressionStatement, ForLoop, Loop, Statement, TileNest, While
 from tilepragma.ir.polynomial import Polynomial, polynomial
@@ -21,21 +21,14 @@ _VECTOR = 64
 _UNROLLED = 16
 
 
-@dataclass(frozen=True)
-class LoopHints:
-    """Lines before a loop, and at the head of its body."""
-
-    before: tuple[str, ...] = ()
-    inside: tuple[str, ...] = ()
-
-
-_UNROLL = LoopHints(before=("#pragma clang loop unroll(full)",))
+_UNROLL = "#pragma clang loop unroll(full)"
 
 
 def loop_hints(
     dialect: Dialect, iterator: DataObject, step: Expression, body: Block, trip: int | None = None
-) -> LoopHints:
-    """The hints for a loop of `trip` iterations (None: not known), if the dialect takes hints.
+) -> tuple[str, str]:
+    """The hints for a loop of `trip` iterations (None: not known), if the dialect takes hints: the
+    line before it, and the line at the head of its body.
 
     Short loops are unrolled if they contain loops or cannot be vectorised: only then do local
     arrays become registers. The same holds for vectorised loops, whose vectors are interleaved.
@@ -49,17 +42,17 @@ def loop_hints(
     columns, get no width: Oclgrind failed on the vectors that clang 14 made of them.
     """
     if not dialect.hints:
-        return LoopHints()
+        return "", ""
     short = trip is not None and trip <= _UNROLLED
     if any(isinstance(node, (Loop, ForLoop, While, TileNest)) for node in walk(body)):
-        return _UNROLL if short else LoopHints()
+        return (_UNROLL if short else ""), ""
     if _has_chain(iterator, body):
-        return LoopHints(inside=("#pragma OPENCL FP_CONTRACT OFF",) if dialect.contracts else ())
+        return "", "#pragma OPENCL FP_CONTRACT OFF" if dialect.contracts else ""
     width = vector_width(iterator, step, body)
     if width is None or _reads_under_conditions(body):
-        return _UNROLL if short else LoopHints()
+        return (_UNROLL if short else ""), ""
     parts = trip // width if trip is not None and trip % width == 0 and trip // width in (1, 2, 4, 8) else 2
-    return LoopHints(before=(f"#pragma clang loop vectorize_width({width}) interleave_count({parts})",))
+    return f"#pragma clang loop vectorize_width({width}) interleave_count({parts})", ""
 
 
 def vector_width(iterator: DataObject, step: Expression, body: Block) -> int | None:
@@ -77,7 +70,7 @@ def vector_width(iterator: DataObject, step: Expression, body: Block) -> int | N
         if isinstance(node, Access) and (node.subscripts or node.object.storage is not Storage.SCALAR):
             if _step(node, iterator, values) not in (0, 1):
                 return None
-            largest = max(largest, _bits(node))
+            largest = max(largest, node.type.bits if isinstance(node.type, ScalarType) else 0)
         elif isinstance(getattr(node, "type", None), ScalarType) and node.type.is_floating:
             largest = max(largest, node.type.bits)
     return _VECTOR * 8 // largest if largest else None
@@ -98,9 +91,7 @@ def _keeps_apart(iterator: DataObject, body: Block, values: Values) -> bool:
     those of launches without a check, clang compares whole ranges at run time and runs the plain
     loop where they overlap, whatever the hints say.
     """
-    declared = {
-        declarator.object for node in walk(body) if isinstance(node, Declaration) for declarator in node.declarators
-    }
+    declared = declared_objects(body)
     targets = [node.target for node in walk(body) if isinstance(node, (Assignment, Increment))]
     written = {
         target.object: target for target in targets if isinstance(target, Access) and target.object not in declared
@@ -119,10 +110,6 @@ def _is_plain(statement: Statement) -> bool:
         return all(_is_plain(inner) for inner in statement.statements)
     simple = isinstance(statement, (ExpressionStatement, Declaration))
     return simple and not any(isinstance(node, Call) for node in walk(statement))
-
-
-def _bits(access: Access) -> int:
-    return access.type.bits if isinstance(access.type, ScalarType) else 0
 
 
 def _step(access: Access, iterator: DataObject, values: Values) -> int | None:
@@ -150,9 +137,7 @@ def _coefficient(expression: Expression, iterator: DataObject, values: Values) -
 def _has_chain(iterator: DataObject, body: Block) -> bool:
     """Whether an assignment adds to the floating-point value that the previous iteration left."""
     values = settled_values(body)
-    declared = {
-        declarator.object for node in walk(body) if isinstance(node, Declaration) for declarator in node.declarators
-    }
+    declared = declared_objects(body)
     for node in walk(body):
         if not isinstance(node, Assignment) or not isinstance(node.type, ScalarType) or not node.type.is_floating:
             continue

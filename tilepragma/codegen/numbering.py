@@ -1,19 +1,234 @@
-"""The numbering of loops, tiles and objects for host functions, device programs and manifest."""
+"""The numbering of loops, tiles and objects for host functions, device programs and manifest.
+
+`Numbers` names the numbers of a launch that its text uses. Only those are declared or passed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import field
+from typing import Literal, get_args
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.memoization import once
-from tilepragma.codegen.launch_numbers import Numbers
-from tilepragma.codegen.unused_declarations import is_idle
+from tilepragma.codegen.literal_values import literal_value
+from tilepragma.codegen.mentioned_objects import accessed_objects, is_idle
 from tilepragma.ir.accesses import implied_objects
-from tilepragma.ir.directives import AxisKind
+from tilepragma.ir.directives import AxisKind, TileKind
 from tilepragma.ir.expressions import Access, DataObject, Scope, Storage
-from tilepragma.ir.loop_tree import Axis, Block, Declarator, Loop, TiledLoop, TileNest
+from tilepragma.ir.loop_tree import Axis, Block, Declarator, Loop, Tile, TiledLoop, TileNest
 from tilepragma.ir.traversal import children, walk
 from tilepragma.plan.kernel_plan import FinalValue, HostLoop, KernelPlan, Launch, Step, launches_in
+
+#: tilek_parameter_kind, in the header's order: the endings of its names.
+ParameterKind = Literal[
+    "ARRAY", "ORIGIN", "LENGTH", "LOWER", "SCALAR", "LOOP_LOWER", "LOOP_STEP", "LOOP_TRIP",
+    "TILE_COUNT", "TILE_STRIDE", "AXIS_COUNT", "TILE_ARGUMENT", "PARTIALS", "AXIS_ROUNDS", "VALUE",
+    "SIZE", "INDEX_BITS", "FLAGS", "BOXES", "FLAGS_BASE", "WAVE_FIRST", "WAVE_LAST", "COLUMN_LOWER",
+    "COLUMN_COUNT",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """tilek_parameter: one parameter of a device entry point."""
+
+    kind: ParameterKind
+    index: int = 0
+    dimension: int = 0
+    constant: str | None = None
+
+
+def axis_index(axis: Axis) -> int:
+    """The axis's place in tilek.h's order: thread, gang 0..2, worker 0..2."""
+    return {AxisKind.THREAD: 0, AxisKind.GANG: 1, AxisKind.WORKER: 4}[axis.kind] + axis.dimension
+
+
+def axis_name(axis: Axis) -> str:
+    """`thread`, `gang1`, `worker0`: the name of the axis's index in kernels."""
+    return "thread" if axis.kind is AxisKind.THREAD else f"{axis.kind.value}{axis.dimension}"
+
+
+@dataclass
+class Numbers:
+    """Names of the numbers of one launch.
+
+    `loops` are the launch's. `first_arguments` says where a loop's tile arguments start. `varying`
+    are the loops whose bounds differ from step to step: no constant of a program depends on them.
+    `ending` ends the names of axes, which are constants in programs with several launches.
+    `divided` is the loop, one of `varying`, whose iterations several devices share.
+
+    `used` maps each requested name to its parameter. The caller declares local variables for loops
+    without launch bounds, so `used` omits them.
+    """
+
+    loops: tuple[TiledLoop, ...]
+    first_arguments: dict[TiledLoop, int]
+    taken: frozenset[str]
+    varying: frozenset[TiledLoop] = frozenset()
+    ending: str = ""
+    divided: TiledLoop | None = None
+    used: dict[str, Parameter] = field(default_factory=dict)
+    given: set[str] = field(default_factory=set)
+
+    def trip(self, loop: TiledLoop) -> str:
+        """The name of the loop's trip count."""
+        return self._loop_number(loop, "trip", "LOOP_TRIP", constant=loop not in self.varying)
+
+    def count(self, loop: TiledLoop, tile: Tile) -> str:
+        """The name of a tile's count."""
+        name, constant = f"count{tile.position}", self._has_constant_count(loop, tile)
+        return self._loop_number(loop, name, "TILE_COUNT", tile.position, constant=constant)
+
+    def stride(self, loop: TiledLoop, tile: Tile) -> str:
+        """The name of a tile's stride; "1" for the last tile in declaration order."""
+        inner = loop.tiles[tile.position + 1 :]
+        if not inner:
+            return "1"
+        name, constant = f"stride{tile.position}", all(self._has_constant_count(loop, tile_) for tile_ in inner)
+        return self._loop_number(loop, name, "TILE_STRIDE", tile.position, constant=constant)
+
+    def lower(self, loop: TiledLoop) -> str:
+        """The loop's lower bound: the literal, if it has one and every launch begins there."""
+        literal = literal_value(loop.loop.lower)
+        if literal is not None and loop != self.divided:
+            return str(literal)
+        return self._loop_number(loop, "lower", "LOOP_LOWER")
+
+    def step(self, loop: TiledLoop) -> str:
+        """The loop's step: the number itself where it is a literal."""
+        literal = literal_value(loop.loop.step)
+        if literal is not None:
+            return str(literal)
+        return self._loop_number(loop, "step", "LOOP_STEP")
+
+    def axis_count(self, axis: Axis) -> str:
+        """The name of an axis's count."""
+        name, constant = f"{axis_name(axis)}_count{self.ending}", not self.varies(axis.kind)
+        return self._keep(self.fresh(name), "AXIS_COUNT", axis_index(axis), constant=constant)
+
+    def total(self, axes: Iterable[Axis]) -> str:
+        """The product of the counts of axes."""
+        return " * ".join(map(self.axis_count, axes))
+
+    def linear_index(self, axes: Sequence[Axis]) -> str:
+        """The linear index of a group or work-item, dimension 0 fastest; empty without axes."""
+        text = ""
+        for axis in reversed(axes):
+            outer = f"({text})" if " " in text else text
+            index = self.fresh(axis_name(axis))
+            text = f"{outer} * {self.axis_count(axis)} + {index}" if text else index
+        return text
+
+    def axis_rounds(self, axis: Axis) -> str:
+        """The number of an axis's instances that a group takes; 1 except on capped grids."""
+        name, constant = f"{axis_name(axis)}_rounds{self.ending}", not self.varies(axis.kind)
+        return self._keep(self.fresh(name), "AXIS_ROUNDS", axis_index(axis), constant=constant)
+
+    def size(self, name: str, index: int) -> None:
+        """Record that the launch's text names tile size `index` of the plan, as `name`."""
+        self._keep(name, "SIZE", index, constant=True)
+
+    def length(self, array: str, index: int, dimension: int) -> str:
+        """The name of an array's length, a constant for which compilers fold distances."""
+        name = self.fresh(f"{array}_length{dimension}")
+        return self._keep(name, "LENGTH", index, dimension, constant=True)
+
+    def index_bits(self) -> None:
+        """Record that the launch's text computes positions in arrays, in the type `tilek_index`."""
+        self._keep("tilek_index_bits", "INDEX_BITS", constant=True)
+
+    def tile_argument(self, loop: TiledLoop, tile: Tile) -> str:
+        """A tile's argument, at least 1, where the kernel computes the tile's numbers."""
+        literal = literal_value(tile.argument)
+        if literal is not None:
+            return str(literal)
+        name = self.fresh(f"{loop.symbol}_argument{tile.position}")
+        self._keep(name, "TILE_ARGUMENT", self.first_arguments[loop] + tile.position, constant=True)
+        return f"tilek_maximum(1, {name})"
+
+    def of_wavefronts(self, name: str, kind: ParameterKind, index: int = 0) -> str:
+        """`name` for a number of a persistent launch that varies by run; `index`: its loop."""
+        return self._keep(name, kind, index)
+
+    def name(self, loop: TiledLoop, suffix: str) -> str:
+        """`i_suffix`, changed where a user's object has that name."""
+        return self.fresh(f"{loop.symbol}_{suffix}")
+
+    def fresh(self, name: str) -> str:
+        """`name`, changed where a user's object has that name."""
+        while name in self.taken:
+            name += "_"
+        return name
+
+    def once(self, name: str) -> str:
+        """`name`, with a number after it where it was requested before."""
+        variant, number = self.fresh(name), 1
+        while variant in self.given:
+            number += 1
+            variant = self.fresh(f"{name}_{number}")
+        self.given.add(variant)
+        return variant
+
+    def parameters(self) -> tuple[tuple[str, Parameter], ...]:
+        """The numbers in use with their names, in a fixed order."""
+        kinds = get_args(ParameterKind)
+        return tuple(
+            sorted(self.used.items(), key=lambda item: (kinds.index(item[1].kind), item[1].index, item[1].dimension))
+        )
+
+    def _has_constant_count(self, loop: TiledLoop, tile: Tile) -> bool:
+        """Whether the tile's count is the same in every step. The source gives those of distributed
+        and static tiles. The others follow from all.
+        """
+        if tile.axis is not None:
+            return not self.varies(tile.axis.kind)
+        if tile.kind is TileKind.STATIC:
+            return True
+        return loop not in self.varying and not any(tile_.axis and self.varies(tile_.axis.kind) for tile_ in loop.tiles)
+
+    def varies(self, kind: AxisKind) -> bool:
+        """Whether counts of this kind of axis may differ from step to step. The runtime chooses the
+        number of gangs by the loops that have gang tiles. Workers follow the largest step, unless a
+        loop has no dynamic tile for the rest; the number of gangs then depends on them.
+        """
+        covered = all(
+            any(tile.kind is TileKind.DYNAMIC for tile in loop.tiles)
+            for loop in self.loops
+            if _has(loop, AxisKind.WORKER)
+        )
+        distributed = any(tile.axis is not None for loop in self.varying for tile in loop.tiles)
+        workers = distributed and not covered
+        gangs = any(_has(loop, AxisKind.GANG) or _has(loop, AxisKind.THREAD) for loop in self.varying)
+        return workers if kind is AxisKind.WORKER else workers or gangs
+
+    def _loop_number(
+        self, loop: TiledLoop, suffix: str, kind: ParameterKind, dimension: int = 0, *, constant: bool = False
+    ) -> str:
+        name = self.name(loop, suffix)
+        if not loop.launch_bounds:
+            return name
+        return self._keep(name, kind, self.loops.index(loop), dimension, constant=constant)
+
+    def _keep(
+        self, name: str, kind: ParameterKind, index: int = 0, dimension: int = 0, *, constant: bool = False
+    ) -> str:
+        """Record that the text uses a number by this name, a `constant` of specialised programs."""
+        self.used.setdefault(name, Parameter(kind, index, dimension, name if constant else None))
+        return name
+
+
+def _has(loop: TiledLoop, kind: AxisKind) -> bool:
+    return any(tile.axis is not None and tile.axis.kind is kind for tile in loop.tiles)
+
+
+def tile_label(loop: TiledLoop, tile: Tile) -> str:
+    """The part of a tile iterator's name after the loop's: `gang`, `worker1`, `tile0`."""
+    if tile.axis is None:
+        return f"tile{tile.position}"
+    kind = tile.kind.value
+    alone = sum(sibling.kind is tile.kind for sibling in loop.tiles) == 1
+    return kind if alone or tile.kind is TileKind.THREAD else f"{kind}{tile.axis.dimension}"
 
 
 @dataclass(frozen=True)
@@ -69,9 +284,7 @@ def bound_objects(launch: Launch) -> set[DataObject]:
 def loop_objects(tiled: TiledLoop) -> set[DataObject]:
     """The objects that the loop's bounds and step read."""
     loop = tiled.loop
-    return {
-        node.object for part in (loop.lower, loop.upper, loop.step) for node in walk(part) if isinstance(node, Access)
-    }
+    return set(accessed_objects((loop.lower, loop.upper, loop.step)))
 
 
 def host_iterators(steps: tuple[Step, ...]) -> frozenset[DataObject]:
@@ -110,7 +323,7 @@ def launch_numbers(plan: KernelPlan, launch: Launch, program: tuple[Launch, ...]
     """
     taken = {object_.name for object_ in plan.kernel.objects} | {function.name for function in plan.kernel.functions}
     bodies = [body for body in (launch.body, launch.staged) if body is not None]
-    taken |= {node.object.name for body in bodies for node in walk(body) if isinstance(node, Access)}
+    taken |= {object_.name for object_ in accessed_objects(bodies)}
     iterators = host_iterators(plan.host_steps) | host_iterators(plan.device_steps)
     # A program has one value for each constant, but each launch has its own axes.
     names = [program_launch.name for program_launch in (plan.device if program is None else program)]

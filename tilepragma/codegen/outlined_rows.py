@@ -15,9 +15,10 @@ from dataclasses import replace
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE
-from tilepragma.codegen.launch_numbers import Numbers
 from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.loop_hints import vector_width
+from tilepragma.codegen.mentioned_objects import accessed_objects, declared_objects
+from tilepragma.codegen.numbering import Numbers
 from tilepragma.ir.expressions import (
     Access,
     AddressOf,
@@ -56,12 +57,8 @@ class OutlinedRow:
     loop: Loop
 
 
-@dataclass(frozen=True)
-class _Row:
-    """A pointer to the element `start` in the first iteration, and elements at known distances."""
-
-    start: Access
-    elements: tuple[tuple[Access, int], ...]
+#: Rows by the element that a pointer points to in the first iteration: elements at known distances.
+_Rows = dict[Access, dict[Access, int]]
 
 
 def row_function(loop: Loop, apart: frozenset[DataObject], numbers: Numbers) -> OutlinedRow | None:
@@ -74,7 +71,7 @@ def row_function(loop: Loop, apart: frozenset[DataObject], numbers: Numbers) -> 
     rows = _rows(elements)
     written = {node.target.object for node in walk(loop.body) if isinstance(node, (Assignment, Increment))}
     for object_ in written:
-        if sum(row.start.object == object_ for row in rows) > 1:
+        if sum(start.object == object_ for start in rows) > 1:
             return None
     return _outlined(loop, rows, written, numbers)
 
@@ -89,21 +86,13 @@ def _elements(loop: Loop, apart: frozenset[DataObject]) -> list[Access] | None:
     elements = list(
         dict.fromkeys(node for node in walk(loop.body) if isinstance(node, Access) and node.object.rank > 0)
     )
-    inside = {
-        declarator.object
-        for node in walk(loop.body)
-        if isinstance(node, Declaration)
-        for declarator in node.declarators
-    }
-    reads_result = any(
-        node.object in inside for element in elements for node in walk(element) if isinstance(node, Access)
-    )
+    reads_result = not accessed_objects(elements).keys().isdisjoint(declared_objects(loop.body))
     if reads_result or len(elements) < _LEAST_ELEMENTS or any(element.object not in apart for element in elements):
         return None
     return elements
 
 
-def _rows(elements: list[Access]) -> list[_Row]:
+def _rows(elements: list[Access]) -> _Rows:
     """The elements grouped by pointer; each points to the element of the shortest name."""
     groups: list[list[Access]] = []
     for element in elements:
@@ -112,11 +101,11 @@ def _rows(elements: list[Access]) -> list[_Row]:
             groups.append([element])
         else:
             group.append(element)
-    rows = []
-    for group in groups:
-        start = min(group, key=lambda element: len(expression_text(element)))
-        rows.append(_Row(start, tuple((element, _distance(start, element) or 0) for element in group)))
-    return rows
+    starts = (min(group, key=lambda element: len(expression_text(element))) for group in groups)
+    return {
+        start: {element: _distance(start, element) or 0 for element in group}
+        for start, group in zip(starts, groups, strict=True)
+    }
 
 
 def _distance(start: Access, element: Access) -> int | None:
@@ -134,21 +123,21 @@ def _distance(start: Access, element: Access) -> int | None:
     return total.constant
 
 
-def _outlined(loop: Loop, rows: list[_Row], written: set[DataObject], numbers: Numbers) -> OutlinedRow:
+def _outlined(loop: Loop, rows: _Rows, written: set[DataObject], numbers: Numbers) -> OutlinedRow:
     iterator = loop.iterator
     count = _scalar(numbers.fresh(f"{iterator.name}_count"))
     index = _scalar(numbers.fresh(f"{iterator.name}_at"))
     parameters: list[DataObject] = [count]
     arguments: list[Expression] = []
     accesses: dict[Access, Access] = {}
-    for row in rows:
-        object_ = row.start.object
-        siblings = [sibling for sibling in rows if sibling.start.object == object_]
-        number = f"{siblings.index(row) + 1}" if len(siblings) > 1 else ""
+    for start, elements in rows.items():
+        object_ = start.object
+        siblings = [sibling for sibling in rows if sibling.object == object_]
+        number = f"{siblings.index(start) + 1}" if len(siblings) > 1 else ""
         pointer = _pointer(numbers.fresh(f"{object_.name}_row{number}"), object_, object_ not in written)
         parameters.append(pointer)
-        arguments.append(AddressOf(row.start, PointerType(object_.element)))
-        for element, distance in row.elements:
+        arguments.append(AddressOf(start, PointerType(object_.element)))
+        for element, distance in elements.items():
             moves = any(access_to(iterator) in polynomial(subscript).atoms for subscript in element.subscripts)
             accesses[element] = Access(pointer, (_place(index if moves else None, distance),), (), element.type)
     body = with_accesses(loop.body, lambda access: accesses.get(access, access))
@@ -175,9 +164,7 @@ def iterations(loop: Loop) -> Expression:
 
 def _outside(body: Block, index: DataObject) -> Iterator[DataObject]:
     """The scalars, except the iterator, that the body reads and does not declare, in order."""
-    inside = {index} | {
-        declarator.object for node in walk(body) if isinstance(node, Declaration) for declarator in node.declarators
-    }
+    inside = {index} | declared_objects(body)
     scalars = [node.object for node in walk(body) if isinstance(node, Access) and not node.subscripts]
     return (scalar for scalar in dict.fromkeys(scalars) if scalar not in inside)
 

@@ -1,9 +1,16 @@
-"""Packed panels: local copies of array elements, filled before a piece of code and stored after."""
+"""Packed panels: local copies of array elements, filled before a piece of code and stored after.
+
+Padded panels are outlined into functions, for compilers of host functions. The columns that fill no
+register tile run beside the full ones, in the same loops. In one function both kinds of tiles share
+registers, and gcc (12) spills more around the full ones: products of floats took 1.08 times as long
+even without remaining columns.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from tilepragma.base.c_text import in_comment
 from tilepragma.base.frozen_values import dataclass
@@ -33,6 +40,7 @@ from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.panel_accesses import place_in_buffer
 from tilepragma.ir.polynomial import expression, minimum, number, polynomial
 from tilepragma.ir.substitution import with_accesses, with_each
+from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INT, ArrayType
 
 
@@ -59,37 +67,30 @@ def panel_parts(node: PackedPanels, fresh: Callable[[str], str]) -> PanelParts:
         _register_panel(panel, fresh) if panel.padded and panel.stored else _memory_panel(panel, fresh)
         for panel in node.buffers
     ]
-    return PanelParts(
-        tuple(declaration for parts in panels for declaration in parts.declared),
-        tuple(statement for parts in panels for statement in parts.filled),
-        _body(node),
-        tuple(statement for parts in panels for statement in parts.written),
+    declared, filled, written = (
+        tuple(part for parts in around for part in parts) for around in zip(*panels, strict=True)
     )
+    return PanelParts(declared, filled, _body(node), written)
 
 
-@dataclass(frozen=True)
-class _PanelParts:
-    """The statements around the body for one panel."""
-
-    declared: tuple[Declaration, ...]
-    filled: tuple[Statement, ...]
-    written: tuple[Statement, ...]
+#: The statements around the body for one panel: declarations, those that fill, those that store.
+_Around = tuple[tuple[Declaration, ...], tuple[Statement, ...], tuple[Statement, ...]]
 
 
-def _memory_panel(panel: Panel, fresh: Callable[[str], str]) -> _PanelParts:
+def _memory_panel(panel: Panel, fresh: Callable[[str], str]) -> _Around:
     """A panel that is filled from the array and stored to it."""
     local = _local(panel, panel.object)
     filled = _padded(panel, local) if panel.padded else _copied(panel, local, panel.access, panel.conditions)
     written = (_copied(panel, panel.access, local, panel.conditions),) if panel.stored else ()
-    return _PanelParts(_declared(panel, fresh), (filled,), written)
+    return _declared(panel, fresh), (filled,), written
 
 
-def _register_panel(panel: Panel, fresh: Callable[[str], str]) -> _PanelParts:
+def _register_panel(panel: Panel, fresh: Callable[[str], str]) -> _Around:
     """A padded panel that stays in registers, by way of another local array. Loops with variable
     bounds, and tests, would keep it in memory.
     """
     to_registers, to_rows = _local(panel, panel.object), _in_one_row(panel, fresh(f"{panel.object.name}_rows"))
-    return _PanelParts(
+    return (
         tuple(Declaration((Declarator(access.object, None),)) for access in (to_registers, to_rows)),
         (_padded(panel, to_rows), _copied(panel, to_registers, to_rows, ())),
         (
@@ -191,3 +192,27 @@ def _body(node: PackedPanels) -> Block:
 def _without_test(node: If) -> Statement:
     """The branch without its test, since compilers keep no array in registers around a test."""
     return node.then if node.padded else node
+
+
+def has_padded_tiles(node: PackedPanels) -> bool:
+    """Whether the tiles inside are padded, and this is their outermost statement."""
+    return any(panel.padded and not panel.stored for panel in node.buffers)
+
+
+def objects_outside(node: PackedPanels) -> tuple[DataObject, ...]:
+    """The objects that the statement and its panels mention but do not declare, in order."""
+    nodes = list(_everything(node))
+    inside = {node.iterator for node in nodes if isinstance(node, Loop) and node.declares_iterator}
+    inside |= {node.object for node in nodes if isinstance(node, Declarator)}
+    mentioned = (node.object for node in nodes if isinstance(node, Access))
+    return tuple(object_ for object_ in dict.fromkeys(mentioned) if object_ not in inside)
+
+
+def _everything(root: Any) -> Iterator[Any]:
+    """All nodes below, including those of panels."""
+    for node in walk(root):
+        yield node
+        if isinstance(node, PackedPanels):
+            for panel in node.buffers:
+                for part in (*panel.loops, *panel.declarations, panel.access, *panel.conditions):
+                    yield from walk(part)

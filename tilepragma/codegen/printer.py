@@ -9,7 +9,6 @@ from typing import cast
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.dialect import Dialect
 from tilepragma.codegen.literal_values import literal_value
-from tilepragma.codegen.math_functions import MathCall, device_call
 from tilepragma.ir.expressions import (
     Access,
     AddressOf,
@@ -50,6 +49,15 @@ _BINARY = {
 }  # fmt: skip
 _COMPARISONS = frozenset({"==", "!=", "<", ">", "<=", ">="})
 
+_INTEGER_SECOND = frozenset({"ldexp", "scalbn", "scalbln"})
+_INTEGER_BITS = {"abs": 32, "labs": 64, "llabs": 64}
+#: C functions that round to an integer type, by the floating function that OpenCL has instead.
+_ROUNDING = {"lround": "round", "llround": "round", "lrint": "rint", "llrint": "rint"}
+_OPENCL_NAMES = {"scalbn": "ldexp", "scalbln": "ldexp", "finite": "isfinite"}
+#: Classification macros take the type of their argument.
+_GENERIC = frozenset({"isnan", "isinf", "isfinite", "isnormal", "signbit"})
+_DOUBLE_NAMES_IN_F = frozenset({"erf", "modf"})
+
 
 @dataclass(frozen=True)
 class Flat:
@@ -75,20 +83,14 @@ class ObjectMap:
 
 
 @dataclass(frozen=True)
-class CalledFunction:
-    """The printed name of a called function, and the arguments added after the user's."""
-
-    name: str
-    lengths: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class Printer:
-    """Prints for one dialect and one set of objects. `called` maps calls of users' functions."""
+    """Prints for one dialect and one set of objects. `called` gives the printed name of a user's
+    function that is called, and the arguments added after the user's.
+    """
 
     dialect: Dialect
     objects: ObjectMap = field(default_factory=ObjectMap)
-    called: Callable[[Call], CalledFunction] = lambda call: CalledFunction(call.function)
+    called: Callable[[Call], tuple[str, tuple[str, ...]]] = lambda call: (call.function, ())
 
     def expression(self, node: Expression, least: int = COMMA) -> str:
         """`node` as text, in parentheses where its operator binds less tightly than `least`."""
@@ -118,6 +120,10 @@ class Printer:
                 return self.type(element, f"{inner}[{size}]")
             case _:
                 return f"{self._base(type_)} {inner}" if inner else self._base(type_)
+
+    def typed(self, object_: DataObject) -> str:
+        """`T x`: the declaration of a scalar, whether constant or not."""
+        return self.type(object_.element, self.name(object_))
 
     def declaration(self, object_: DataObject) -> str:
         """`const T x[n]`: a local object, without initialiser."""
@@ -313,11 +319,11 @@ class Printer:
 
     def _call(self, node: Call) -> tuple[str, int]:
         if node.callee is not Callee.MATH or not self.dialect.device:
-            called = self.called(node) if node.callee is Callee.USER else CalledFunction(node.function)
+            name, lengths = self.called(node) if node.callee is Callee.USER else (node.function, ())
             passed = node.arguments if self.dialect.device else node.arguments[: len(node.arguments) - node.implied]
-            arguments = (*map(self._argument, passed), *called.lengths)
-            return f"{called.name}({', '.join(arguments)})", POSTFIX
-        return self._math(node, device_call(node.function, len(node.arguments), self.dialect.has_overloaded_math))
+            arguments = (*map(self._argument, passed), *lengths)
+            return f"{name}({', '.join(arguments)})", POSTFIX
+        return self._math(node)
 
     def _argument(self, argument: Expression) -> str:
         """The argument, cast where C does not convert `T **` to a pointer to const rows."""
@@ -327,16 +333,35 @@ class Printer:
                     return f"({self.type(type_)}){self.expression(argument, UNARY)}"
         return self.expression(argument, ASSIGNMENT)
 
-    def _math(self, node: Call, call: MathCall) -> tuple[str, int]:
-        arguments = ", ".join(
-            self._converted(argument, bits) for argument, bits in zip(node.arguments, call.arguments, strict=True)
-        )
-        text = f"{call.name}({arguments})"
-        if call.result:
-            return f"({'int' if call.result == 32 else self.dialect.wide}){text}", UNARY
-        return text, POSTFIX
+    def _math(self, node: Call) -> tuple[str, int]:
+        """A device's call of a function of math.h, or of stdlib.h's abs family, with C's result.
+
+        C's `sqrt(x)` computes in double for every type of x. The overloads of OpenCL C and CUDA C++
+        follow their arguments. So every floating argument is cast to the type that the C name
+        stands for.
+        """
+        function, count, overloaded = node.function, len(node.arguments), self.dialect.has_overloaded_math
+        name, result = function, ""
+        if function in _INTEGER_BITS:
+            bits = [-_INTEGER_BITS[function]] * count
+            if overloaded:
+                name, result = "abs", "int" if _INTEGER_BITS[function] == 32 else self.dialect.wide
+        elif function in _GENERIC:
+            bits = [0] * count
+        else:
+            single = function.endswith("f") and function not in _DOUBLE_NAMES_IN_F
+            base, width = (function[:-1], 32) if single else (function, 64)
+            bits = [width] + [-32 if base in _INTEGER_SECOND else width] * (count - 1)
+            if overloaded:
+                name = _ROUNDING.get(base) or _OPENCL_NAMES.get(base, base)
+                result = self.dialect.wide if base in _ROUNDING else ""
+        arguments = ", ".join(map(self._converted, node.arguments, bits))
+        return (f"({result}){name}({arguments})", UNARY) if result else (f"{name}({arguments})", POSTFIX)
 
     def _converted(self, argument: Expression, bits: int) -> str:
+        """The argument, cast to a floating type of so many bits, or an integer type if negative; 0:
+        not cast.
+        """
         type_ = argument.type
         matches = isinstance(type_, ScalarType) and type_.is_floating == (bits > 0) and type_.bits == abs(bits)
         if bits == 0 or matches:
@@ -365,45 +390,3 @@ def _asks_for_parentheses(parent: str, child: str) -> bool:
     if parent in ("&", "|", "^"):
         return child != parent and (child in _COMPARISONS or child in ("+", "-", "&", "|", "^", "<<", ">>"))
     return parent in _COMPARISONS and child in _COMPARISONS
-
-
-#: Reductions on truths use logical operators, since partial values may have a wider type.
-_OF_TRUTHS = {"+": "||", "max": "||", "|": "||", "*": "&&", "min": "&&", "&": "&&"}
-
-
-def identity(operator: str, type_: ScalarType) -> str:
-    """The value that a reduction with `operator` starts from, as text for every target."""
-    if type_.kind is ScalarKind.BOOLEAN:
-        # Some targets have no Boolean type and use a wider one.
-        return "1" if _OF_TRUTHS.get(operator, operator) == "&&" else "0"
-    if type_.is_floating and operator in ("+", "min", "max", "fmin", "fmax"):
-        suffix = {32: "f", 64: ""}.get(type_.bits, "l")
-        unit, zero = f"1.0{suffix}", f"0.0{suffix}"
-        if operator == "+":
-            return f"-{zero}"  # 0.0 would make 0.0 of -0.0
-        if operator in ("fmin", "fmax"):
-            return f"({zero} / {zero})"
-        return f"({'-' if operator == 'max' else ''}{unit} / {zero})"
-    if operator in ("+", "|", "^", "||"):
-        return "0"
-    if operator in ("*", "&&"):
-        return "1"
-    if operator == "&":
-        return "~0ul" if type_.bits == 64 else "~0"
-    lowest = operator == "max"
-    if not type_.signed:
-        return "0" if lowest else f"{2**type_.bits - 1}{'ul' if type_.bits == 64 else 'u'}"
-    suffix = "l" if type_.bits == 64 else ""
-    top = f"{2 ** (type_.bits - 1) - 1}{suffix}"
-    return f"(-{top} - 1{suffix})" if lowest else top
-
-
-def combination(operator: str, type_: ScalarType, left: str, right: str) -> str:
-    """`left operator right` of a reduction of this type, as text for every target."""
-    if type_.kind is ScalarKind.BOOLEAN:
-        return f"{left} {_OF_TRUTHS.get(operator, operator)} {right}"
-    if operator in ("min", "max"):
-        return f"{right} {'<' if operator == 'min' else '>'} {left} ? {right} : {left}"
-    if operator in ("fmin", "fmax"):
-        return f"{right} {'<' if operator == 'fmin' else '>'} {left} || {left} != {left} ? {right} : {left}"
-    return f"{left} {operator} {right}"

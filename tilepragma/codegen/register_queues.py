@@ -20,11 +20,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cached_property
 
-from tilepragma.base.frozen_values import dataclass
-from tilepragma.codegen.dialect import Dialect
-from tilepragma.codegen.launch_numbers import Numbers
+from tilepragma.codegen.numbering import Numbers
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind
@@ -40,7 +37,7 @@ from tilepragma.ir.expressions import (
     integer,
     local_scalar,
 )
-from tilepragma.ir.loop_tree import Block, ExpressionStatement, If, Loop, Scratchpad, Statement, TileNest
+from tilepragma.ir.loop_tree import Block, ExpressionStatement, If, Loop, RegisterQueue, Scratchpad, Statement, TileNest
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk, with_blocks
 from tilepragma.ir.types import INDEX, INT, ScalarType
@@ -51,129 +48,91 @@ _MOST_WORDS = 64
 """The most 32-bit registers of a worker for queues; with more, a second gang has no room."""
 
 
-@dataclass(frozen=True)
-class RegisterQueueMacros:
-    """Macros of an entry point. `used`: whether register queues are used, with the value in
-    specialised programs. `rounds`: the rounds of a worker in each distributed loop, with the value
-    where queues are used.
+class RegisterQueuePrinter:
+    """Prints the scratchpads and register queues of one launch; `printer` prints its arrays.
+
+    `used` is a macro of the entry point: whether register queues are used, with the `value` in
+    specialised programs. `rounds` are macros for the rounds of a worker in each distributed loop,
+    with the values where queues are used. `used` is empty without queues, and unless rounds are
+    equal constants in all nests.
     """
 
-    used: str
-    value: str
-    rounds: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True)
-class RegisterQueuePrinter:
-    """Prints the register queues of one launch. `printer` prints the launch's arrays."""
-
-    launch: Launch
-    dialect: Dialect
-    numbers: Numbers
-    printer: Printer
-
-    @cached_property
-    def scratchpads(self) -> tuple[Scratchpad, ...]:
-        """The scratchpads that have register queues."""
-        return tuple(scratchpad for scratchpad in self.launch.scratchpads if scratchpad.column is not None)
-
-    @cached_property
-    def macros(self) -> RegisterQueueMacros | None:
-        """The macros; None without queues, or unless rounds are equal constants in all nests."""
-        nests = [node for node in walk(self.launch.body) if isinstance(node, TileNest) and _to_workers(node)]
-        if not self.scratchpads or len({tuple(loop.distribution_key for loop in nest.loops) for nest in nests}) != 1:
-            return None
+    def __init__(self, launch: Launch, numbers: Numbers, printer: Printer) -> None:
+        self.launch, self.numbers, self.printer = launch, numbers, printer
+        self.queues = [(pad, pad.column) for pad in launch.scratchpads if pad.column is not None]
+        self.used, self.value = "", ""
+        self.rounds: list[tuple[str, str]] = []
+        self.alone: frozenset[DataObject] = frozenset()
+        """scratchpads that are read in registers alone"""
+        nests = [node for node in walk(launch.body) if isinstance(node, TileNest) and _to_workers(node)]
+        if not self.queues or len({tuple(loop.distribution_key for loop in nest.loops) for nest in nests}) != 1:
+            return
         nest = nests[0]
-        if self.numbers.varies(AxisKind.WORKER) or any(loop in self.numbers.varying for loop in nest.loops):
-            return None
-        name = self.numbers.fresh(f"{self.launch.name.upper()}_COLUMNS")
-        counts = [self.numbers.count(loop, loop.tiles[0]) for loop in nest.loops]
-        words = (
-            sum(
-                scratchpad.column.planes * _bits(scratchpad)
-                for scratchpad in self.scratchpads
-                if scratchpad.column is not None
-            )
-            // 32
-        )
-        rounds = tuple((f"{name}{place}", count) for place, count in enumerate(counts))
-        return RegisterQueueMacros(name, " * ".join((*counts, f"{words} <= {_MOST_WORDS}")), rounds)
-
-    @cached_property
-    def alone(self) -> frozenset[DataObject]:
-        """Scratchpads that are read in registers alone."""
-        if self.macros is None:
-            return frozenset()
-        nodes = tuple(walk(self.launch.body))
+        if numbers.varies(AxisKind.WORKER) or any(loop in numbers.varying for loop in nest.loops):
+            return
+        self.used = numbers.fresh(f"{launch.name.upper()}_COLUMNS")
+        counts = [numbers.count(loop, loop.tiles[0]) for loop in nest.loops]
+        words = sum(queue.planes * _bits(scratchpad) for scratchpad, queue in self.queues) // 32
+        self.rounds = [(f"{self.used}{place}", count) for place, count in enumerate(counts)]
+        self.value = " * ".join((*counts, f"{words} <= {_MOST_WORDS}"))
+        nodes = tuple(walk(launch.body))
         named = Counter(node.object for node in nodes if isinstance(node, Access))
         written = Counter(node.target.object for node in nodes if isinstance(node, Assignment) and node.operator == "=")
-        return frozenset(
-            scratchpad.object
-            for scratchpad in self.scratchpads
-            if named[scratchpad.object] == written[scratchpad.object]
-        )
+        self.alone = frozenset(pad.object for pad, _ in self.queues if named[pad.object] == written[pad.object])
 
     def declare(self, writer: Writer) -> None:
         """Declare scratchpads and registers. No worker reads a register before it writes there."""
         for scratchpad in self.launch.scratchpads:
             object_, first = scratchpad.object, scratchpad.object.lengths[0]
-            if self.macros is not None and first is not None and object_ in self.alone:
-                length = Conditional(local_scalar(self.macros.used, INT), integer(1), first, INT)
+            if first is not None and object_ in self.alone:
+                length = Conditional(local_scalar(self.used, INT), integer(1), first, INT)
                 object_ = replace(object_, lengths=(length, *object_.lengths[1:]))
-            writer.line(f"{self.dialect.local_space}{self.printer.declaration(object_)};")
-        if self.macros is None:
+            writer.line(f"{self.printer.dialect.local_space}{self.printer.declaration(object_)};")
+        if not self.used:
             return
         writer.line("/* What a worker has of its own columns of the scratchpads, the newest plane first. */")
-        for scratchpad in self.scratchpads:
-            assert scratchpad.column is not None
-            places = "".join(f"[{name}]" for name, _ in self.macros.rounds)
-            inner = f"{self.printer.name(scratchpad.column.object)}{places}[{scratchpad.column.planes}]"
+        for scratchpad, queue in self.queues:
+            places = "".join(f"[{name}]" for name, _ in self.rounds)
+            inner = f"{self.printer.name(queue.object)}{places}[{queue.planes}]"
             writer.line(f"{self.printer.type(scratchpad.object.element, inner)} = {{0}};")
 
     def is_position(self, loop: Loop) -> bool:
         """Whether register queues move on by one plane with each round of the loop."""
-        return self.macros is not None and any(
-            scratchpad.column is not None and scratchpad.column.position == loop.iterator
-            for scratchpad in self.scratchpads
-        )
+        return bool(self.used) and any(queue.position == loop.iterator for _, queue in self.queues)
 
     def is_unrolled(self, loop: Loop) -> bool:
         """Whether the loop lies between positions and workers: its iterator selects registers."""
         return (
-            self.macros is not None
+            bool(self.used)
             and not self.is_position(loop)
             and any(isinstance(node, TileNest) and _to_workers(node) for node in walk(loop.body))
         )
 
     def move(self, writer: Writer) -> None:
         """Print the moves of the queues at the head of a position."""
-        if self.macros is None:
-            return
-        with writer.block(f"if ({self.macros.used})"):
-            for scratchpad in self.scratchpads:
-                assert scratchpad.column is not None
-                if scratchpad.column.planes > 1:
-                    self._move(writer, self.printer.name(scratchpad.column.object), scratchpad.column.planes)
+        with writer.block(f"if ({self.used})"):
+            for _, queue in self.queues:
+                if queue.planes > 1:
+                    self._move(writer, self.printer.name(queue.object), queue.planes)
 
     def _move(self, writer: Writer, name: str, planes: int) -> None:
-        assert self.macros is not None
-        rounds = [self.numbers.fresh(f"round{place}") for place in range(len(self.macros.rounds))]
+        unroll = self.printer.dialect.unroll
+        rounds = [self.numbers.fresh(f"round{place}") for place in range(len(self.rounds))]
         plane, depth = self.numbers.fresh("plane"), writer.depth
         places = "".join(f"[{round_}]" for round_ in rounds)
-        for round_name, (count, _) in zip(rounds, self.macros.rounds, strict=True):
-            writer.line(self.dialect.unroll)
+        for round_name, (count, _) in zip(rounds, self.rounds, strict=True):
+            writer.line(unroll)
             writer.line(f"for (int {round_name} = 0; {round_name} < {count}; ++{round_name})")
             writer.depth += 1
-        writer.line(self.dialect.unroll)
+        writer.line(unroll)
         writer.line(f"for (int {plane} = {planes - 1}; {plane} > 0; --{plane})")
         writer.line(f"    {name}{places}[{plane}] = {name}{places}[{plane} - 1];")
         writer.depth = depth
 
-    def body(self, block: Block) -> Block:
-        """The block with reads of scratchpads replaced by registers, and writes going to both."""
-        return self._block(block, ())
-
-    def _block(self, block: Block, rounds: tuple[Expression, ...]) -> Block:
+    def body(self, block: Block, rounds: tuple[Expression, ...] = ()) -> Block:
+        """The block with reads of scratchpads replaced by registers, and writes going to both.
+        `rounds` are those of the nest around.
+        """
         statements = (new for old in block.statements for new in self._statement(old, rounds))
         return Block(tuple(statements), block.range)
 
@@ -181,45 +140,42 @@ class RegisterQueuePrinter:
         if isinstance(node, TileNest) and _to_workers(node):
             rounds = tuple(local_scalar(self.numbers.name(loop, "round"), INT) for loop in node.loops)
         if not isinstance(node, ExpressionStatement):
-            yield with_blocks(node, lambda inner: self._block(inner, rounds))
+            yield with_blocks(node, lambda inner: self.body(inner, rounds))
             return
         node = with_accesses(node, lambda access: self._read(access, rounds))
         made = node.expression
-        scratchpad = None
-        if isinstance(made, Assignment):
-            scratchpad = next(
-                (scratchpad for scratchpad in self.scratchpads if scratchpad.object == made.target.object), None
-            )
-        if self.macros is None or scratchpad is None or not isinstance(made, Assignment):
+        queue = None
+        if self.used and isinstance(made, Assignment):
+            queue = next((queue for pad, queue in self.queues if pad.object == made.target.object), None)
+        if queue is None or not isinstance(made, Assignment):
             yield node
             return
-        alone = scratchpad.object in self.alone
-        store = Assignment(
-            "=", self._register(scratchpad, made.target, rounds), made.value if alone else made.target, made.type
-        )
+        alone = made.target.object in self.alone
+        register = _register(queue, made.target, rounds)
+        store = Assignment("=", register, made.value if alone else made.target, made.type)
         inside = Block((ExpressionStatement(store, node.range),))
         if not alone:
             yield node
-        yield If(local_scalar(self.macros.used, INT), inside, Block((node,)) if alone else None)
+        yield If(local_scalar(self.used, INT), inside, Block((node,)) if alone else None)
 
     def _read(self, access: Access, rounds: tuple[Expression, ...]) -> Expression:
-        for scratchpad in self.scratchpads:
-            if scratchpad.column is None or scratchpad.column.object != access.object:
+        for scratchpad, queue in self.queues:
+            if queue.object != access.object:
                 continue
             shared = Access(scratchpad.object, access.subscripts, access.path, access.type)
-            if self.macros is None:
+            if not self.used:
                 return shared
-            used = local_scalar(self.macros.used, INT)
-            return Conditional(used, self._register(scratchpad, access, rounds), shared, access.type)
+            return Conditional(local_scalar(self.used, INT), _register(queue, access, rounds), shared, access.type)
         return access
 
-    def _register(self, scratchpad: Scratchpad, access: Access, rounds: tuple[Expression, ...]) -> Access:
-        """The register of the element: its plane is the distance behind the position."""
-        ring = access.subscripts[0]
-        assert scratchpad.column is not None and isinstance(ring, Binary), "a place in a ring"
-        behind = Binary("-", access_to(scratchpad.column.position), ring.left, INDEX)
-        column = replace(scratchpad.column.object, scope=Scope.LOCAL, lengths=())
-        return Access(column, (*rounds, behind), access.path, access.type)
+
+def _register(queue: RegisterQueue, access: Access, rounds: tuple[Expression, ...]) -> Access:
+    """The register of the element: its plane is the distance behind the position."""
+    ring = access.subscripts[0]
+    assert isinstance(ring, Binary), "a place in a ring"
+    behind = Binary("-", access_to(queue.position), ring.left, INDEX)
+    column = replace(queue.object, scope=Scope.LOCAL, lengths=())
+    return Access(column, (*rounds, behind), access.path, access.type)
 
 
 def _to_workers(nest: TileNest) -> bool:

@@ -199,28 +199,25 @@ def rewrite(state: State) -> State:
         return replace(
             state, output=f"{line_directive(1, request.source)}\n".encode() + state.text if state.plain else None
         )
+    from tilepragma.codegen.manifest import describe
     from tilepragma.host.rewriter import rewrite as rewrite_unit
 
-    plans = [proven.plan for proven in state.proven]
-    return replace(
-        state, output=rewrite_unit(state.unit, plans, request.output_name, _targets(request.targets), state.held)
-    )
+    manifests = tuple(describe(proven.plan, _targets(request.targets)) for proven in state.proven)
+    output = rewrite_unit(state.unit, manifests, request.output_name, state.held)
+    return replace(state, manifests=manifests, output=output)
 
 
 def write_kernels(state: State) -> State:
     """Write readable kernels if asked: FILE.KERNEL.cl, .cpu.cl and .cu, also those of versions."""
     folder = state.request.kernel_folder
-    if folder is None or not state.proven:
+    if folder is None or not state.manifests:
         return state
-    from tilepragma.codegen.target_programs import programs_of
-
     folder.mkdir(parents=True, exist_ok=True)
     stem = Path(state.request.source).stem
-    plans = [(proven.plan, True) for proven in state.proven]
-    versions = [(version.plan, version.on_devices) for proven in state.proven for version in proven.plan.versions]
-    for plan, on_devices in (*plans, *versions):
-        for form, program in programs_of(plan, plan.targets, on_devices):
-            write_atomically(folder / f"{stem}.{plan.kernel.name}.{form.suffix}", program.text.encode())
+    for manifest in (*state.manifests, *(version for each in state.manifests for version in each.versions)):
+        for program in manifest.programs.values():
+            name = f"{stem}.{manifest.plan.kernel.name}.{program.suffix}"
+            write_atomically(folder / name, program.text.encode())
     return state
 
 
@@ -252,14 +249,15 @@ def plan_version(
 
 def _registers(plan: KernelPlan, gpu: Gpu) -> RegisterCounts:
     """NVRTC's registers for a plan's CUDA program, or why it has none."""
-    from tilepragma.codegen.device_program import cuda_program
+    from tilepragma.codegen.device_program import device_program
+    from tilepragma.codegen.dialect import CUDA
     from tilepragma.codegen.likely_numbers import likely_definitions
     from tilepragma.plan.kernel_plan import RegisterCounts, RegisterUse
     from tilepragma.pyruntime.nvrtc import NvrtcError, open_nvrtc
 
     if gpu.compute_capability is None:
         return RegisterCounts(f"estimated: {gpu.name} has no compute capability")
-    program = cuda_program(plan)
+    program = device_program(plan, CUDA)
     fused = plan.floating.contract or plan.floating.fast
     options = (f"--fmad={str(fused).lower()}", *(("--use_fast_math",) if plan.floating.fast else ()))
     major, minor = gpu.compute_capability

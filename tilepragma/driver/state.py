@@ -12,6 +12,7 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.languages import C
 
 if TYPE_CHECKING:
+    from tilepragma.codegen.manifest import KernelManifest
     from tilepragma.ir.loop_tree import TranslationUnit
     from tilepragma.model.device import Device
     from tilepragma.plan.command_line import PlanOptions
@@ -96,6 +97,7 @@ class State:
     held: tuple[HeldRegion, ...] = ()
     measured: tuple[str, ...] = ()
     proven: tuple[Proof, ...] = ()
+    manifests: tuple[KernelManifest, ...] = ()
     output: bytes | None = None
 
     @property

@@ -44,10 +44,9 @@ def source_text(result: TranslateResult) -> bytes:
 
 def retiled(result: TranslateResult, plan: KernelPlan, counts: str, outer: str, inner: str) -> bytes:
     """The source with new clauses for counts and the two outermost loops. Raises RefusalError."""
-    from tilepragma.host.retiling import Tiles
     from tilepragma.host.retiling import retiled as text
 
-    return text(source_text(result), as_written(result, plan), Tiles(counts, outer, inner))
+    return text(source_text(result), as_written(result, plan), counts, outer, inner)
 
 
 def outermost_iterators(result: TranslateResult, plan: KernelPlan) -> tuple[str, str]:

@@ -1,45 +1,125 @@
-"""The text around a region: launch before it, completion after it; together one statement."""
+"""The text around statements of the user's: launches of regions, and calls of data directives.
+
+Text before a statement and text after it make one statement of the three.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tilepragma.base.c_text import quote
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.codegen.kernel_constants import kernel_symbol
+from tilepragma.codegen.dialect import C
 from tilepragma.codegen.launch_order import range_text
 from tilepragma.codegen.loop_heads import counts_down_to_zero
-from tilepragma.codegen.manifest import axis_index
-from tilepragma.codegen.numbering import Numbering, number
-from tilepragma.codegen.printer import UNARY
+from tilepragma.codegen.manifest import array_constants, kernel_symbol, number_types
+from tilepragma.codegen.numbering import Numbering, axis_index, number
+from tilepragma.codegen.printer import ASSIGNMENT, UNARY, ObjectMap, Printer
 from tilepragma.codegen.statements import StatementPrinter
 from tilepragma.codegen.templates import render
 from tilepragma.codegen.writer import Writer
-from tilepragma.host.launch_expressions import USER, array_initializer, host_text, queue_text
-from tilepragma.ir.directives import ClauseExpression, KernelDirective
-from tilepragma.ir.expressions import Access, Binary, Cast, DataObject, Expression, integer
+from tilepragma.host.user_macros import as_written
+from tilepragma.ir.directives import (
+    ClauseExpression,
+    Construct,
+    DataDirective,
+    KernelDirective,
+    Section,
+)
+from tilepragma.ir.expressions import Access, Binary, Cast, DataObject, Expression, Scope, Storage, integer
 from tilepragma.ir.invariance import host_evaluable, written_objects
-from tilepragma.ir.loop_tree import Axis, Block, Declaration, Loop, Statement, TiledLoop
+from tilepragma.ir.loop_tree import Axis, Block, DataRegion, Declaration, Loop, Statement, TiledLoop
 from tilepragma.ir.loop_tree_text import plain_text
 from tilepragma.ir.polynomial import is_scalar
+from tilepragma.ir.quotients import with_guarded_quotients
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INT, ScalarType, is_signed
 from tilepragma.plan.dispatch_table import by_trips, outermost_loop
-from tilepragma.plan.kernel_plan import ArrayArgument, HostExpression, KernelPlan, LastValue
+from tilepragma.plan.kernel_plan import ArrayArgument, HeldRegion, HostExpression, KernelPlan, LastValue
 
-#: Precedence of operands of `!=` and `&&`.
-_EQUALITY, _AND = 9, 5
+#: Prints objects as the user's function names them.
+USER = Printer(C, ObjectMap(host_names=True))
+#: Precedence of operands of `!=`, `-` and `&&`.
+_EQUALITY, _MULTIPLICATION, _AND = 9, 12, 5
+_MOTIONS = {
+    "copy": "COPY", "copyin": "COPYIN", "copyout": "COPYOUT", "create": "CREATE", "present": "PRESENT",
+    "delete": "DELETE", "self": "UPDATE_SELF", "device": "UPDATE_DEVICE",
+}  # fmt: skip
+_CALLS = {
+    Construct.ENTER_DATA: "tilek_data_enter",
+    Construct.EXIT_DATA: "tilek_data_exit",
+    Construct.UPDATE: "tilek_data_update",
+}
 
 
 @dataclass(frozen=True)
-class RegionText:
-    """Generated text before and after the user's statement."""
+class SurroundingText:
+    """Generated text before and after the user's statement, and constants at file scope."""
 
     before: str
     after: str
+    constants: str = ""
 
 
-def region_text(plan: KernelPlan) -> RegionText:
+def host_text(expression: HostExpression, least: int = ASSIGNMENT) -> str:
+    """A launch-time expression: a clause's text as it stands, or one over host objects."""
+    if isinstance(expression, ClauseExpression):
+        text = expression.text.strip()
+        simple = text.replace("_", "a").isalnum()
+        return as_written(text if simple else f"({text})")
+    return USER.expression(with_guarded_quotients(expression), least)
+
+
+def _queue(directive: KernelDirective | DataDirective) -> str:
+    """The number of the queue that `async` names."""
+    if directive.asynchronous is not None:
+        return host_text(directive.asynchronous)
+    return "TILEK_QUEUE_DEFAULT" if directive.asynchronous_default else "TILEK_QUEUE_SYNCHRONOUS"
+
+
+def _extents(object_: DataObject) -> list[str]:
+    """The object's lengths, as the compiler knows them; the first is -1 if unknown.
+
+    A length that is no literal comes from sizeof, as its variables may have changed since the
+    declaration. Rows may be empty.
+    """
+    if object_.storage is not Storage.CONTIGUOUS:
+        return []
+    if object_.scope is Scope.TEMPORARY:
+        return [host_text(length) for length in object_.lengths if length is not None]
+    first = object_.stored.lengths[0]
+    result = ["-1" if first is None else host_text(first)]
+    if object_.rows_in is not None:
+        # Without columns there are no accesses.
+        lengths = [host_text(length) for length in object_.lengths[1:] if length is not None]
+        return [*result, *(text if text.isdigit() else f"tilek_maximum({text}, 1)" for text in lengths)]
+    texts = ["" if length is None else host_text(length) for length in object_.lengths[1:]]
+    element = f"{object_.host}[0]"
+    for place, text in enumerate(texts, 1):
+        inner = f"{element}[0]"
+        size = f"sizeof({inner})" if all(map(str.isdigit, texts[place:])) else f"tilek_maximum(sizeof({inner}), 1)"
+        result.append(text if text.isdigit() else f"sizeof({element}) / {size}")
+        element = inner
+    return result
+
+
+def _array_initializer(object_: DataObject, section: list[tuple[str, str]]) -> str:
+    """`{.base = …}` of a tilek_array; `section` has each dimension's lower bound and length."""
+    if object_.storage is Storage.SCALAR:
+        return f"{{.base = (void *)&{object_.host}}}"
+    parts = [".base = NULL" if object_.scope is Scope.TEMPORARY else f".base = (void *){object_.host}"]
+    if not section:
+        return "{" + parts[0] + "}"
+    lists = {
+        "lower": [lower for lower, _ in section],
+        "length": [length for _, length in section],
+        "extent": _extents(object_),
+    }
+    parts += [f".{member} = {{{', '.join(texts)}}}" for member, texts in lists.items() if texts]
+    return "{" + ", ".join(parts) + "}"
+
+
+def region_text(plan: KernelPlan) -> SurroundingText:
     """The launch of a region; the user's statement between the two parts is the fallback."""
     numbering = number(plan)
     instead = _reordered(plan)
@@ -66,7 +146,7 @@ def region_text(plan: KernelPlan) -> RegionText:
         wait_all=directive.wait_all,
         axes=_axes(plan),
         device=_device(directive),
-        queue=queue_text(plan.kernel.directive),
+        queue=_queue(directive),
         row_bases=[host_text(base) for base in plan.row_bases],
         operations=_operations(plan, numbering),
         enabled=_enabled(plan),
@@ -83,66 +163,7 @@ def region_text(plan: KernelPlan) -> RegionText:
         versions=versions,
         final_values=[] if plan.as_written is not None else _final_values(plan, numbering),
     )
-    return RegionText(before, after)
-
-
-@dataclass(frozen=True)
-class _Version:
-    """A version, counted from 1, with the parts of its call that differ from the plan's, as text.
-
-    These are variables, and assignments for launches that take this version. Common parts come from
-    the plan's call, which is evaluated once.
-    """
-
-    number: int
-    text: str
-    symbol: str
-    declarations: list[str]
-    changes: list[str]
-    final_values: list[str]
-
-
-@dataclass(frozen=True)
-class _Member:
-    """A list that a call points to: member in tilek_call, element type, plan's and version's."""
-
-    name: str
-    type: str
-    usual: list[str]
-    changed: list[str]
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether the version's elements are a prefix of the plan's."""
-        return self.changed == self.usual[: len(self.changed)]
-
-    def variable(self, place: int) -> str:
-        """The variable of the version's elements."""
-        return f"tilek_{self.name}" if self.is_shared else f"tilek_{self.name}_{place}"
-
-    def declarations(self, place: int) -> list[str]:
-        """The variable's declaration, unless it is the plan's."""
-        if self.is_shared:
-            return []
-        if _are_numbers(self.changed):
-            return [f"static const {self.type}{self.variable(place)}[] = {{{', '.join(self.changed)}}}"]
-        return [f"{self.type}{self.variable(place)}[{len(self.changed)}]"]
-
-    def changes(self, place: int) -> list[str]:
-        """The assignments that fill the variable and make the call point to it."""
-        if self.is_shared:
-            return []
-        variable = self.variable(place)
-        filled = [] if _are_numbers(self.changed) else list(enumerate(self.changed))
-        return [
-            *(f"{variable}[{index}] = {self._value(text)}" for index, text in filled),
-            f"tilek_call_.{self.name} = {variable}",
-        ]
-
-    def _value(self, text: str) -> str:
-        if not text.startswith("{"):
-            return text
-        return f"tilek_{self.name}[{self.usual.index(text)}]" if text in self.usual else f"({self.type.strip()}){text}"
+    return SurroundingText(before, after)
 
 
 def _are_numbers(texts: list[str]) -> bool:
@@ -150,40 +171,68 @@ def _are_numbers(texts: list[str]) -> bool:
     return all(text.isdigit() for text in texts)
 
 
-def _version(usual: KernelPlan, place: int) -> _Version:
+def _member(
+    name: str, type_: str, usual: list[str], changed: list[str], place: int
+) -> tuple[str, list[str], list[str]]:
+    """A list of a version's call, member `name` of tilek_call: its variable, its declaration, and
+    the assignments that fill it and make the call point to it. There are none where the elements
+    are the plan's first ones.
+    """
+    variable = f"tilek_{name}"
+    if changed == usual[: len(changed)]:
+        return variable, [], []
+    variable += f"_{place}"
+    points = f"tilek_call_.{name} = {variable}"
+    if _are_numbers(changed):
+        return variable, [f"static const {type_}{variable}[] = {{{', '.join(changed)}}}"], [points]
+
+    def value(text: str) -> str:
+        if not text.startswith("{"):
+            return text
+        return f"tilek_{name}[{usual.index(text)}]" if text in usual else f"({type_.strip()}){text}"
+
+    filled = [f"{variable}[{index}] = {value(text)}" for index, text in enumerate(changed)]
+    return variable, [f"{type_}{variable}[{len(changed)}]"], [*filled, points]
+
+
+def _version(usual: KernelPlan, place: int) -> dict[str, object]:
+    """A version, counted from 1, with the parts of its call that differ from the plan's, as text.
+
+    These are variables, and assignments for launches that take this version. Common parts come from
+    the plan's call, which is evaluated once.
+    """
     version = usual.versions[place - 1]
     plan, numbering, given = version.plan, number(version.plan), number(usual)
     names = [_scalar_name(usual, object_) or f"tilek_scalar{place}_{k}" for k, object_ in enumerate(plan.scalars)]
     added = [(object_, name) for object_, name in zip(plan.scalars, names, strict=True) if object_ not in usual.scalars]
-    loops = _Member("loops", "tilek_bounds ", list(map(_bounds, given.loops)), list(map(_bounds, numbering.loops)))
-    members = (
-        _Member(
-            "scalars",
-            "const void *",
-            [f"&{_scalar_name(usual, object_)}" for object_ in usual.scalars],
-            [f"&{name}" for name in names],
-        ),
-        _Member("arrays", "tilek_array ", list(map(_array, usual.arrays)), list(map(_array, plan.arrays))),
-        loops,
-        _Member("tile_arguments", "int64_t ", _tile_arguments(given), _tile_arguments(numbering)),
-        _Member("row_bases", "int64_t ", list(map(host_text, usual.row_bases)), list(map(host_text, plan.row_bases))),
+    usual_scalars = [f"&{_scalar_name(usual, object_)}" for object_ in usual.scalars]
+    loops = _member(
+        "loops", "tilek_bounds ", list(map(_bounds, given.loops)), list(map(_bounds, numbering.loops)), place
     )
-    return _Version(
-        place,
-        version.text.replace("*/", "* /"),
-        kernel_symbol(plan.kernel.name),
-        [
+    bases, usual_bases = list(map(host_text, plan.row_bases)), list(map(host_text, usual.row_bases))
+    members = (
+        _member("scalars", "const void *", usual_scalars, [f"&{name}" for name in names], place),
+        _member("arrays", "tilek_array ", list(map(_array, usual.arrays)), list(map(_array, plan.arrays)), place),
+        loops,
+        _member("tile_arguments", "int64_t ", _tile_arguments(given), _tile_arguments(numbering), place),
+        _member("row_bases", "int64_t ", usual_bases, bases, place),
+    )
+    return {
+        "number": place,
+        "text": version.text.replace("*/", "* /"),
+        "symbol": kernel_symbol(plan.kernel.name),
+        "declarations": [
             *(USER.type(object_.element, name) for object_, name in added),
-            *(line for member in members for line in member.declarations(place)),
+            *(line for _, declarations, _ in members for line in declarations),
         ],
-        [
+        "changes": [
             *(f"{name} = {object_.host}" for object_, name in added),
-            *(line for member in members for line in member.changes(place)),
+            *(line for _, _, changes in members for line in changes),
             *_other_axes(usual, plan),
             *_other_conditions(usual, plan),
         ],
-        _final_values(plan, numbering, loops.variable(place)),
-    )
+        "final_values": _final_values(plan, numbering, loops[0]),
+    }
 
 
 def _scalar_name(plan: KernelPlan, object_: DataObject) -> str | None:
@@ -219,15 +268,10 @@ def _failure(plan: KernelPlan, condition: HostExpression) -> str:
     text = condition.text if isinstance(condition, ClauseExpression) else plain_text(condition)
     scalars = {node.object.host: node.type for node in walk(condition) if isinstance(node, Access) and is_scalar(node)}
     values = [
-        f"{_quoted(name if is_signed(type_) else f'+{name}')}, (int64_t)({name})" for name, type_ in scalars.items()
+        f"{quote(name if is_signed(type_) else f'+{name}')}, (int64_t)({name})" for name, type_ in scalars.items()
     ]
-    arguments = [f"&{kernel_symbol(plan.kernel.name)}", _quoted(text), str(len(values)), *values]
+    arguments = [f"&{kernel_symbol(plan.kernel.name)}", quote(text), str(len(values)), *values]
     return f"tilek_check_failed({', '.join(arguments)})"
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
 
 
 def _runs(plan: KernelPlan) -> str:
@@ -269,7 +313,7 @@ def _perfect_nest(statement: Statement) -> Iterator[Loop]:
 
 
 def _array(item: ArrayArgument) -> str:
-    return array_initializer(item.object, [(host_text(b.lower), host_text(b.length)) for b in item.section])
+    return _array_initializer(item.object, [(host_text(b.lower), host_text(b.length)) for b in item.section])
 
 
 def _scalar(plan: KernelPlan, index: int) -> str:
@@ -379,3 +423,81 @@ def _final_values(plan: KernelPlan, numbering: Numbering, loops: str = "tilek_lo
 
 def _entry(numbering: Numbering, loop: TiledLoop, loops: str) -> str:
     return f"{loops}[{numbering.loop_number(loop)}]"
+
+
+#: An array of a data directive, with its initialiser and the ending of its tilek_motion.
+_DataItem = tuple[DataObject, str, str]
+
+
+def data_text(region: DataRegion, number: int) -> SurroundingText:
+    """The calls of a data directive; each is one statement. `number` is unique in the file."""
+    directive = region.directive
+    if directive.construct is Construct.WAIT:
+        queues = [host_text(queue) for queue in directive.waits]
+        return SurroundingText(render("host/wait.c.j2", queues=queues), "")
+    objects = dict(region.objects)
+    items = [
+        (object_, _array_initializer(object_, _section(object_, section)), _MOTIONS[clause.name])
+        for clause in directive.clauses
+        for section in clause.sections
+        # Scalars travel with every launch, so their host values are always the newest.
+        if (object_ := objects[section.path]).storage is not Storage.SCALAR
+    ]
+    return _data_calls(directive, items, number, _CALLS.get(directive.construct, ""), _queue(directive))
+
+
+def held_text(held: HeldRegion, number: int) -> SurroundingText:
+    """The calls around a region whose arrays stay on the device between its kernels.
+
+    `number` distinguishes it from the file's data directives.
+    """
+    items = [(array.object, _array(array), _motion(array)) for array in held.arrays]
+    return _data_calls(held.kernel.directive, items, number, read_types=number_types(held.reads))
+
+
+def _data_calls(
+    directive: DataDirective | KernelDirective,
+    items: Sequence[_DataItem],
+    number: int,
+    call: str = "",
+    queue: str = "",
+    read_types: Sequence[str] = (),
+) -> SurroundingText:
+    """A `call` of the runtime; without, calls where a region begins and ends."""
+    context = {
+        "number": number,
+        "items": [(array, motion) for _, array, motion in items],
+        "place": f"{quote(directive.range.file)}, {directive.range.start.line}",
+        "condition": "" if directive.condition is None else host_text(directive.condition),
+        "queue": queue,
+        "waits": [host_text(queue) for queue in directive.waits],
+        "wait_all": directive.wait_all,
+        "read_types": read_types,
+        "call": call,
+    }
+    constants = array_constants(f"tilek_data{number}", [object_ for object_, _, _ in items])
+    if call:
+        return SurroundingText(render("host/data_call.c.j2", **context), "", constants)
+    before, after = (render(f"host/data_{side}.c.j2", **context) for side in ("before", "after"))
+    return SurroundingText(before, after, constants)
+
+
+def _motion(argument: ArrayArgument) -> str:
+    if argument.copy_out or not argument.writes:
+        return "KEEP"
+    return "COPYIN" if argument.copy_in else "CREATE"
+
+
+def _section(object_: DataObject, section: Section) -> list[tuple[str, str]]:
+    """Lower bound and length per dimension; the default is the whole known dimension."""
+    result = []
+    for dimension in range(object_.rank):
+        given = section.dimensions[dimension] if dimension < len(section.dimensions) else None
+        lower = "0" if given is None or given.lower is None else host_text(given.lower)
+        if given is not None and given.length is not None:
+            result.append((lower, host_text(given.length)))
+            continue
+        whole = object_.lengths[dimension]
+        length = "-1" if whole is None else host_text(whole, _MULTIPLICATION)
+        result.append((lower, length if lower == "0" else f"{length} - {lower}"))
+    return result

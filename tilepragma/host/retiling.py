@@ -4,95 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.refusals import RefusalError
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.loop_tree import Block, Kernel, Loop
 from tilepragma.ir.traversal import loops_in
 
-
-@dataclass(frozen=True)
-class Tiles:
-    """Clauses for the machine's counts, and tile clauses of the two outermost loops."""
-
-    counts: str
-    outer: str
-    inner: str
+#: Where a change of the source begins and ends, and the text that is there instead.
+_Change = tuple[int, int, str]
 
 
-def retiled(source: bytes, kernel: Kernel, tiles: Tiles) -> bytes:
-    """The source with other tiles and counts for the kernel. Raises RefusalError."""
-    outer, inner = outermost(kernel)
-    edits = _Edits(source, kernel)
-    edits.take_out(count.range for count in kernel.directive.counts)
-    edits.say(kernel.directive.range, tiles.counts)
-    for loop, clauses in ((outer, tiles.outer), (inner, tiles.inner)):
-        edits.take_out(() if loop.directive is None else (tile.range for tile in loop.directive.tiles))
-        edits.say_of(loop, clauses)
-    return edits.text()
+def retiled(source: bytes, kernel: Kernel, counts: str, outer: str, inner: str) -> bytes:
+    """The source with other clauses for the kernel's counts of the machine, and for the tiles of
+    its two outermost loops. Raises RefusalError.
+    """
+    changes = _recounted(source, kernel, counts)
+    for loop, clauses in zip(outermost(kernel), (outer, inner), strict=True):
+        changes += _taken_out(() if loop.directive is None else (tile.range for tile in loop.directive.tiles))
+        changes.append(_said_of_loop(source, kernel, loop, clauses))
+    return _changed(source, changes)
 
 
 def recounted(source: bytes, kernel: Kernel, counts: str) -> bytes:
     """The source with other counts of the machine for the kernel. Raises RefusalError."""
-    edits = _Edits(source, kernel)
-    edits.take_out(count.range for count in kernel.directive.counts)
-    edits.say(kernel.directive.range, counts)
-    return edits.text()
+    return _changed(source, _recounted(source, kernel, counts))
 
 
 def unrolled(source: bytes, kernel: Kernel, times: int) -> bytes:
     """The source with unrolled innermost loops. Raises RefusalError, also for `unroll` clauses."""
-    edits = _Edits(source, kernel)
     innermost = [loop for loop in loops_in(kernel.body) if not list(loops_in(loop.body))]
     if not innermost:
         raise RefusalError("has no loops")
-    for loop in innermost:
-        if loop.directive is not None and loop.directive.unroll is not None:
-            raise RefusalError("has an 'unroll' clause already")
-        edits.say_of(loop, f"unroll({times})")
-    return edits.text()
-
-
-class _Edits:
-    """Collects changes of a source's directives."""
-
-    def __init__(self, source: bytes, kernel: Kernel) -> None:
-        self._source = source
-        self._file = kernel.range.start.file
-        self._gone: set[tuple[int, int]] = set()
-        self._new: dict[int, bytes] = {}
-
-    def take_out(self, clauses: Iterable[SourceRange]) -> None:
-        """Remove clauses."""
-        self._gone |= {(clause.start.offset, clause.end.offset) for clause in clauses}
-
-    def say(self, directive: SourceRange, clauses: str) -> None:
-        """Add clauses to a directive. Raises RefusalError if it is no line of the source."""
-        is_line = self._source.startswith(b"#", directive.start.offset) and directive.start != directive.end
-        if directive.start.file != self._file or not is_line:
-            raise RefusalError("has a directive that is no line '#pragma tilek …' of the source")
-        self._insert(directive.end.offset, f" {clauses}")
-
-    def say_of(self, loop: Loop, clauses: str) -> None:
-        """Add clauses to a loop. Raises RefusalError if the loop is no text of the source."""
-        if loop.directive is not None:
-            self.say(loop.directive.range, clauses)
-        elif not self._source.startswith(b"for", loop.range.start.offset):
-            raise RefusalError("has loops that come out of macros")
-        else:
-            self._insert(loop.range.start.offset, f"\n#pragma tilek loop {clauses}\n")
-
-    def _insert(self, offset: int, text: str) -> None:
-        self._new[offset] = self._new.get(offset, b"") + text.encode()
-
-    def text(self) -> bytes:
-        """The changed source."""
-        changes = [(start, end, b"") for start, end in self._gone]
-        changes += [(offset, offset, new) for offset, new in self._new.items()]
-        text = self._source
-        for start, end, new in sorted(changes, reverse=True):
-            text = text[:start] + new + text[end:]
-        return text
+    if any(loop.directive is not None and loop.directive.unroll is not None for loop in innermost):
+        raise RefusalError("has an 'unroll' clause already")
+    return _changed(source, [_said_of_loop(source, kernel, loop, f"unroll({times})") for loop in innermost])
 
 
 def outermost(kernel: Kernel) -> tuple[Loop, Loop]:
@@ -112,3 +56,39 @@ def _only_loop(body: Block) -> Loop | None:
     if isinstance(only, Block):
         return _only_loop(only)
     return only if isinstance(only, Loop) else None
+
+
+def _recounted(source: bytes, kernel: Kernel, counts: str) -> list[_Change]:
+    removed = _taken_out(count.range for count in kernel.directive.counts)
+    return [*removed, _said(source, kernel, kernel.directive.range, counts)]
+
+
+def _taken_out(clauses: Iterable[SourceRange]) -> list[_Change]:
+    return [(clause.start.offset, clause.end.offset, "") for clause in clauses]
+
+
+def _said(source: bytes, kernel: Kernel, directive: SourceRange, clauses: str) -> _Change:
+    """Clauses at the end of a directive. Raises RefusalError if it is no line of the source."""
+    is_line = source.startswith(b"#", directive.start.offset) and directive.start != directive.end
+    if directive.start.file != kernel.range.start.file or not is_line:
+        raise RefusalError("has a directive that is no line '#pragma tilek …' of the source")
+    return directive.end.offset, directive.end.offset, f" {clauses}"
+
+
+def _said_of_loop(source: bytes, kernel: Kernel, loop: Loop, clauses: str) -> _Change:
+    """Clauses for a loop. Raises RefusalError if the loop is no text of the source."""
+    if loop.directive is not None:
+        return _said(source, kernel, loop.directive.range, clauses)
+    start = loop.range.start.offset
+    if not source.startswith(b"for", start):
+        raise RefusalError("has loops that come out of macros")
+    return start, start, f"\n#pragma tilek loop {clauses}\n"
+
+
+def _changed(source: bytes, changes: Iterable[_Change]) -> bytes:
+    """The source with changes; those at one place stand in their order."""
+    pieces, position = [], 0
+    for start, end, text in sorted(dict.fromkeys(changes), key=lambda change: change[:2]):
+        pieces += [source[position:start], text.encode()]
+        position = end
+    return b"".join([*pieces, source[position:]])

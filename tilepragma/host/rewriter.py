@@ -1,69 +1,187 @@
-"""The user's source with launched regions: OUT.c, made by edits of byte ranges."""
+"""The user's source with launched regions: OUT.c, made by edits of byte ranges.
+
+The last check of OUT.c: it has all user text once, in order, but directives and `#include`s.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 from codecs import BOM_UTF8
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from enum import IntEnum
 from pathlib import Path
 
+from tilepragma.base.c_text import line_directive
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.codegen.c90 import as_c90
-from tilepragma.codegen.describe import describe, describe_version
 from tilepragma.codegen.host_functions import host_functions
-from tilepragma.codegen.kernel_constants import kernel_constants
-from tilepragma.codegen.launch_order import step_functions
-from tilepragma.host.data_directives import DataText, data_text, held_text
-from tilepragma.host.edits import Assembly, Edit, Inlined, Rank, Verbatim
-from tilepragma.host.kept_text import check_kept
-from tilepragma.host.region_text import region_text
+from tilepragma.codegen.manifest import KernelManifest, kernel_constants
+from tilepragma.codegen.writer import GENERATED_LINE
+from tilepragma.host.region_text import SurroundingText, data_text, held_text, region_text
 from tilepragma.host.user_macros import path_macros, without_macros
-from tilepragma.ir.directives import Construct, Target
-from tilepragma.ir.loop_tree import Enclosing, Kernel, SourceFile, TranslationUnit
+from tilepragma.ir.loop_tree import Enclosing, Inclusion, Kernel, SourceFile, TranslationUnit
 from tilepragma.ir.traversal import loop_directives
-from tilepragma.plan.kernel_plan import HeldRegion, KernelPlan
+from tilepragma.plan.kernel_plan import HeldRegion
 
 _FOREIGN_PRAGMA = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+(?!tilek\b)\w", re.MULTILINE)
 _NO_CODE = re.compile(rb"/\*.*?\*/|//[^\n]*|^[ \t]*#(?:\\\r?\n|[^\n])*", re.DOTALL | re.MULTILINE)
 _HEADER = '#include "tilek.h"\n'
 _QUOTED = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _ONCE = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+once\b[^\n]*", re.MULTILINE)
+_BLANKS = b" \t\r\n\f\v"
+_ADAPTED = re.compile(rb'^[ \t]*#[ \t]*(?:include[ \t]*"[^"\n]*"|pragma[ \t]+once\b[^\n]*)', re.MULTILINE)
 
 
 def rewrite(
-    unit: TranslationUnit,
-    plans: Sequence[KernelPlan],
-    output_path: str,
-    targets: Collection[Target],
-    held: Sequence[HeldRegion] = (),
+    unit: TranslationUnit, manifests: Sequence[KernelManifest], output_path: str, held: Sequence[HeldRegion] = ()
 ) -> bytes:
     """OUT.c: the main file, headers with regions in place of their #include, every region launched.
 
-    `plans` has one plan for each kernel of the unit; `output_path` is OUT.c's name in `#line`;
-    device programs are embedded for `targets` only; `held` are the split regions.
+    `manifests` has one for each kernel of the unit, with the device programs to be embedded;
+    `output_path` is OUT.c's name in `#line`; `held` are the split regions.
     """
-    rewriting = _Rewriting(unit, plans, held, targets)
     main = unit.files[0]
     assembly = Assembly(output_path)
-    assembly.file(main.path, main.text, rewriting.edits(main))
+    assembly.file(main.path, main.text, _Rewriting(unit, manifests, held).edits(main))
     check_kept(b"".join(assembly.kept), unit)
     return b"".join(assembly.chunks)
 
 
+class Rank(IntEnum):
+    """The order of edits at one offset: ends come before begins."""
+
+    END_INNER = 0
+    END_OUTER = 1
+    FILE_SCOPE = 2
+    DIRECTIVE = 3
+    BEGIN_OUTER = 4
+    BEGIN_INNER = 5
+    REPLACE = 6
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Generated text at `start`, in place of the bytes up to `end` (none for an insertion).
+
+    Without `text` the bytes become blanks and keep their lines. A string gets lines of its own,
+    marked as generated; an Inlined file replaces its inclusion; bytes stay on the line.
+    `line` is the user's line that generated text stands for, by default that of `start`.
+    """
+
+    start: int
+    end: int
+    rank: Rank
+    text: str | Inlined | bytes | None
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class Inlined:
+    """A header's text with its edits."""
+
+    path: str
+    source: bytes
+    edits: tuple[Edit, ...]
+
+
+@dataclass
+class Assembly:
+    """The output as it grows; `line` is the number of the current line, `kept` the user's text.
+
+    `output` is its name for the `#line`s of generated text. If it has no name that a debugger can
+    open, generated text has the number of the user's line that it stands for, so debuggers step
+    over it with that line.
+    """
+
+    output: str
+    chunks: list[bytes] = field(default_factory=list)
+    kept: list[bytes] = field(default_factory=list)
+    line: int = 1
+    _at_line_start: bool = True
+
+    def raw(self, text: bytes) -> None:
+        """Append text unchanged."""
+        if text:
+            self.chunks.append(text)
+            self.line += text.count(b"\n")
+            self._at_line_start = text.endswith(b"\n")
+
+    def fresh_line(self) -> None:
+        """Go to the start of a line."""
+        if not self._at_line_start:
+            self.raw(b"\n")
+
+    def directive(self, line: int, file: str) -> None:
+        """Write `#line` for the text that follows."""
+        self.fresh_line()
+        self.raw(line_directive(line, file).encode() + b"\n")
+
+    def generated(self, text: str, line: int, file: str) -> None:
+        """Write generated lines, which stand for a user's line; their marks become `#line`s."""
+        if not self.output:
+            self._generated_for(text, line, file)
+            return
+        self.directive(self.line + 1 if self._at_line_start else self.line + 2, self.output)
+        for piece in text.splitlines():
+            if piece == GENERATED_LINE:
+                self.directive(self.line + 1, self.output)
+            else:
+                self.raw(piece.encode() + b"\n")
+
+    def _generated_for(self, text: str, line: int, file: str) -> None:
+        """Write each stretch of generated code in one line, as macro arguments allow no `#line`."""
+        is_users = is_inside = False
+        for piece in text.splitlines():
+            alone = piece.startswith(("#", "TILEK_GENERATED_"))
+            is_users = piece.startswith("#line ") and piece != GENERATED_LINE or is_users and piece != GENERATED_LINE
+            if is_users:
+                self.fresh_line()
+            elif alone or not is_inside:
+                self.directive(line, file)
+            if piece != GENERATED_LINE:
+                self.raw(piece.encode() + (b"\n" if alone or is_users else b" "))
+            is_inside = not (alone or is_users)
+        self.fresh_line()
+
+    def file(self, path: str, source: bytes, edits: tuple[Edit, ...]) -> None:
+        """Write a file with its edits, in order of offset; edits must not overlap."""
+        position = 0
+        self.directive(1, path)
+        for edit in sorted(edits, key=lambda edit: (edit.start, edit.rank)):
+            self._keep(source[position : edit.start])
+            position = max(edit.end, position)
+            if edit.text is None:  # blanks for all but line ends and tabs
+                self.raw(bytes(c if c in b"\r\n\t" else 0x20 for c in source[edit.start : edit.end]))
+                continue
+            if isinstance(edit.text, bytes):
+                self.raw(edit.text)
+                continue
+            if isinstance(edit.text, Inlined):
+                self.file(edit.text.path, edit.text.source, edit.text.edits)
+            else:
+                line = edit.line or source.count(b"\n", 0, edit.start) + 1
+                self.generated(edit.text, line, path)
+            self._resume(path, source, position)
+        self._keep(source[position:])
+
+    def _keep(self, text: bytes) -> None:
+        self.kept.append(text)
+        self.raw(text)
+
+    def _resume(self, path: str, source: bytes, position: int) -> None:
+        """Go on with the user's text at its line and, with blanks, at its column."""
+        line_start = source.rfind(b"\n", 0, position) + 1
+        self.directive(source.count(b"\n", 0, position) + 1, path)
+        before = source[line_start:position]
+        self.raw(bytes(c if c == 0x09 else 0x20 for c in before))
+
+
 class _Rewriting:
-    def __init__(
-        self,
-        unit: TranslationUnit,
-        plans: Sequence[KernelPlan],
-        held: Sequence[HeldRegion],
-        targets: Collection[Target],
-    ) -> None:
-        self.unit = unit
-        self.plans = plans
-        self.held = held
-        self.targets = targets
+    def __init__(self, unit: TranslationUnit, manifests: Sequence[KernelManifest], held: Sequence[HeldRegion]) -> None:
+        self.unit, self.manifests, self.held = unit, manifests, held
         self.in_paths = path_macros(unit.macros, _directives(unit, held))
 
     def edits(self, file: SourceFile) -> tuple[Edit, ...]:
@@ -115,14 +233,14 @@ class _Rewriting:
             if any(_same_file(target, name, header) for header in self.unit.files[1:]):
                 edits.append(Edit(match.start(), match.end(), Rank.REPLACE, None))
             elif folder != home and target.is_file():
-                seen = Verbatim(os.fsencode(os.path.relpath(target, home)))
+                seen = os.fsencode(os.path.relpath(target, home))
                 edits.append(Edit(match.start(1), match.end(1), Rank.REPLACE, seen))
         return edits
 
     def _regions(self, file: SourceFile) -> list[Edit]:
         edits = []
-        for plan in self.plans:
-            kernel = plan.kernel
+        for manifest in self.manifests:
+            plan, kernel = manifest.plan, manifest.plan.kernel
             if kernel.range.file != file.path:
                 continue
             if plan.as_written is not None and not (plan.arrays or plan.reordered or _waits(kernel)):
@@ -131,36 +249,33 @@ class _Rewriting:
             start = region_start(file.text, kernel.range, kernel.directive.range)
             end = kernel.range.end.offset
             insertion, line = kernel.enclosing.insertion, kernel.directive.range.start.line
-            edits.append(Edit(insertion, insertion, Rank.FILE_SCOPE, _quiet(self._definitions(plan)), line))
+            edits.append(Edit(insertion, insertion, Rank.FILE_SCOPE, _quiet(_definitions(manifest)), line))
             edits.append(Edit(start, start, Rank.BEGIN_INNER, text.before, line))
             edits.append(Edit(end, end, Rank.END_INNER, text.after, line))
         return edits
-
-    def _definitions(self, plan: KernelPlan) -> str:
-        """A region's file-scope text: versions come first, as the kernel names them."""
-        manifests = [
-            *(describe_version(plan, place, self.targets) for place in range(1, len(plan.versions) + 1)),
-            describe(plan, self.targets),
-        ]
-        texts = []
-        for planned, manifest in zip((*(version.plan for version in plan.versions), plan), manifests, strict=True):
-            functions = "" if planned.as_written is not None else host_functions(planned) + "\n"
-            order = step_functions(planned, bool(manifest.device_launches)).text
-            texts += [functions, f"{order}\n" if order else "", kernel_constants(manifest)]
-        return "".join(texts)
 
     def _data(self, file: SourceFile) -> list[Edit]:
         edits = []
         for index, region in enumerate(self.unit.data_regions):
             if region.range.file == file.path:
-                text, around = data_text(region, index), region.directive.construct is Construct.DATA
-                edits += _data_edits(file, region.enclosing, region.range, region.directive.range, text, around)
+                text = data_text(region, index)
+                edits += _data_edits(file, region.enclosing, region.range, region.directive.range, text)
         for index, held in enumerate(self.held, len(self.unit.data_regions)):
             kernel = held.kernel
             if kernel.range.file == file.path:
                 text = held_text(held, index)
-                edits += _data_edits(file, kernel.enclosing, kernel.range, kernel.directive.range, text, around=True)
+                edits += _data_edits(file, kernel.enclosing, kernel.range, kernel.directive.range, text)
         return edits
+
+
+def _definitions(manifest: KernelManifest) -> str:
+    """A region's file-scope text: versions come first, as the kernel names them."""
+    texts = []
+    for defined in (*manifest.versions, manifest):
+        functions = "" if defined.plan.as_written is not None else host_functions(defined.plan) + "\n"
+        order = defined.steps.text
+        texts += [functions, f"{order}\n" if order else "", kernel_constants(defined)]
+    return "".join(texts)
 
 
 def _waits(kernel: Kernel) -> bool:
@@ -192,20 +307,17 @@ def _directives(unit: TranslationUnit, held: Sequence[HeldRegion]) -> Iterator[o
 
 
 def _data_edits(
-    file: SourceFile, enclosing: Enclosing, statement: SourceRange, directive: SourceRange, text: DataText, around: bool
+    file: SourceFile, enclosing: Enclosing, statement: SourceRange, directive: SourceRange, text: SurroundingText
 ) -> list[Edit]:
-    """The text of a data directive `around` its statement, or alone in the statement's place."""
+    """The text of a data directive around its statement, or alone in the statement's place."""
     insertion, line = enclosing.insertion, directive.start.line
     edits = [Edit(insertion, insertion, Rank.FILE_SCOPE, _quiet(text.constants), line)] if text.constants else []
-    start = statement.start.offset
-    if around:
-        start = region_start(file.text, statement, directive)
-        end = statement.end.offset
-        edits.append(Edit(start, start, Rank.BEGIN_OUTER, text.before, line))
-        edits.append(Edit(end, end, Rank.END_OUTER, text.after, line))
-    else:
-        edits.append(Edit(start, start, Rank.DIRECTIVE, text.before, line))
-    return edits
+    start, end = statement.start.offset, statement.end.offset
+    if not text.after:
+        return [*edits, Edit(start, start, Rank.DIRECTIVE, text.before, line)]
+    start = region_start(file.text, statement, directive)
+    edits.append(Edit(start, start, Rank.BEGIN_OUTER, text.before, line))
+    return [*edits, Edit(end, end, Rank.END_OUTER, text.after, line)]
 
 
 def region_start(text: bytes, statement: SourceRange, directive: SourceRange) -> int:
@@ -240,3 +352,27 @@ def _once_guard(header: SourceFile, files: dict[str, SourceFile]) -> list[Edit]:
         Edit(match.start(), match.end(), Rank.REPLACE, f"#ifndef {guard}\n#define {guard}\n"),
         Edit(len(header.text), len(header.text), Rank.END_OUTER, f"#endif /* {guard} */\n"),
     ]
+
+
+def check_kept(kept: bytes, unit: TranslationUnit) -> None:
+    """Raise AssertionError, which no input may cause, unless `kept` is the text of all files."""
+    files = {file.path: file for file in unit.files}
+    if _bare(kept) != _bare(b"".join(_expected(unit.files[0], files, unit.inclusions))):
+        raise AssertionError("text of the source would be missing in its translation")
+
+
+def _expected(file: SourceFile, files: Mapping[str, SourceFile], inclusions: tuple[Inclusion, ...]) -> Iterator[bytes]:
+    """The text of a file, with headers in place of their `#include` lines."""
+    gone = [(range_.start.offset, range_.end.offset, "") for range_ in file.pragmas]
+    gone += [(i.range.start.offset, i.range.end.offset, i.included) for i in inclusions if i.range.file == file.path]
+    behind = len(BOM_UTF8) if file.text.startswith(BOM_UTF8) else 0
+    for start, end, header in sorted(gone):
+        yield file.text[behind:start]
+        behind = end
+        if header:
+            yield from _expected(files[header], files, inclusions)
+    yield file.text[behind:]
+
+
+def _bare(text: bytes) -> bytes:
+    return _ADAPTED.sub(b"", text).translate(None, _BLANKS)

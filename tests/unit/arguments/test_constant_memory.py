@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tests.support.source_plans import plan
-from tilepragma.codegen.describe import describe
-from tilepragma.ir.directives import Target
+from tilepragma.codegen.device_program import device_program
+from tilepragma.codegen.dialect import CUDA, OPENCL
 from tilepragma.plan.summary import staged_arrays
 from tilepragma.planner.plan_text import plan_text
 from tilepragma.verify.rules import PlanFault, verify_rules
@@ -41,10 +41,9 @@ def test_what_all_workers_read_alike_is_no_argument() -> None:
 
 
 def test_programs_have_the_values() -> None:
-    shape = describe(plan(text_of()), [Target.CUDA, Target.OPENCL])
     values = "float w[3] = {0.25f, -0.5f, 0.25f};"
-    for program, space in ((shape.cuda, "static __constant__ "), (shape.opencl, "__constant ")):
-        assert program is not None
+    for dialect, space in ((CUDA, "static __constant__ "), (OPENCL, "__constant ")):
+        program = device_program(plan(text_of()), dialect).text
         assert space + values in program
         assert "*w" not in program
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import ctypes
 import subprocess
 import sys
-from dataclasses import asdict, replace
+from dataclasses import replace
 from importlib import metadata
-from json import dumps
 from pathlib import Path
 
 import pytest
@@ -18,11 +17,11 @@ from hand_built import convolution, dot, elimination, jacobi, listing3, product,
 
 from tests.support.golden_texts import check_golden
 from tilepragma.base.resources import resource_folder
-from tilepragma.codegen.describe import describe
+from tilepragma.codegen.device_program import device_program
+from tilepragma.codegen.dialect import CUDA, OPENCL, PROCESSOR
 from tilepragma.codegen.host_functions import host_functions
-from tilepragma.codegen.kernel_constants import kernel_constants, pieces
 from tilepragma.codegen.launch_order import step_functions
-from tilepragma.codegen.manifest import ParameterKind
+from tilepragma.codegen.manifest import describe, kernel_constants, pieces
 from tilepragma.codegen.writer import GENERATED_LINE
 from tilepragma.ir.directives import Target
 from tilepragma.ir.types import DOUBLE
@@ -69,14 +68,9 @@ def host_text(plan: KernelPlan) -> str:
 def test_golden(name: str) -> None:
     """The emitted text, to the letter."""
     manifest = describe(PLANS[name], list(Target))
-    texts = {
-        "host.c": host_text(PLANS[name]),
-        "cl": manifest.opencl,
-        "cpu.cl": manifest.processors,
-        "cu": manifest.cuda,
-    }
-    for ending, text in texts.items():
-        assert text is not None
+    texts = {program.suffix: program.text for program in manifest.programs.values()}
+    assert set(texts) == {"cl", "cpu.cl", "cu"}
+    for ending, text in (texts | {"host.c": host_text(PLANS[name])}).items():
         check_golden(GOLDEN / f"{name}.{ending}", text)
 
 
@@ -119,12 +113,11 @@ def test_cuda_compiles_parametric_and_specialised(name: str) -> None:
     library = nvrtc()
     if library is None:
         pytest.skip("the NVRTC wheel is not installed")
-    manifest = describe(ALL[name], [Target.CUDA])
-    assert manifest.cuda is not None
-    constants = [p.constant for launch in manifest.device_launches for p in launch.parameters if p.constant]
-    assert nvrtc_log(library, manifest.cuda, "--gpu-architecture=compute_75") == ""
+    program = device_program(ALL[name], CUDA)
+    constants = [p.constant for parameters in program.parameters for p in parameters if p.constant]
+    assert nvrtc_log(library, program.text, "--gpu-architecture=compute_75") == ""
     options = ["-DTILEK_SPECIALIZED", *(f"-D{constant}=4ll" for constant in constants)]
-    assert nvrtc_log(library, manifest.cuda, "--gpu-architecture=compute_75", *options) == ""
+    assert nvrtc_log(library, program.text, "--gpu-architecture=compute_75", *options) == ""
 
 
 def test_opencl_compiles(tmp_path: Path) -> None:
@@ -138,25 +131,19 @@ def test_opencl_compiles(tmp_path: Path) -> None:
     base.write_text("".join(f"typedef unsigned {full} {short};\n" for short, full in names) + fences + size)
     declared = ["-Xclang", "-fdeclare-opencl-builtins", f"-I{tmp_path}"]
     for name, plan in ALL.items():
-        manifest = describe(plan, [Target.OPENCL])
         arguments = ["-x", "cl", "-cl-std=CL1.2", "-target", "spir64", "-Wall", *declared]
-        for text in (manifest.opencl, manifest.processors):
-            assert text is not None
+        for dialect in (OPENCL, PROCESSOR):
+            text = device_program(plan, dialect).text
             unit = cindex.Index.create().parse("t.cl", arguments, [("t.cl", text)])
             assert [str(message) for message in unit.diagnostics] == [], name
 
 
 def test_parameters_stand_in_the_order_of_the_signature() -> None:
-    manifest = describe(convolution(), [Target.OPENCL])
-    (launch,) = manifest.device_launches
-    kinds = [parameter.kind for parameter in launch.parameters[:6]]
-    assert kinds == [ParameterKind.ARRAY, ParameterKind.LENGTH, ParameterKind.ARRAY, ParameterKind.LOWER,
-                     ParameterKind.LOWER, ParameterKind.LENGTH]  # fmt: skip
-    assert [parameter.constant for parameter in launch.parameters[6:8]] == ["i_trip", "j_trip"]
-
-
-def test_a_manifest_is_json() -> None:
-    assert '"gang0_count"' in dumps(asdict(describe(listing3(), list(Target))))
+    (parameters,) = device_program(convolution(), OPENCL).parameters
+    kinds = [parameter.kind for parameter in parameters[:6]]
+    assert kinds == ["ARRAY", "LENGTH", "ARRAY", "LOWER",
+                     "LOWER", "LENGTH"]  # fmt: skip
+    assert [parameter.constant for parameter in parameters[6:8]] == ["i_trip", "j_trip"]
 
 
 def test_long_programs_come_in_pieces_of_bounded_length() -> None:

@@ -30,9 +30,10 @@ from hand_built import (
     wavefronts,
 )
 
-from tilepragma.codegen.describe import describe
+from tilepragma.codegen.device_program import device_program
+from tilepragma.codegen.dialect import OPENCL
 from tilepragma.codegen.launch_order import step_functions
-from tilepragma.codegen.manifest import LAUNCH_ALWAYS, ParameterKind
+from tilepragma.codegen.manifest import LAUNCH_ALWAYS, describe, kernel_constants, kernel_flags, launch_axes
 from tilepragma.host.region_text import region_text
 from tilepragma.ir.directives import Target
 from tilepragma.ir.expressions import Scope
@@ -44,8 +45,8 @@ from tilepragma.planner.plan_text import plan_text
 
 def constants(one: KernelPlan, place: int) -> dict[str, bool]:
     """By kind of parameter (and its loop or axis): whether it is a constant of specialised programs."""
-    parameters = describe(one, [Target.OPENCL]).device_launches[place].parameters
-    return {f"{p.kind.value} {p.index} {p.dimension}": p.constant is not None for p in parameters}
+    parameters = device_program(one, OPENCL).parameters[place]
+    return {f"{p.kind} {p.index} {p.dimension}": p.constant is not None for p in parameters}
 
 
 def test_a_plain_sequence_has_no_function() -> None:
@@ -89,9 +90,9 @@ def test_the_region_knows_no_bounds_of_steps(one: KernelPlan) -> None:
     before = region_text(one).before
     assert "tilek_loops" not in before
     assert "tilek_trip" not in before
-    manifest = describe(one, list(Target))
-    assert manifest.loop_count == 0
-    assert all(shape.number is None for each in manifest.host_launches for shape in each.loops)
+    constants = kernel_constants(describe(one, list(Target)))
+    assert ".loop_count = 0," in constants
+    assert ".host_loops" not in constants
 
 
 def test_final_values_are_the_regions() -> None:
@@ -108,16 +109,15 @@ def test_final_values_are_the_regions() -> None:
 
 
 def test_steps_of_one_kind_have_constants() -> None:
-    manifest = describe(jacobi(), [Target.OPENCL])
-    assert "VARYING_STEPS" not in manifest.flags
+    assert "VARYING_STEPS" not in kernel_flags(describe(jacobi(), [Target.OPENCL]))
     found = constants(jacobi(), 1)
     values = {key for key, constant in found.items() if not constant}
     assert values == {"ARRAY 0 0", "ARRAY 1 0", "VALUE 0 0"}
-    assert manifest.device_launches[1].value_sizes == (4,)
+    assert "_device1_values[] = {4};" in kernel_constants(describe(jacobi(), [Target.OPENCL]))
 
 
 def test_what_differs_from_step_to_step_is_no_constant() -> None:
-    assert "VARYING_STEPS" in describe(elimination(), [Target.OPENCL]).flags
+    assert "VARYING_STEPS" in kernel_flags(describe(elimination(), [Target.OPENCL]))
     found = constants(elimination(), 1)
     assert not found["LOOP_TRIP 0 0"]
     assert not found["AXIS_COUNT 1 0"]
@@ -157,14 +157,11 @@ def test_launches_of_more_than_a_nest_always_run() -> None:
     (made,) = one.host
     extra: tuple[Statement, ...] = (*made.body.statements, *made.body.statements)
     whole = replace(made, body=replace(made.body, statements=extra))
-    several = replace(one, host_steps=(whole,), device_steps=(whole,))
-    assert not describe(one, [Target.SERIAL]).host_launches[0].axes & LAUNCH_ALWAYS
-    assert describe(several, [Target.SERIAL]).host_launches[0].axes & LAUNCH_ALWAYS
+    assert not launch_axes(made) & LAUNCH_ALWAYS
+    assert launch_axes(whole) & LAUNCH_ALWAYS
     i = scalar("i", scope=Scope.LOCAL)
     statement = launch("s", (assign(at(array("x", 8), i), 1.0),), values=(i,))
-    steps = (HostLoop(loop(0, i, 0, 8), (statement,)),)
-    single = plan(steps, (argument(array("x", 8), 8, writes=True),), (), name="s")
-    assert describe(single, list(Target)).host_launches[0].axes == LAUNCH_ALWAYS
+    assert launch_axes(statement) == LAUNCH_ALWAYS
 
 
 def test_the_tree_in_words() -> None:
@@ -187,14 +184,14 @@ def test_names_of_the_users_do_not_meet_the_functions() -> None:
 @pytest.mark.parametrize("one", [jacobi(), elimination(), replace(jacobi(), device_steps=jacobi().device)])
 def test_each_launch_of_a_program_has_constants_of_its_own(one: KernelPlan) -> None:
     """A constant with two values would leave the whole program unspecialised."""
-    launches = describe(one, [Target.OPENCL]).device_launches
-    kinds = (ParameterKind.AXIS_COUNT, ParameterKind.AXIS_ROUNDS)
-    names = [p.constant for one in launches for p in one.parameters if p.constant and p.kind in kinds]
+    launches = device_program(one, OPENCL).parameters
+    kinds = ("AXIS_COUNT", "AXIS_ROUNDS")
+    names = [p.constant for parameters in launches for p in parameters if p.constant and p.kind in kinds]
     assert len(names) > 1 and len(set(names)) == len(names)
 
 
 def test_a_program_can_do_without_launches_that_no_step_reaches() -> None:
-    text = describe(jacobi(), [Target.OPENCL]).opencl or ""
+    text = device_program(jacobi(), OPENCL).text
     assert text.count("#ifndef TILEK_WITHOUT_jacobi_nest") == len(jacobi().device) == 2
     straight = replace(jacobi(), device_steps=jacobi().device)
-    assert "TILEK_WITHOUT" not in (describe(straight, [Target.OPENCL]).opencl or "")
+    assert "TILEK_WITHOUT" not in device_program(straight, OPENCL).text

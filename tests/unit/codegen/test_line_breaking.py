@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilepragma.codegen.line_breaking import WIDTH, wrapped, wrapped_list
+from tilepragma.codegen.writer import WIDTH, wrapped, wrapped_list
 
 TERM = "A[(long)(i - 1) * A_length1 + j]"
 

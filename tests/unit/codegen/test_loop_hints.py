@@ -14,7 +14,7 @@ from hand_built import array, assign, at, binary, expr, loop, scalar
 
 from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.codegen.dialect import CUDA, OPENCL, PROCESSOR, C, Dialect
-from tilepragma.codegen.loop_hints import LoopHints, loop_hints
+from tilepragma.codegen.loop_hints import loop_hints
 from tilepragma.ir.expressions import Scope
 from tilepragma.ir.loop_tree import Block, Declaration, Declarator, If, Statement
 from tilepragma.ir.types import DOUBLE, INT
@@ -25,15 +25,15 @@ ROW = replace(scalar("row", INT, Scope.LOCAL), const=True)
 A, B = array("A", N, N, type_=DOUBLE), array("B", N, N, type_=DOUBLE)
 F, G = array("F", N), array("G", N, type_=INT)
 CONTRACTING = replace(PROCESSOR, contracts=True)
-CHAIN = LoopHints(inside=("#pragma OPENCL FP_CONTRACT OFF",))
-NOTHING = LoopHints()
+CHAIN = ("", "#pragma OPENCL FP_CONTRACT OFF")
+NOTHING = ("", "")
 
 
-def vectors(width: int) -> LoopHints:
-    return LoopHints(before=(f"#pragma clang loop vectorize_width({width}) interleave_count(2)",))
+def vectors(width: int) -> tuple[str, str]:
+    return f"#pragma clang loop vectorize_width({width}) interleave_count(2)", ""
 
 
-def hints(*statements: Statement, dialect: Dialect = CONTRACTING, step: int = 1) -> LoopHints:
+def hints(*statements: Statement, dialect: Dialect = CONTRACTING, step: int = 1) -> tuple[str, str]:
     return loop_hints(dialect, J, expr(step), Block(statements))
 
 
@@ -63,7 +63,7 @@ def row_is(value: object) -> Declaration:
         ([loop(1, K, 0, N, (assign(at(A, K, J), 0),))], NOTHING),
     ],
 )
-def test_what_is_said_of_a_loop(statements: list[Statement], said: LoopHints) -> None:
+def test_what_is_said_of_a_loop(statements: list[Statement], said: tuple[str, str]) -> None:
     assert hints(*statements) == said
 
 
@@ -74,9 +74,9 @@ def test_a_chain_is_as_it_is_where_nothing_is_fused() -> None:
 def test_short_loops_become_straight_code() -> None:
     rows = loop(1, K, 0, 6, (loop(2, J, 0, 32, (assign(at(A, K, J), 0.0),)),))
     around = [loop_hints(CONTRACTING, K, rows.step, rows.body, trip) for trip in (6, 17, None)]
-    assert around == [LoopHints(before=("#pragma clang loop unroll(full)",)), NOTHING, NOTHING]
+    assert around == [("#pragma clang loop unroll(full)", ""), NOTHING, NOTHING]
     row = Block((assign(at(A, K, J), 0.0),))
-    counts = [loop_hints(CONTRACTING, J, expr(1), row, trip).before[0].split()[-1] for trip in (8, 32, 36, 128)]
+    counts = [loop_hints(CONTRACTING, J, expr(1), row, trip)[0].split()[-1] for trip in (8, 32, 36, 128)]
     assert counts == [f"interleave_count({count})" for count in (1, 4, 2, 2)]
 
 

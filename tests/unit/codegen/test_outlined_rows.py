@@ -14,7 +14,7 @@ from hand_built import E, array, assign, at, binary, loop, place, scalar
 
 from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.codegen.dialect import C
-from tilepragma.codegen.launch_numbers import Numbers
+from tilepragma.codegen.numbering import Numbers
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.statements import Rows, StatementPrinter
 from tilepragma.codegen.writer import Writer

@@ -28,16 +28,15 @@ from hand_built import (
 )
 
 from tilepragma.base.source_ranges import NOWHERE
-from tilepragma.codegen.describe import describe
-from tilepragma.codegen.device_functions import record_definitions
+from tilepragma.codegen.device_definitions import record_definitions
+from tilepragma.codegen.device_program import device_program
 from tilepragma.codegen.dialect import CUDA, OPENCL, C
 from tilepragma.codegen.host_functions import host_functions
-from tilepragma.codegen.launch_numbers import Numbers
-from tilepragma.codegen.line_breaking import WIDTH
+from tilepragma.codegen.manifest import iterator_range
+from tilepragma.codegen.numbering import Numbers
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.statements import StatementPrinter
-from tilepragma.codegen.writer import GENERATED_LINE, Writer
-from tilepragma.ir.directives import Target
+from tilepragma.codegen.writer import GENERATED_LINE, WIDTH, Writer
 from tilepragma.ir.expressions import Access, Call, Callee, DataObject, Increment, Scope
 from tilepragma.ir.loop_tree import (
     Block,
@@ -97,7 +96,7 @@ def test_written_scalars_of_one_instance_are_copied_and_stored_back() -> None:
     host = host_functions(region)
     assert "int x = *(const int *)call->arrays[1].base;" in host
     assert "*(int *)call->arrays[1].base = x;" in host
-    program = describe(region, [Target.OPENCL]).opencl or ""
+    program = device_program(region, OPENCL).text
     assert "x[0] = a[i];" in program
 
 
@@ -118,8 +117,7 @@ def test_decreasing_unsigned_loops_count_iterations() -> None:
     host = host_functions(region)
     assert "for (int64_t i_point = i_thread; i_point < i_end; ++i_point) {" in host
     assert "const unsigned int i = i_lower - i_point;" in host
-    (shape,) = describe(region, []).host_launches[0].loops
-    assert (shape.iterator_minimum, shape.iterator_maximum) == (-(2**63), 2**63 - 1)
+    assert iterator_range(made.loops[0]) == (-(2**63), 2**63 - 1)
 
 
 def test_a_function_is_printed_for_each_kind_of_pointer_it_gets() -> None:
@@ -134,10 +132,10 @@ def test_a_function_is_printed_for_each_kind_of_pointer_it_gets() -> None:
     )
     made = launch("k", (nest([tiled(loop(0, ITERATOR, 0, COUNT), "gang0 dynamic")], body),))
     region = plan((made,), (argument(a, COUNT, writes=True),), name="k", functions=(function,))
-    manifest = describe(region, [Target.OPENCL, Target.CUDA])
-    assert "static float k_first_g(__global float *row)" in (manifest.opencl or "")
-    assert "static float k_first(float *row)" in (manifest.opencl or "")
-    assert (manifest.cuda or "").count("static __device__ float k_first(float *row)") == 1
+    opencl, cuda = (device_program(region, dialect).text for dialect in (OPENCL, CUDA))
+    assert "static float k_first_g(__global float *row)" in opencl
+    assert "static float k_first(float *row)" in opencl
+    assert cuda.count("static __device__ float k_first(float *row)") == 1
 
 
 def test_records_keep_the_hosts_layout() -> None:

@@ -12,7 +12,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from hand_built import array, at, binary, expr, scalar
 
 from tilepragma.codegen.dialect import CUDA, OPENCL, C
-from tilepragma.codegen.printer import Flat, ObjectMap, Printer, combination, identity
+from tilepragma.codegen.printer import Flat, ObjectMap, Printer
+from tilepragma.codegen.reduction_printer import combination, identity
 from tilepragma.ir.expressions import (
     Access,
     Assignment,

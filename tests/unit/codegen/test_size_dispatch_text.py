@@ -10,9 +10,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from hand_built import loop, scalar, wavefronts
 
-from tilepragma.codegen.describe import describe
-from tilepragma.codegen.kernel_constants import kernel_constants
-from tilepragma.codegen.manifest import ChoiceShape
+from tilepragma.codegen.manifest import describe, kernel_constants
 from tilepragma.host.region_text import region_text
 from tilepragma.ir.directives import Target
 from tilepragma.ir.loop_tree import Block
@@ -39,12 +37,6 @@ def added(plain: str, text: str) -> list[str]:
             found.append(line)
     assert expected is None
     return found
-
-
-def test_the_manifest_has_the_choices() -> None:
-    manifest = describe(replace(wavefronts(), choices=CHOICES), [Target.SERIAL])
-    assert manifest.choices == (ChoiceShape(1 << 20, None, (16,)), ChoiceShape(None, 2, (64,)))
-    assert describe(wavefronts(), [Target.SERIAL]).choices == ()
 
 
 def test_the_table_can_be_read() -> None:

@@ -14,8 +14,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 import hand_built as build
 import marked_source as source
 
-from tilepragma.host.kept_text import check_kept
-from tilepragma.host.rewriter import region_start, rewrite
+from tilepragma.codegen.manifest import describe
+from tilepragma.host.rewriter import check_kept, region_start
+from tilepragma.host.rewriter import rewrite as rewrite_unit
 from tilepragma.ir.directives import (
     ClauseExpression,
     Construct,
@@ -77,6 +78,12 @@ def plan_at(file: SourceFile, which: int = 0, name: str = "scale", insertion: in
     return replace(made, kernel=kernel, host_steps=launches, device_steps=launches)
 
 
+def rewrite(
+    whole: TranslationUnit, plans: list[KernelPlan], output: str, targets: tuple[Target, ...] = TARGETS
+) -> bytes:
+    return rewrite_unit(whole, [describe(plan, targets) for plan in plans], output)
+
+
 def unit(
     files: list[SourceFile], inclusions: tuple[Inclusion, ...] = (), regions: tuple[DataRegion, ...] = ()
 ) -> TranslationUnit:
@@ -86,7 +93,7 @@ def unit(
 @pytest.mark.parametrize("options", [("-std=c11", "-Wpedantic"), ("-std=gnu11",)])
 def test_a_region_in_an_if_without_braces(tmp_path: Path, options: tuple[str, ...]) -> None:
     main = source.file("example.c", HEAD + FUNCTION.replace("else\n        HERE", "else\n        (void)0; HERE"))
-    text = rewrite(unit([main]), [plan_at(main)], "OUT.c", TARGETS)
+    text = rewrite(unit([main]), [plan_at(main)], "OUT.c")
     assert source.compiles(tmp_path, text, *options) == ""
     assert b"pragma tilek" not in text
     assert b"A[i][j] += b; }" in text
@@ -94,7 +101,7 @@ def test_a_region_in_an_if_without_braces(tmp_path: Path, options: tuple[str, ..
 
 def test_generated_lines_are_numbered_as_they_stand(tmp_path: Path) -> None:
     main = source.file("example.c", HEAD + FUNCTION.replace("else\n        HERE", "else\n        (void)0; HERE"))
-    lines = rewrite(unit([main]), [plan_at(main)], "OUT.c", TARGETS).decode().splitlines()
+    lines = rewrite(unit([main]), [plan_at(main)], "OUT.c").decode().splitlines()
     marks = [(number, line) for number, line in enumerate(lines, 1) if line.endswith(' "OUT.c"')]
     assert len(marks) > 3
     assert all(line == f'#line {number + 1} "OUT.c"' for number, line in marks)
@@ -106,7 +113,7 @@ def test_two_regions_of_one_function(tmp_path: Path) -> None:
     text = HEAD + body + f"    {REGION}\n    HERE {REGION} HERE\n}}\nHERE\n"
     main = source.file("example.c", text)
     plans = [plan_at(main, 0, "first", 0), plan_at(main, 1, "second", 0)]
-    assert source.compiles(tmp_path, rewrite(unit([main]), plans, "OUT.c", TARGETS), "-std=c11", "-Wpedantic") == ""
+    assert source.compiles(tmp_path, rewrite(unit([main]), plans, "OUT.c"), "-std=c11", "-Wpedantic") == ""
 
 
 def test_a_header_with_a_region_stands_in_the_main_file(tmp_path: Path) -> None:
@@ -123,7 +130,7 @@ def test_a_header_with_a_region_stands_in_the_main_file(tmp_path: Path) -> None:
         Inclusion(source.span("example.c", main.text, start, start + len(b'#include "work.h"')), "work.h")
         for start in (main.text.index(b"#include"), main.text.rindex(b"#include"))
     )
-    text = rewrite(unit([main, header], inclusions), [plan_at(header)], "OUT.c", TARGETS)
+    text = rewrite(unit([main, header], inclusions), [plan_at(header)], "OUT.c")
     assert source.compiles(tmp_path, text, "-std=c11", "-Wpedantic") == ""
     assert b"#pragma once" not in text
 
@@ -131,11 +138,11 @@ def test_a_header_with_a_region_stands_in_the_main_file(tmp_path: Path) -> None:
 def test_as_written_keeps_the_users_text_and_the_data_in_step(tmp_path: Path) -> None:
     main = source.file("example.c", HEAD + FUNCTION.replace("else\n        HERE", "else\n        (void)0; HERE"))
     plan = replace(plan_at(main), as_written="no tiles are said", host_steps=(), device_steps=())
-    text = rewrite(unit([main]), [plan], "OUT.c", TARGETS)
+    text = rewrite(unit([main]), [plan], "OUT.c")
     assert source.compiles(tmp_path, text, "-std=c11", "-Wpedantic") == ""
     assert b"tilek_launch(" in text
     assert b"_host(" not in text
-    bare = rewrite(unit([main]), [replace(plan, arrays=())], "OUT.c", TARGETS)
+    bare = rewrite(unit([main]), [replace(plan, arrays=())], "OUT.c")
     assert b"tilek_" not in bare
     assert source.compiles(tmp_path, bare, "-std=c11") == ""
 
@@ -183,7 +190,7 @@ def test_data_directives(tmp_path: Path) -> None:
         DataRegion(replace(wait, waits=(ClauseExpression("3", points[1]),), range=points[1]), (), enclosing, points[1]),
         DataRegion(wait, (), enclosing, points[2]),
     )
-    out = rewrite(unit([main], (), regions), [plan], "OUT.c", TARGETS)
+    out = rewrite(unit([main], (), regions), [plan], "OUT.c")
     assert source.compiles(tmp_path, out, "-std=c11", "-Wpedantic") == ""
     order = [
         out.index(b"tilek_data_enter("),
@@ -243,7 +250,7 @@ def test_includes_beside_an_inlined_header_are_found_from_the_main_file(tmp_path
     name = b'#include "inc/work.h"'
     start = main.text.index(name)
     inclusion = Inclusion(source.span(main.path, main.text, start, start + len(name)), header.path)
-    out = rewrite(unit([main, header], (inclusion,)), [plan_at(header)], "OUT.c", TARGETS)
+    out = rewrite(unit([main, header], (inclusion,)), [plan_at(header)], "OUT.c")
     assert b'#include "inc/work.h"' not in out
     assert b'#include "inc/helper.h"' in out
     assert source.compiles(tmp_path, out, "-std=c11", "-Wpedantic") == ""
@@ -252,7 +259,7 @@ def test_includes_beside_an_inlined_header_are_found_from_the_main_file(tmp_path
 def test_a_byte_order_mark_goes_where_other_text_comes_first(tmp_path: Path) -> None:
     text = HEAD + FUNCTION.replace("else\n        HERE", "else\n        (void)0; HERE")
     main = source.file("example.c", "\ufeff" + text)
-    out = rewrite(unit([main]), [plan_at(main)], "OUT.c", TARGETS)
+    out = rewrite(unit([main]), [plan_at(main)], "OUT.c")
     assert "\ufeff".encode() not in out
     assert source.compiles(tmp_path, out, "-std=c11") == ""
 
@@ -261,13 +268,13 @@ def test_a_region_in_a_static_inline_function_of_c99(tmp_path: Path) -> None:
     body = FUNCTION.split("    if (n > 2)")[0].split("/*^*/")[2]
     text = f"/*^*/static inline {body}    {REGION}\n    HERE\n}}\nvoid g(void);\nvoid g(void) {{ float a[2][2] = {{{{0}}}}; f(2, 2, a, 1); }}\n"
     main = source.file("example.c", text)
-    out = rewrite(unit([main]), [plan_at(main)], "OUT.c", TARGETS)
+    out = rewrite(unit([main]), [plan_at(main)], "OUT.c")
     assert source.compiles(tmp_path, out, "-std=c11", "-Wpedantic") == ""
 
 
 def test_generated_code_keeps_out_of_the_users_warnings(tmp_path: Path) -> None:
     main = source.file("example.c", HEAD + FUNCTION.replace("else\n        HERE", "else\n        (void)0; HERE"))
-    out = rewrite(unit([main]), [plan_at(main)], "OUT.c", TARGETS)
+    out = rewrite(unit([main]), [plan_at(main)], "OUT.c")
     strict = ("-Wconversion", "-Wsign-conversion", "-Wcast-qual", "-Wshadow", "-Wvla")
     said = source.compiles(tmp_path, out, "-std=c11", *strict)
     assert "OUT.c" not in said

@@ -6,7 +6,8 @@ import pytest
 
 from tests.support.source_plans import plan, plans
 from tilepragma.base.diagnostics import Diagnostics
-from tilepragma.codegen.device_program import cuda_program
+from tilepragma.codegen.device_program import device_program
+from tilepragma.codegen.dialect import CUDA
 from tilepragma.ir.directives import LOCAL_BYTES, TemporalTiles
 from tilepragma.ir.expressions import IntegerLiteral
 from tilepragma.model.descriptor_files import named_device
@@ -89,4 +90,4 @@ def test_trees_of_reductions_fit_it_too() -> None:
     """1024 slots of three doubles take 24 KB."""
     for name, slots in (("v100", "(worker0_count)"), ("c1060", "(worker0_count < 512 ? worker0_count : 512)")):
         made = plan(SUMS, PlanOptions(device=named_device(name)))
-        assert f"#define F_SLOTS {slots}\n" in cuda_program(made).text
+        assert f"#define F_SLOTS {slots}\n" in device_program(made, CUDA).text

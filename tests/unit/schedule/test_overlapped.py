@@ -18,7 +18,7 @@ from tests.support.stencil_plans import (
     scratchpads,
     without_if,
 )
-from tilepragma.codegen.describe import describe
+from tilepragma.codegen.manifest import array_flags
 from tilepragma.ir.directives import LOCAL_BYTES, AxisKind, TemporalTiles
 from tilepragma.ir.expressions import Access, Scope, integer
 from tilepragma.ir.loop_tree import Barrier, Block, Loop
@@ -67,7 +67,7 @@ def test_a_stencil_gets_them_on_devices_where_they_are_asked_for(good: KernelPla
 
 
 def test_cores_have_no_second_array(good: KernelPlan) -> None:
-    alone = {one.name: "DEVICES_ONLY" in one.flags for one in describe(good, []).arrays}
+    alone = {one.object.host: "DEVICES_ONLY" in array_flags(one, good) for one in good.arrays}
     assert alone == {"a": False, "b": False, "a_next": True}
 
 

@@ -18,7 +18,8 @@ from tests.support.stencil_plans import (
     scratchpads,
     without_if,
 )
-from tilepragma.codegen.device_program import cuda_program
+from tilepragma.codegen.device_program import device_program
+from tilepragma.codegen.dialect import CUDA
 from tilepragma.ir.directives import LOCAL_BYTES, AxisKind, TemporalTiles
 from tilepragma.ir.expressions import Access, Binary, IntegerLiteral, integer
 from tilepragma.ir.loop_tree import Barrier, Declarator, Loop, RegisterQueue, Scratchpad
@@ -268,7 +269,7 @@ def test_workers_dealt_out_otherwise_somewhere_have_no_registers(streamed: Kerne
     # Registers are counted by the rounds of a worker, which must be the same in all nests, in those
     # too that read nothing there.
     def text(made: KernelPlan) -> str:
-        return cuda_program(made).text
+        return device_program(made, CUDA).text
 
     assert "? a_column[" in text(streamed) and ": a_scratchpad[" in text(streamed)
     first, second = text(with_loops_listed(dealt_otherwise(streamed, "j_step"))).split("void f_nest2(")

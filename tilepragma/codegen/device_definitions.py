@@ -1,20 +1,26 @@
-"""Prints the user's functions and records that a device program needs."""
+"""Definitions before a device program's entry points: records, constants, the user's functions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import struct
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
+from math import prod
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.dialect import Dialect
 from tilepragma.codegen.literal_values import literal_value
-from tilepragma.codegen.printer import CalledFunction, Flat, ObjectMap, Printer
+from tilepragma.codegen.mentioned_objects import accessed_objects
+from tilepragma.codegen.printer import Flat, ObjectMap, Printer
 from tilepragma.codegen.statements import StatementPrinter
-from tilepragma.codegen.writer import Writer
+from tilepragma.codegen.writer import Writer, wrapped_list
 from tilepragma.ir.expressions import Access, AddressOf, Call, DataObject, Expression, Storage
 from tilepragma.ir.loop_tree import Function
 from tilepragma.ir.types import UNSIGNED_LONG, ArrayType, PointerType, RecordType, ScalarType, Type
 from tilepragma.ir.value_bytes import type_size
+from tilepragma.plan.kernel_plan import KernelPlan, Launch
+
+_FLOAT_DIGITS = 9
 
 
 @dataclass
@@ -33,10 +39,12 @@ class DeviceFunctions:
         """A printer whose calls reach variants for `global_objects`, pointers to global memory."""
         return Printer(self.dialect, objects, lambda call: self._called(call, objects, global_objects))
 
-    def _called(self, call: Call, objects: ObjectMap, global_objects: frozenset[DataObject]) -> CalledFunction:
+    def _called(
+        self, call: Call, objects: ObjectMap, global_objects: frozenset[DataObject]
+    ) -> tuple[str, tuple[str, ...]]:
         function = next((item for item in self.functions if item.name == call.function), None)
         if function is None:
-            return CalledFunction(call.function)
+            return call.function, ()
         spaces: list[bool] = []
         lengths: list[str] = []
         for argument, parameter in zip(call.arguments, function.parameters, strict=True):
@@ -49,9 +57,10 @@ class DeviceFunctions:
         if any(spaces):
             name += "_" + "".join("g" if space else "p" for space in spaces)
         if name not in self.texts:
+            # Its callees come first.
             text = self._definition(function, name, tuple(spaces))
             self.texts[name] = text
-        return CalledFunction(name, tuple(lengths))
+        return name, tuple(lengths)
 
     def _definition(self, function: Function, name: str, spaces: tuple[bool, ...]) -> str:
         in_global = frozenset(p for p, space in zip(function.parameters, spaces, strict=True) if space)
@@ -149,3 +158,59 @@ def _alignment(type_: Type) -> int:
             return _alignment(element)
         case _:
             return 8
+
+
+def constant_definitions(plan: KernelPlan, launches: tuple[Launch, ...], dialect: Dialect) -> list[str]:
+    """The definitions of the plan's constants that the launches read."""
+    read = accessed_objects(launch.body for launch in launches)
+    printer = Printer(dialect)
+    return [constant_definition(printer, table) for table in plan.constants if table in read]
+
+
+def constant_definition(printer: Printer, table: DataObject) -> str:
+    """The definition of a constant array whose values are known."""
+    element = table.element
+    assert isinstance(element, ScalarType), "tables are of numbers"
+    lengths = [literal_value(length) or 0 for length in table.lengths]
+    inner = printer.name(table) + "".join(f"[{length}]" for length in lengths)
+    values = [number_text(value, element, printer.dialect) for value in table.values]
+    head = f"{printer.dialect.constant_space}{printer.type(element, inner)} = {{"
+    return wrapped_list(head, list(_rows(values, lengths)), "};")
+
+
+def _rows(values: Sequence[str], lengths: Sequence[int]) -> Iterator[str]:
+    """The items between the outermost braces."""
+    if len(lengths) == 1:
+        yield from values
+        return
+    size = prod(lengths[1:])
+    for start in range(0, len(values), size):
+        yield "{" + ", ".join(_rows(values[start : start + size], lengths[1:])) + "}"
+
+
+def number_text(value: float, type_: ScalarType, dialect: Dialect) -> str:
+    """A finite value as text of a device's language that reads back as the same value."""
+    if type_.is_floating:
+        single = type_.bits < struct.calcsize("d") * 8
+        text = _shortest(value) if single else repr(float(value))
+        text = text if any(sign in text for sign in ".en") else f"{text}.0"
+        return f"{text}f" if single else text
+    signed, unsigned = dialect.literal_suffixes if type_.bits == struct.calcsize("q") * 8 else ("", "u")
+    if value == -(2 ** (type_.bits - 1)):
+        # The magnitude alone is not representable in the type.
+        return f"(-{-int(value) - 1}{signed} - 1)"
+    return f"{int(value)}{signed if type_.signed else unsigned}"
+
+
+def _shortest(value: float) -> str:
+    """The shortest decimal of a 32-bit number."""
+    bits = struct.pack("f", value)
+    texts = (f"{value:.{digits}g}" for digits in range(1, _FLOAT_DIGITS))
+    return next((text for text in texts if _single(text) == bits), f"{value:.{_FLOAT_DIGITS}g}")
+
+
+def _single(text: str) -> bytes:
+    try:
+        return struct.pack("f", float(text))
+    except OverflowError:
+        return b""
