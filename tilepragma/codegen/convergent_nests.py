@@ -56,7 +56,6 @@ from tilepragma.ir.loop_tree import (
     TileNest,
 )
 from tilepragma.ir.substitution import with_accesses
-from tilepragma.ir.thread_points import points_of
 from tilepragma.ir.traversal import walk, workers_meet
 from tilepragma.ir.types import INT
 
@@ -128,7 +127,7 @@ class ConvergentNestPrinter:
     def _body(self, nest: TileNest) -> None:
         ends: Ends = {}
         tests = []
-        several = any(points_of(tiled) > 1 for tiled in nest.loops)
+        several = any(tiled.points > 1 for tiled in nest.loops)
         points: list[PointLoop] = []
         for tiled in nest.loops:
             first = self.numbers.name(tiled, "first")
@@ -150,7 +149,7 @@ class ConvergentNestPrinter:
             end = trip if lower == "0" else f"{lower} + {trip}"
             last = self.numbers.name(tiled, "last")
             self.writer.line(f"const {self._wide} {first} = {start};")
-            tile = count if points_of(tiled) == 1 else f"{points_of(tiled)} * {count}"
+            tile = count if tiled.points == 1 else f"{tiled.points} * {count}"
             self.writer.line(f"const {self._wide} {last} = tilek_minimum({first} + {tile}, {end}) - 1;")
             ends[tiled.loop.iterator] = (first, last)
             if several:
@@ -170,7 +169,7 @@ class ConvergentNestPrinter:
 
     def _point_loop(self, tiled: TiledLoop, first: str, last: str, worker: str, count: str) -> PointLoop:
         step, place = self.numbers.name(tiled, "step"), self.numbers.name(tiled, "place")
-        return PointLoop(tiled.loop.iterator, points_of(tiled), first, last, worker, step, place, count)
+        return PointLoop(tiled.loop.iterator, tiled.points, first, last, worker, step, place, count)
 
     def _points(self, loops: tuple[PointLoop, ...], varying: frozenset[DataObject]) -> PointPrinter:
         """The printer of a worker's points, after declaring whether the tile has all of them."""

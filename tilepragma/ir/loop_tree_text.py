@@ -47,6 +47,7 @@ from tilepragma.ir.loop_tree import (
     TileNest,
     While,
 )
+from tilepragma.ir.substitution import with_parts
 from tilepragma.ir.types import LONG, ArrayType, PointerType, RecordType, ScalarType, Type
 
 
@@ -91,13 +92,8 @@ def _plain(node: Any) -> Any:
         return _plain(node.operand)
     if isinstance(node, IntegerLiteral) and node.type == LONG:
         return integer(node.value)
-    if isinstance(node, Unary):
-        return replace(node, operand=_plain(node.operand))
-    if isinstance(node, Binary):
-        return replace(node, left=_plain(node.left), right=_plain(node.right))
-    if isinstance(node, Conditional):
-        parts = {name: _plain(getattr(node, name)) for name in ("condition", "then", "otherwise")}
-        return replace(node, **parts)
+    if isinstance(node, (Unary, Binary, Conditional)):
+        return with_parts(node, _plain)
     if isinstance(node, Call) and node.callee is Callee.HELPER:
         name = {"tilek_minimum": "min", "tilek_maximum": "max"}.get(node.function, node.function)
         return replace(node, function=name, arguments=tuple(map(_plain, node.arguments)))
@@ -129,7 +125,7 @@ def tile_text(tile: Tile, symbol: str) -> str:
 
 
 def _access(node: Access) -> str:
-    text = node.object.host + "".join(f"[{expression_text(subscript)}]" for subscript in node.subscripts)
+    text = node.object.host + subscripts_text(node.subscripts)
     for step in node.path:
         text += f".{step.name}" if isinstance(step, Member) else f"[{expression_text(step.index)}]"
     return text
@@ -165,7 +161,7 @@ def _lines(node: Any, depth: int) -> Iterator[str]:
         yield from _nest(node, depth)
     elif isinstance(node, PackedPanels):
         for buffer in node.buffers:
-            lengths = "".join(f"[{expression_text(length)}]" for length in buffer.object.lengths if length is not None)
+            lengths = subscripts_text(length for length in buffer.object.lengths if length is not None)
             yield f"{pad}{buffer.object.host}{lengths} holds {_access(buffer.access)}"
         yield from _lines(node.body, depth)
     elif isinstance(node, If):

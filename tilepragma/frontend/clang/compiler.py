@@ -11,10 +11,10 @@ import subprocess
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from tilepragma.base.cache_folder import cache_folder, inner_folder
 from tilepragma.base.files import file_bytes, write_atomically
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.user_compiler import SEPARATE_VALUE, compiler, fingerprint
+from tilepragma.base.user_folders import cache_folder, inner_folder
 from tilepragma.ir.directives import WIDEST_VECTORS, VectorRegisters
 from tilepragma.ir.loop_tree import FloatingRules
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-import struct
-from typing import cast
 
 from tilepragma.base.diagnostics import source_error
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.cursor_tree import Node
 from tilepragma.ir.c_values import arithmetic_value, c_value
 from tilepragma.ir.expressions import Binary, Expression, FloatingLiteral, IntegerLiteral, Unary, integer
-from tilepragma.ir.types import INT, ScalarType, Type, promoted
+from tilepragma.ir.types import INT, ScalarType, Type, promoted, single
 
 _INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|[0-9]+)([uUlL]*)\Z")
 _FLOATING = re.compile(
@@ -80,7 +78,7 @@ def floating_literal(node: Node, type_: ScalarType) -> FloatingLiteral:
         digits = match.group(1)
         value = float.fromhex(digits) if digits[:2] in ("0x", "0X") else float(digits)
         if type_.bits == _FLOAT_BITS and math.isfinite(value):
-            value = _rounded(value)
+            value = single(value)
         return FloatingLiteral(value, match.group(), type_, node.range)
     evaluated = node.evaluate()
     if evaluated is None or type_.bits > _DOUBLE_BITS:
@@ -94,10 +92,3 @@ def spell_floating(value: float, type_: ScalarType) -> str:
     if not re.search(r"[.en]", text):
         text += ".0"
     return text + {"float": "f", "long double": "l"}.get(type_.spelling, "")
-
-
-def _rounded(value: float) -> float:
-    try:
-        return cast(float, struct.unpack("f", struct.pack("f", value))[0])
-    except OverflowError:
-        return math.copysign(math.inf, value)
