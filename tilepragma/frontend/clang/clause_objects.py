@@ -12,7 +12,7 @@ from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.cursor_tree import CursorKind, Node
 from tilepragma.frontend.clang.lowering_context import Context
 from tilepragma.frontend.clang.objects import external_object
-from tilepragma.frontend.clang.type_conversion import is_pointer, is_record
+from tilepragma.frontend.clang.type_conversion import is_pointer, is_record, target_type
 from tilepragma.ir.directives import KernelDirective, LoopDirective, Section, clause_expressions
 from tilepragma.ir.expressions import DataObject
 
@@ -95,7 +95,7 @@ def resolve_path(context: Context, section: Section, offset: int) -> DataObject:
 def _member_type(clang_type: Any, operator: str, member: str, host: str, range_: SourceRange) -> Any:
     record = clang_type.get_canonical()
     if operator == "->" and is_pointer(record):
-        record = record.get_pointee().get_canonical()
+        record = target_type(record).get_canonical()
     elif operator == "->":
         raise source_error(range_, f"'{host}' is no pointer", "write '.' instead of '->'")
     elif is_pointer(record):

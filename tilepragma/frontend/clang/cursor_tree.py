@@ -74,10 +74,24 @@ class Node:
         return None if referenced is None else Node(referenced, self.unit)
 
     @property
+    def named(self) -> Node | None:
+        """The declaration that a plain name refers to; None for other expressions."""
+        return self.declaration if self.kind == CursorKind.DECL_REF_EXPR else None
+
+    @property
+    def is_dereference(self) -> bool:
+        """Whether the node is `*p`."""
+        return bool(self.kind == CursorKind.UNARY_OPERATOR) and self.unary_operator == "*"
+
+    @property
+    def takes_address(self) -> bool:
+        """Whether the node is `&x`."""
+        return bool(self.kind == CursorKind.UNARY_OPERATOR) and self.unary_operator == "&"
+
+    @property
     def called(self) -> Node | None:
         """The function that a call names; None if it calls through a pointer."""
-        callee = strip(self.children[0]) if self.children else self
-        declaration = callee.declaration if callee.kind == CursorKind.DECL_REF_EXPR else None
+        declaration = strip(self.children[0]).named if self.children else None
         return declaration if declaration is not None and declaration.kind == CursorKind.FUNCTION_DECL else None
 
     @property

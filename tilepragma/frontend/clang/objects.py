@@ -12,7 +12,7 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.cursor_tree import CursorKind, Node, TypeKind, strip
 from tilepragma.frontend.clang.lowering_context import Context
-from tilepragma.frontend.clang.type_conversion import is_array, is_pointer
+from tilepragma.frontend.clang.type_conversion import is_array, is_pointer, target_type
 from tilepragma.ir.evaluation import operation
 from tilepragma.ir.expressions import (
     TABLE_BYTES,
@@ -116,9 +116,9 @@ def _is_integer(clang_type: Any) -> bool:
 def known_value(node: Node) -> int | None:
     """The value of an expression of numbers and such constants, or None."""
     node = strip(node)
-    if node.kind == CursorKind.DECL_REF_EXPR and node.declaration is not None:
-        if node.declaration.kind == CursorKind.VAR_DECL:
-            return known_number(node.declaration)
+    if node.named is not None:
+        if node.named.kind == CursorKind.VAR_DECL:
+            return known_number(node.named)
     elif node.kind == CursorKind.BINARY_OPERATOR and node.binary_operator in ("+", "-", "*"):
         left, right = (known_value(child) for child in node.children)
         known = None if left is None or right is None else operation(node.binary_operator, left, right)
@@ -210,7 +210,7 @@ def _shape(clang_type: Any, host: str, range_: SourceRange) -> _Shape:
     level = inner
     while level.kind == TypeKind.POINTER:
         stars += 1
-        level = level.get_pointee().get_canonical()
+        level = target_type(level).get_canonical()
     below, element = _take_arrays(level)
     if not outer and stars == 1 and not is_pointer(element):
         return _Shape(Storage.CONTIGUOUS, below, 1 + len(below), element, restrict)
@@ -227,7 +227,7 @@ def _take_arrays(canonical: Any) -> tuple[tuple[Any, ...], Any]:
     levels = []
     while is_array(canonical):
         levels.append(canonical)
-        canonical = canonical.element_type.get_canonical()
+        canonical = target_type(canonical).get_canonical()
     return tuple(levels), canonical
 
 

@@ -10,7 +10,7 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.reserved_words import RESERVED
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.clause_objects import resolve_clauses
-from tilepragma.frontend.clang.cursor_tree import ClangUnit, CursorKind, Key, Node
+from tilepragma.frontend.clang.cursor_tree import LOOPS, ClangUnit, CursorKind, Key, Node
 from tilepragma.frontend.clang.expression_lowering import lower_expression
 from tilepragma.frontend.clang.functions import FunctionCollector
 from tilepragma.frontend.clang.implied_parameters import check_implied
@@ -206,21 +206,14 @@ class RegionBuilder:
     def _kernel_statement(self, directive: PlacedDirective) -> BoundStatement:
         what = "#pragma tilek kernel" if directive.loop is None else "#pragma tilek kernel loop"
         facts = self.function_around(directive, what)
-        no_loop = source_error(
-            directive.range,
-            f"no loop follows '{what}'",
-            "put it right before a 'for' loop" + ("" if directive.loop else " or a '{' block"),
-        )
         path = None if directive.statement is None else find_statement(facts.node.body, directive.statement)
-        if path is None:
-            raise no_loop
-        wanted = (
-            {CursorKind.FOR_STMT} if directive.loop is not None else {CursorKind.FOR_STMT, CursorKind.COMPOUND_STMT}
-        )
-        if directive.loop is None:
-            wanted |= {CursorKind.WHILE_STMT, CursorKind.DO_STMT}
-        if path[-1].kind not in wanted:
-            raise no_loop
+        wanted = (*LOOPS, CursorKind.COMPOUND_STMT) if directive.loop is None else (CursorKind.FOR_STMT,)
+        if path is None or path[-1].kind not in wanted:
+            raise source_error(
+                directive.range,
+                f"no loop follows '{what}'",
+                "put it right before a 'for' loop" + ("" if directive.loop else " or a '{' block"),
+            )
         return self.bound(facts, path)
 
     def _refuse_nesting(
@@ -264,15 +257,11 @@ class RegionBuilder:
         offset = directive.statement
         facts = self.function_around(directive, "#pragma tilek loop")
         around = [s for _, s in kernels if offset is not None and _contains(s.range, offset)]
-        if not around and directive.kernel is not None:
-            raise source_error(
-                directive.range, "no loop follows '#pragma tilek kernel loop'", "put it right before a 'for' loop"
-            )
         path = None if offset is None else find_statement(facts.node.body, offset)
-        if path is None or path[-1].kind != CursorKind.FOR_STMT:
-            raise source_error(
-                directive.range, "no loop follows '#pragma tilek loop'", "put it right before a 'for' loop"
-            )
+        is_kernel = not around and directive.kernel is not None
+        if is_kernel or path is None or path[-1].kind != CursorKind.FOR_STMT:
+            what = "#pragma tilek kernel loop" if is_kernel else "#pragma tilek loop"
+            raise source_error(directive.range, f"no loop follows '{what}'", "put it right before a 'for' loop")
         if not around:
             raise source_error(
                 directive.range,
