@@ -154,9 +154,6 @@ def _lines(node: Any, depth: int) -> Iterator[str]:
     if isinstance(node, Block):
         for statement in node.statements:
             yield from _lines(statement, depth)
-    elif isinstance(node, Loop):
-        yield f"{pad}{_header(node)}"
-        yield from _lines(node.body, depth + 1)
     elif isinstance(node, TileNest):
         yield from _nest(node, depth)
     elif isinstance(node, PackedPanels):
@@ -170,15 +167,8 @@ def _lines(node: Any, depth: int) -> Iterator[str]:
         if node.otherwise is not None:
             yield f"{pad}else"
             yield from _lines(node.otherwise, depth + 1)
-    elif isinstance(node, ForLoop):
-        yield f"{pad}for, not canonical ({node.reason})"
-        yield from _lines(node.body, depth + 1)
-    elif isinstance(node, While):
-        word = "do … while" if node.test_last else "while"
-        yield f"{pad}{word} ({expression_text(node.condition)})"
-        yield from _lines(node.body, depth + 1)
-    elif isinstance(node, Switch):
-        yield f"{pad}switch ({expression_text(node.condition)})"
+    elif isinstance(node, (Loop, ForLoop, While, Switch)):
+        yield f"{pad}{_header(node)}"
         yield from _lines(node.body, depth + 1)
     else:
         yield f"{pad}{_simple(node)}"
@@ -231,7 +221,12 @@ def _initializer(value: Any) -> str:
     return expression_text(value)
 
 
-def _header(loop: Loop) -> str:
+def _header(loop: Loop | ForLoop | While | Switch) -> str:
+    if isinstance(loop, ForLoop):
+        return f"for, not canonical ({loop.reason})"
+    if isinstance(loop, (While, Switch)):
+        word = "switch" if isinstance(loop, Switch) else "do … while" if loop.test_last else "while"
+        return f"{word} ({expression_text(loop.condition)})"
     name = loop.iterator.host
     bounds = f"{name} = {expression_text(loop.lower)}; {name} {loop.comparison} {expression_text(loop.upper)}"
     return f"for ({bounds}; {name} += {expression_text(loop.step)})"

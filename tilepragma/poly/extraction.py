@@ -13,7 +13,7 @@ import islpy as isl
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE, SourceRange
 from tilepragma.ir.accesses import Use, function_uses, leaves_early, uses
-from tilepragma.ir.conversions import holds
+from tilepragma.ir.c_values import holds
 from tilepragma.ir.expressions import AddressOf, Call, Callee, DataObject, Expression, Member, Scope, Storage
 from tilepragma.ir.function_reach import touches_one_element
 from tilepragma.ir.loop_tree import Barrier, Block, Declaration, Declarator, Function, If, Loop, Statement, TileNest

@@ -17,7 +17,7 @@ import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import uses
-from tilepragma.ir.conversions import holds
+from tilepragma.ir.c_values import holds
 from tilepragma.ir.expressions import (
     Access,
     AddressOf,

@@ -118,14 +118,11 @@ def _visible(function: Node, name: str, offset: int) -> Node | None:
 
 def _declared_before(function: Node, offset: int) -> list[Node]:
     """The variables of blocks and loop headers that are visible at `offset`, outermost first."""
-    variables: list[Node] = []
-    around: Node | None = function.body
-    while around is not None:
-        inner = None
-        for child in around.children:
-            if child.kind == CursorKind.DECL_STMT and child.end <= offset:
-                variables += [d for d in child.children if d.kind == CursorKind.VAR_DECL]
-            if child.start < offset < child.end:
-                inner = child
-        around = inner
-    return variables
+    return [
+        variable
+        for around in function.body.around(offset)
+        for child in around.children
+        if child.kind == CursorKind.DECL_STMT and child.end <= offset
+        for variable in child.children
+        if variable.kind == CursorKind.VAR_DECL
+    ]

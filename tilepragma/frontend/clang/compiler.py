@@ -20,24 +20,9 @@ from tilepragma.ir.loop_tree import FloatingRules
 
 #: Options that change the compiler's include folders and predefined macros.
 _FOR_COMPILER = (
-    "--sysroot",
-    "-isysroot",
-    "-std=",
-    "-ansi",
-    "-m",
-    "-O",
-    "-fsigned-char",
-    "-funsigned-char",
-    "-fno-signed-char",
-    "-fno-unsigned-char",
-    "-ffast-math",
-    "-fno-fast-math",
-    "-ffinite-math-only",
-    "-funsafe-math-optimizations",
-    "-fopenmp",
-    "-fshort-enums",
-    "-pthread",
-    "-nostdinc",
+    *("--sysroot", "-isysroot", "-std=", "-ansi", "-m", "-O", "-fopenmp", "-fshort-enums", "-pthread", "-nostdinc"),
+    *("-fsigned-char", "-funsigned-char", "-fno-signed-char", "-fno-unsigned-char"),
+    *("-ffast-math", "-fno-fast-math", "-ffinite-math-only", "-funsafe-math-optimizations"),
 )
 #: Options that libclang understands as the compiler does.
 _FOR_LIBCLANG = (*SEPARATE_VALUE, "-std=", "-ansi", "-m", "-fshort-enums", "-undef")

@@ -91,13 +91,7 @@ def _require_lengths(section: Section, object_: DataObject) -> None:
 
 def _require_block(facts: FunctionFacts, placed: PlacedDirective, what: str) -> None:
     """A standalone directive becomes a statement, so it must stand between statements."""
-    offset = placed.range.start.offset
-    around = facts.node.body
-    while True:
-        inner = next((c for c in around.children if c.start < offset < c.end), None)
-        if inner is None:
-            break
-        around = inner
+    *_, around = facts.node.body.around(placed.range.start.offset)
     if around.kind != CursorKind.COMPOUND_STMT:
         raise source_error(
             placed.range,

@@ -10,11 +10,11 @@ from tilepragma.frontend.clang.cursor_tree import ClangUnit, Key, Node
 from tilepragma.frontend.clang.expression_lowering import lower_expression
 from tilepragma.frontend.clang.implied_parameters import Implied, with_constness
 from tilepragma.frontend.clang.lowering_context import Context, function_facts
-from tilepragma.frontend.clang.object_names import NameTable
 from tilepragma.frontend.clang.objects import declare
 from tilepragma.frontend.clang.statement_lowering import lower_function
 from tilepragma.frontend.clang.type_conversion import TypeConverter
 from tilepragma.ir.expressions import DataObject, Scope
+from tilepragma.ir.fresh_names import Names
 from tilepragma.ir.loop_tree import Function
 
 
@@ -99,7 +99,7 @@ class FunctionCollector:
             function_facts(definition),
             is_region=False,
             lowering=lower_expression,
-            names=NameTable({name}),
+            names=Names({name}),
         )
         parameters = tuple(declare(context, parameter, Scope.LOCAL) for parameter in definition.parameters)
         result = context.convert(definition.cursor.result_type, definition.range)

@@ -35,10 +35,7 @@ def integer_literal(node: Node, type_: Type) -> Expression:
         digits = match.group(1)
         octal = digits[0] == "0" and digits.isdigit()
         return IntegerLiteral(int(digits, 8 if octal else 0), match.group(), type_, node.range)
-    value = node.evaluate()
-    if value is None:
-        raise source_error(node.range, "the value of this constant is not known", "write the number out")
-    return constant(int(value), type_, node.range)
+    return _evaluated(node, "constant", "write the number out", type_)
 
 
 def constant(value: int, type_: Type, range_: SourceRange) -> Expression:
@@ -65,10 +62,14 @@ def as_c_computes(value: Expression) -> Expression:
 
 def character_literal(node: Node) -> Expression:
     """The value of 'c', an int."""
+    return _evaluated(node, "character", "write its number", INT)
+
+
+def _evaluated(node: Node, what: str, remedy: str, type_: Type) -> Expression:
     value = node.evaluate()
     if value is None:
-        raise source_error(node.range, "the value of this character is not known", "write its number")
-    return constant(int(value), INT, node.range)
+        raise source_error(node.range, f"the value of this {what} is not known", remedy)
+    return constant(int(value), type_, node.range)
 
 
 def floating_literal(node: Node, type_: ScalarType) -> FloatingLiteral:

@@ -11,10 +11,10 @@ from tilepragma.base.diagnostics import Diagnostics, SourceError
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.cursor_tree import ClangUnit, CursorKind, Key, Node, strip
-from tilepragma.frontend.clang.object_names import NameTable
 from tilepragma.frontend.clang.type_conversion import TypeConverter, is_array, is_pointer, is_record, target_type
 from tilepragma.ir.directives import LoopDirective
 from tilepragma.ir.expressions import DataObject, Expression
+from tilepragma.ir.fresh_names import Names
 from tilepragma.ir.loop_tree import Declarator, Function
 from tilepragma.ir.types import RecordType, Type
 
@@ -184,7 +184,7 @@ class Context:
     lowering: Callable[[Context, Node], Expression]
     whole: set[Key] = field(default_factory=set)
     loops: dict[int, LoopDirective] = field(default_factory=dict)
-    names: NameTable = field(default_factory=NameTable)
+    names: Names = field(default_factory=Names)
     declared: dict[Key, DataObject] = field(default_factory=dict)
     known: dict[str, DataObject] = field(default_factory=dict)
     used: dict[str, DataObject] = field(default_factory=dict)

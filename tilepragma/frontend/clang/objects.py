@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from tilepragma.base.diagnostics import source_error
 from tilepragma.base.frozen_values import dataclass
+from tilepragma.base.reserved_words import RESERVED
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.cursor_tree import CursorKind, Node, TypeKind, strip
 from tilepragma.frontend.clang.lowering_context import Context
@@ -66,7 +68,7 @@ def pointer_test(context: Context, declaration: Node, pointer: str, range_: Sour
     """The number that tells whether an outside pointer, or a member path's, is not NULL."""
     host = f"({pointer} != 0 ? 1 : 0)"  # an int, since compilers warn if truth values are compared with numbers
     if host not in context.known:
-        name = context.names.unique(f"{pointer.replace('->', '_').replace('.', '_')}_is_set")
+        name = context.names.unique(identifier(f"{pointer.replace('->', '_').replace('.', '_')}_is_set"))
         context.known[host] = DataObject(name, host, INT, Storage.SCALAR, Scope.EXTERNAL, const=True, range=range_)
         context.roots[host] = declaration
     context.used.setdefault(host, context.known[host])
@@ -172,7 +174,7 @@ def _make(
         lengths = ()
     restrict = shape.restrict or (bool(shape.arrays) and _says_restrict(declaration))
     return DataObject(
-        name=context.names.unique(host.replace("->", "_").replace(".", "_")),
+        name=context.names.unique(identifier(host.replace("->", "_").replace(".", "_"))),
         host=host,
         element=element,
         storage=shape.storage,
@@ -187,6 +189,16 @@ def _make(
         and shape.storage is not Storage.ROWS
         and not is_pointer(clang_type),
     )
+
+
+def identifier(wanted: str) -> str:
+    """`wanted` as an identifier that every target accepts; `_` follows a reserved word."""
+    base = re.sub(r"\W+", "_", wanted, flags=re.ASCII).strip("_") or "object"
+    if base[0].isdigit():
+        base = f"_{base}"
+    if wanted.isascii() and wanted.isidentifier():
+        base = wanted
+    return f"{base.lstrip('_')}_" if base in RESERVED or base.startswith(("tilek_", "__")) else base
 
 
 def _says_restrict(declaration: Node) -> bool:

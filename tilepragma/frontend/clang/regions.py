@@ -16,7 +16,7 @@ from tilepragma.frontend.clang.functions import FunctionCollector
 from tilepragma.frontend.clang.implied_parameters import check_implied
 from tilepragma.frontend.clang.liveness import Liveness
 from tilepragma.frontend.clang.lowering_context import Context, FunctionFacts, function_facts, whole_uses
-from tilepragma.frontend.clang.object_names import NameTable
+from tilepragma.frontend.clang.objects import identifier
 from tilepragma.frontend.clang.statement_extents import Wrapped, statement_extent
 from tilepragma.frontend.clang.type_conversion import TypeConverter, records_used
 from tilepragma.frontend.clang.written_objects import written_in
@@ -25,6 +25,7 @@ from tilepragma.frontend.pragma.text_scan import declaration_start, macro_use_en
 from tilepragma.ir.accesses import implied_objects
 from tilepragma.ir.directives import DataDirective, KernelDirective, LoopDirective
 from tilepragma.ir.expressions import DataObject, Scope, Storage
+from tilepragma.ir.fresh_names import Names
 from tilepragma.ir.loop_tree import Block, Enclosing, Kernel, Parameter, SourceFile
 from tilepragma.ir.types import RecordType, Type
 
@@ -97,7 +98,7 @@ class RegionBuilder:
     diagnostics: Diagnostics
     skipped: dict[str, tuple[tuple[int, int], ...]]
     types: TypeConverter = field(default_factory=TypeConverter)
-    names: NameTable = field(default_factory=NameTable)
+    names: Names = field(default_factory=Names)
     functions: FunctionCollector = field(init=False)
     wrapped: list[Wrapped] = field(default_factory=list)
     """statements that a macro begins or ends"""
@@ -335,7 +336,7 @@ class RegionBuilder:
         """A unique name for a kernel."""
         if wanted in RESERVED or wanted == "main":
             wanted = f"{wanted}_kernel"
-        return self.names.unique(wanted)
+        return self.names.unique(identifier(wanted))
 
 
 def _members(object_: DataObject) -> tuple[str, ...]:

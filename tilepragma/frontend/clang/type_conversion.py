@@ -95,13 +95,9 @@ class TypeConverter:
         converted = self.scalars.get(spelling)
         if converted is None:
             kind = canonical.kind
-            family = (
-                ScalarKind.FLOATING
-                if kind in _FLOATING
-                else ScalarKind.BOOLEAN
-                if kind == TypeKind.BOOL
-                else ScalarKind.INTEGER
-            )
+            family = ScalarKind.BOOLEAN if kind == TypeKind.BOOL else ScalarKind.INTEGER
+            if kind in _FLOATING:
+                family = ScalarKind.FLOATING
             bits = canonical.get_size() * 8
             if bits <= 0:
                 raise source_error(range_, f"the size of the type '{spelling}' is not known")
