@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
+from collections.abc import Callable
 
 from tilepragma.base.diagnostics import source_error
 from tilepragma.base.frozen_values import dataclass
@@ -33,22 +34,29 @@ class LocatedJson:
 
 def read_located(text: str, file: str) -> LocatedJson:
     """Read the JSON of `file`. Raises SourceError if it is invalid, or repeats a member."""
-    lines = _Lines(text, file, (0, *(match.end() for match in re.finditer("\n", text))))
+    starts = (0, *(match.end() for match in re.finditer("\n", text)))
+
+    def position(offset: int) -> Position:
+        line = bisect_right(starts, offset)
+        in_bytes = offset if text.isascii() else len(text[:offset].encode())
+        return Position(file, line, offset - starts[line - 1] + 1, in_bytes)
+
+    def place(begin: int, end: int) -> SourceRange:
+        return SourceRange(position(begin), position(end))
+
     try:
         value = json.loads(text, parse_constant=_refused)
     except json.JSONDecodeError as error:
-        place = lines.range(error.pos, error.pos + 1)
-        raise source_error(place, f"this is no JSON: {error.msg}") from None
+        raise source_error(place(error.pos, error.pos + 1), f"this is no JSON: {error.msg}") from None
     except _ConstantError as error:
         begin = re.search(rf"-?\b{error}\b", text)
         start = begin.start() if begin else 0
-        raise source_error(lines.range(start, start + len(str(error))), f"{error} is no number of JSON") from None
+        raise source_error(place(start, start + len(str(error))), f"{error} is no number of JSON") from None
     except (ValueError, RecursionError) as error:
-        raise source_error(lines.range(0, 1), f"this cannot be read: {error}") from None
+        raise source_error(place(0, 1), f"this cannot be read: {error}") from None
     places: dict[Path, SourceRange] = {}
-    tokens = [(match.group(), match.start()) for match in _TOKEN.finditer(text)]
-    _walk(tokens, 0, (), lines, places)
-    return LocatedJson(value, lines.range(0, len(text)), places)
+    _walk(list(_TOKEN.finditer(text)), 0, (), place, places)
+    return LocatedJson(value, place(0, len(text)), places)
 
 
 class _ConstantError(ValueError):
@@ -59,43 +67,31 @@ def _refused(name: str) -> object:
     raise _ConstantError(name.lstrip("-"))
 
 
-@dataclass(frozen=True)
-class _Lines:
-    text: str
-    file: str
-    starts: tuple[int, ...]
-
-    def range(self, begin: int, end: int) -> SourceRange:
-        return SourceRange(self._position(begin), self._position(end))
-
-    def _position(self, offset: int) -> Position:
-        line = bisect_right(self.starts, offset)
-        start = self.starts[line - 1]
-        return Position(
-            self.file, line, offset - start + 1, offset if self.text.isascii() else len(self.text[:offset].encode())
-        )
-
-
-def _walk(tokens: list[tuple[str, int]], index: int, path: Path, lines: _Lines, places: dict[Path, SourceRange]) -> int:
+def _walk(
+    tokens: list[re.Match[str]],
+    index: int,
+    path: Path,
+    place: Callable[[int, int], SourceRange],
+    places: dict[Path, SourceRange],
+) -> int:
     """Note the places in the valid JSON value at token `index`; returns the index behind it."""
-    word, begin = tokens[index]
+    word = tokens[index].group()
     if path not in places:
-        places[path] = lines.range(begin, begin + len(word))
+        places[path] = place(*tokens[index].span())
     if word not in ("{", "["):
         return index + 1
     close = "}" if word == "{" else "]"
     index, count = index + 1, 0
-    while tokens[index][0] != close:
+    while tokens[index].group() != close:
         inner: Path = (*path, count)
         if word == "{":
-            name, begin = tokens[index]
-            inner = (*path, json.loads(name))
-            place = lines.range(begin, begin + len(name))
+            inner = (*path, json.loads(tokens[index].group()))
+            name = place(*tokens[index].span())
             if inner in places:
-                raise source_error(place, f"'{inner[-1]}' appears twice", "remove one of them")
-            places[inner] = place
+                raise source_error(name, f"'{inner[-1]}' appears twice", "remove one of them")
+            places[inner] = name
             index += 2
-        index = _walk(tokens, index, inner, lines, places)
+        index = _walk(tokens, index, inner, place, places)
         count += 1
-        index += tokens[index][0] == ","
+        index += tokens[index].group() == ","
     return index + 1

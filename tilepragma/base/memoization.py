@@ -31,19 +31,16 @@ def hashed_once(kind: type[T]) -> type[T]:
     return kind
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class TextKey:
     """Sorts frozen values by `repr`; computes the rest of long ones only for equal beginnings."""
 
     beginning: str
-    rest: _Text
-
-
-@dataclass(frozen=True)
-class _Text:
     value: object
 
-    def __lt__(self, other: _Text) -> bool:
+    def __lt__(self, other: TextKey) -> bool:
+        if self.beginning != other.beginning:
+            return self.beginning < other.beginning
         return repr(self.value) < repr(other.value)
 
 
@@ -52,7 +49,7 @@ def text_key(value: object) -> TextKey:
     cache = vars(value)
     key: TextKey | None = cache.get(_TEXT)
     if key is None:
-        key = cache[_TEXT] = TextKey(_beginning(value), _Text(value))
+        key = cache[_TEXT] = TextKey(_beginning(value), value)
     return key
 
 

@@ -7,16 +7,7 @@ from collections.abc import Sequence
 
 #: Options about reading sources that take the next word as value if none is attached.
 SEPARATE_VALUE = (
-    "-I",
-    "-D",
-    "-U",
-    "-include",
-    "-imacros",
-    "-isystem",
-    "-iquote",
-    "-idirafter",
-    "--sysroot",
-    "-isysroot",
+    *("-I", "-D", "-U", "-include", "-imacros", "-isystem", "-iquote", "-idirafter", "--sysroot", "-isysroot"),
 )
 
 

@@ -24,15 +24,11 @@ def wheel_macros() -> list[str]:
 
 def wheel_library(macro: str) -> Path | None:
     """The library that TILEK_WHEEL_OPENCL or TILEK_WHEEL_NVRTC names, or None."""
-    return _first(_PLACES[macro])
-
-
-def _first(patterns: tuple[str, ...]) -> Path | None:
     for folder in sys.path:
         base = Path(folder)
         if not folder or base.name not in ("site-packages", "dist-packages"):
             continue
-        for pattern in patterns:
+        for pattern in _PLACES[macro]:
             matches = sorted(base.glob(pattern), reverse=True)
             if matches:
                 return matches[0]

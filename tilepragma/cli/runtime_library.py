@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tilepragma import __version__
-from tilepragma.base.cache_folder import cache_folder, inner_folder, is_users
 from tilepragma.base.files import file_bytes
 from tilepragma.base.resources import resource_folder
 from tilepragma.base.user_compiler import compiler, fingerprint
+from tilepragma.base.user_folders import cache_folder, inner_folder, is_users
 
 #: Link options of a program that uses the runtime, besides the library.
 LINK_OPTIONS = ("-ldl", "-lpthread", "-lm")

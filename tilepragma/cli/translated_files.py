@@ -16,9 +16,9 @@ from dataclasses import field
 from pathlib import Path
 from types import TracebackType
 
-from tilepragma.base.cache_folder import cache_folder, inner_folder
 from tilepragma.base.files import file_bytes, write_atomically
 from tilepragma.base.frozen_values import dataclass
+from tilepragma.base.user_folders import cache_folder, inner_folder
 
 _LOCK = "lock"
 #: The age at which folders of killed commands are removed.

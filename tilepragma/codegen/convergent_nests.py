@@ -70,7 +70,6 @@ from tilepragma.ir.loop_tree import (
     TileNest,
 )
 from tilepragma.ir.substitution import with_accesses
-from tilepragma.ir.thread_points import points_of
 from tilepragma.ir.traversal import walk, workers_meet
 from tilepragma.ir.types import INT
 
@@ -163,7 +162,7 @@ class ConvergentNest:
     def _declare_tile(self) -> None:
         """Declare the ends of the gang's tile, the iterators, and the guard."""
         tests = []
-        several = any(points_of(tiled) > 1 for tiled in self.nest.loops)
+        several = any(tiled.points > 1 for tiled in self.nest.loops)
         for tiled in self.nest.loops:
             first, last, step, place = (self.numbers.name(tiled, end) for end in ("first", "last", "step", "place"))
             offsets = [
@@ -182,7 +181,7 @@ class ConvergentNest:
             count = self.numbers.axis_count(workers[0].axis) if workers and workers[0].axis is not None else "1"
             trip = self.numbers.trip(tiled)
             end = trip if lower == "0" else f"{lower} + {trip}"
-            loop = _PointLoop(iterator, points_of(tiled), first, last, offset or "0", step, place, count)
+            loop = _PointLoop(iterator, tiled.points, first, last, offset or "0", step, place, count)
             self.writer.line(f"const {self.wide} {first} = {start};")
             self.writer.line(f"const {self.wide} {last} = tilek_minimum({first} + {loop.workers}, {end}) - 1;")
             self.ends[iterator] = (first, last)

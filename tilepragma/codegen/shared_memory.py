@@ -45,7 +45,6 @@ from tilepragma.ir.loop_tree import Axis, Block, Loop, Scratchpad, Stage, Staged
 from tilepragma.ir.loop_tree_text import subscripts_text
 from tilepragma.ir.polynomial import Polynomial, expression, number, of_atom, polynomial
 from tilepragma.ir.substitution import with_accesses
-from tilepragma.ir.thread_points import points_of
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INT, LONG, ScalarType, Type
 from tilepragma.plan.kernel_plan import Launch
@@ -182,7 +181,7 @@ class StagingPrinter:
         offsets: dict[DataObject, tuple[Polynomial, Polynomial]] = {}
         for tiled in nest.loops:
             workers = any(tile.kind is TileKind.WORKER for tile in tiled.tiles)
-            place = "worker" if points_of(tiled) == 1 else "place"
+            place = "worker" if tiled.points == 1 else "place"
             worker = _atom(self.numbers.name(tiled, place), INT) if workers else number(0)
             length = _atom(self.numbers.name(tiled, "last"), LONG) - _atom(self.numbers.name(tiled, "first"), LONG)
             offsets[tiled.loop.iterator] = (worker, worker - length)

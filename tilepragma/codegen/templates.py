@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tilepragma.base.c_text import in_comment
-from tilepragma.base.cache_folder import cache_folder, inner_folder
 from tilepragma.base.resources import resource_folder
+from tilepragma.base.user_folders import cache_folder, inner_folder
 
 if TYPE_CHECKING:
     from jinja2 import BytecodeCache, Environment

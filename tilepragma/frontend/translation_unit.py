@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
 
 from tilepragma.base.deferred_signals import signals_held_back
 from tilepragma.base.diagnostics import Diagnostics
@@ -124,17 +124,14 @@ def _parse(path: str, source: bytes | None, arguments: list[str]) -> ClangUnit |
 
     If libclang does not know the options for the machine, they are dropped, then the standard.
     """
-    unit = parse(path, source, arguments)
+    texts = {} if source is None else {path: source}
+    unit = parse(path, texts, arguments)
     for unknown, instead in (("-m", []), ("-std=", ["-std=gnu2x"])):
-        if unit is not None and not _refuses_options(unit):
+        if unit is not None and all(item.location.file is not None for item in unit.errors()):
             break
         arguments = [a for a in arguments if not a.startswith(unknown)] + instead
-        unit = parse(path, source, arguments)
+        unit = parse(path, texts, arguments)
     return unit
-
-
-def _refuses_options(unit: ClangUnit) -> bool:
-    return any(item.location.file is None for item in unit.errors())
 
 
 def _sort(diagnostics: Diagnostics, earlier: int, path: str) -> None:
@@ -181,15 +178,12 @@ def _report_clang(unit: ClangUnit, diagnostics: Diagnostics) -> bool:
     """Report clang's errors, and tell whether it has any."""
     errors = list(unit.errors())
     for item in errors:
-        diagnostics.error(_range(unit, item), str(item.spelling))
+        location = item.location
+        name = unit.main if location.file is None else str(location.file.name)
+        start = Position(name, max(1, int(location.line)), max(1, int(location.column)), int(location.offset))
+        end = replace(start, column=start.column + 1, offset=start.offset + 1)
+        diagnostics.error(SourceRange(start, end), str(item.spelling))
     return bool(errors)
-
-
-def _range(unit: ClangUnit, item: Any) -> SourceRange:
-    location = item.location
-    name = unit.main if location.file is None else str(location.file.name)
-    start = Position(name, max(1, int(location.line)), max(1, int(location.column)), int(location.offset))
-    return SourceRange(start, Position(name, start.line, start.column + 1, start.offset + 1))
 
 
 # -- files

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field, replace
 from typing import Any
 
@@ -66,14 +66,6 @@ class Use:
     taker: Taker | None = None
 
 
-@dataclass(frozen=True)
-class _Context:
-    functions: tuple[Function, ...]
-    launch: bool
-    conditional: bool = False
-    loops: tuple[Loop, ...] = ()
-
-
 def uses(node: Any, functions: tuple[Function, ...] = (), *, launch: bool = False) -> Iterator[Use]:
     """All uses under `node`, roughly in order of evaluation; a loop writes its iterator.
 
@@ -81,22 +73,21 @@ def uses(node: Any, functions: tuple[Function, ...] = (), *, launch: bool = Fals
     const. With `launch`, the kernel's needs remain: bounds that the host evaluates (of TiledLoops
     with launch bounds) and their iterators are left out.
     """
-    context = _Context(functions, launch)
     if not isinstance(node, (Block, TileNest)):
-        return iter(_uses(node, context))
+        return iter(_collected(node, functions, launch))
     # Nodes never change, and passes often ask for the same launches, so cache the uses in the node.
     cache: list[tuple[tuple[Function, ...], bool, tuple[Use, ...]]] = vars(node).setdefault(_USES, [])
     for cached_functions, launched, uses_then in cache:
         if cached_functions is functions and launched is launch:
             return iter(uses_then)
-    cache.append((functions, launch, tuple(_uses(node, context))))
+    cache.append((functions, launch, tuple(_collected(node, functions, launch))))
     return iter(cache[-1][2])
 
 
 def function_uses(functions: tuple[Function, ...]) -> Iterator[Use]:
     """Uses of outside objects in the functions' bodies, all conditional."""
     for function in functions:
-        for use in _uses(function.body, _Context(functions, False, conditional=True)):
+        for use in _collected(function.body, functions, False, conditional=True):
             yield replace(use, loops=())
 
 
@@ -134,42 +125,136 @@ def _leaves_early(body: Any, kinds: tuple[type, ...]) -> bool:
     return False
 
 
-# Planning spends most time in walks: they append uses to one list instead of yielding them.
+def _collected(node: Any, functions: tuple[Function, ...], launch: bool, *, conditional: bool = False) -> list[Use]:
+    collector = _Collector(functions, launch, conditional)
+    collector.add(node)
+    return collector.uses
 
 
 @dataclass
-class _UseList:
-    """Uses in their order.
+class _Collector:
+    """Collects uses in their order; `conditional` and `loops` are those of the place it is at.
 
     `written` has the index of each object's last write. `certain` has, within a branch, the indices
     of unconditional uses by what they do. Equal uses of many branches share an entry, so that time
-    stays linear in long chains of branches.
+    stays linear in long chains of branches. Planning spends most time in walks, so uses are
+    appended to one list, and never yielded.
     """
 
+    functions: tuple[Function, ...]
+    launch: bool
+    conditional: bool
+    loops: tuple[Loop, ...] = ()
     uses: list[Use] = field(default_factory=list)
     written: dict[DataObject, int] = field(default_factory=dict)
     certain: dict[tuple[object, ...], list[int]] | None = None
 
+    def add(self, node: Any) -> None:
+        of_kind = _OF_KIND.get(type(node))
+        if of_kind is not None:
+            of_kind(self, node)
+        else:
+            self.add_all(children(node))
+
+    def add_all(self, nodes: Iterable[Any]) -> None:
+        for node in nodes:
+            self.add(node)
+
+    def add_inside(self, nodes: Iterable[Any], *, conditional: bool, loops: tuple[Loop, ...]) -> None:
+        """Add the uses under nodes that run under a condition, or in further loops."""
+        around = self.conditional, self.loops
+        self.conditional, self.loops = conditional, loops
+        self.add_all(nodes)
+        self.conditional, self.loops = around
+
     def append(self, use: Use) -> None:
-        """Add the next use."""
         if use.writes:
             self.written[use.object] = len(self.uses)
         if self.certain is not None and not use.conditional:
             self.certain.setdefault(_done(use), []).append(len(self.uses))
         self.uses.append(use)
 
-    def certain_in(self, branch: Any, context: _Context) -> dict[tuple[object, ...], list[int]]:
+    def set(self, object_: DataObject, range_: SourceRange) -> None:
+        """Add the use of a variable that a loop or declaration sets."""
+        self.append(Use(object_, (), False, True, self.conditional, self.loops, range_))
+
+    def read(self, node: Access) -> None:
+        self.access(node, reads=True, writes=False)
+
+    def assignment(self, node: Assignment) -> None:
+        self.add(node.value)
+        self.access(node.target, reads=node.operator != "=", writes=True)
+
+    def changed_in_place(self, node: Increment | AddressOf) -> None:
+        self.access(node.target, reads=True, writes=True)
+
+    def access(self, node: Access, *, reads: bool, writes: bool, taker: Taker | None = None) -> None:
+        self.add_all(node.subscripts)
+        for step in node.path:
+            if isinstance(step, Index):
+                self.add(step.index)
+        at = self.conditional, self.loops, node.range, node.path, taker
+        self.append(Use(node.object, node.subscripts, reads, writes, *at))
+
+    def call(self, node: Call) -> None:
+        """A call's arguments; it writes through pointers to what is not const."""
+        function = next((f for f in self.functions if f.name == node.function and node.callee is Callee.USER), None)
+        for place, argument in enumerate(node.arguments):
+            target = argument.target if isinstance(argument, AddressOf) else argument
+            if isinstance(target, Access) and (isinstance(argument, AddressOf) or _is_pointer(target)):
+                parameter = (
+                    function.parameters[place] if function is not None and place < len(function.parameters) else None
+                )
+                taker = None if parameter is None else (node, place)
+                self.access(target, reads=True, writes=parameter is None or not parameter.const, taker=taker)
+            else:
+                self.add(argument)
+
+    def binary(self, node: Binary) -> None:
+        if node.operator in ("&&", "||"):
+            self.perhaps(node)
+        else:
+            self.add_all(children(node))
+
+    def perhaps(self, node: Any) -> None:
+        """A node whose first part always runs, and the rest perhaps."""
+        parts: list[Any]
+        if isinstance(node, ForLoop):
+            always, rest = (node.initialization, node.condition), (node.body, node.advance)
+            self.add_all(part for part in always if part is not None)
+            parts = [part for part in rest if part is not None]
+        else:
+            first, *parts = children(node)
+            self.add(first)
+            if isinstance(node, (If, Conditional)) and node.otherwise is not None and not self.conditional:
+                self.either(node)
+                return
+        self.add_inside(parts, conditional=True, loops=self.loops)
+
+    def either(self, node: If | Conditional) -> None:
+        """Both branches; of equal uses in both, the later one counts as certain."""
+        start = len(self.uses)
+        then, otherwise = self.certain_in(node.then), self.certain_in(node.otherwise)
+        for done, places in otherwise.items():
+            use = self.uses[places[0]]
+            if done in then and len(use.loops) == len(self.loops) and not self.changes(use, start):
+                self.stay_certain(done, places)
+            else:
+                self.become_conditional(places)
+        for places in then.values():
+            self.become_conditional(places)
+
+    def certain_in(self, branch: Any) -> dict[tuple[object, ...], list[int]]:
         """Add the uses of a branch; the result has the indices of those that are certain in it."""
         around, self.certain = self.certain, {}
-        _add(branch, context, self)
+        self.add(branch)
         certain, self.certain = self.certain, around
         return certain
 
     def stay_certain(self, done: tuple[object, ...], places: list[int]) -> None:
         """Keep uses certain that both branches have."""
         if self.certain is not None:
-            earlier = self.certain.get(done, [])
-            few, many = sorted((earlier, places), key=len)
+            few, many = sorted((self.certain.get(done, []), places), key=len)
             many += few
             self.certain[done] = many
 
@@ -178,72 +263,37 @@ class _UseList:
         for place in places:
             self.uses[place] = replace(self.uses[place], conditional=True)
 
+    def changes(self, use: Use, start: int) -> bool:
+        """Whether objects in a use's subscripts are written by uses from index `start` on."""
+        steps = (step.index for step in use.path if isinstance(step, Index))
+        places = (node for part in (*use.subscripts, *steps) for node in walk(part) if isinstance(node, Access))
+        return any(self.written.get(node.object, -1) >= start for node in places)
 
-def _uses(node: Any, context: _Context) -> list[Use]:
-    collected = _UseList()
-    _add(node, context, collected)
-    return collected.uses
+    def loop(self, node: Loop) -> None:
+        self.add_all((node.lower, node.upper, node.step))
+        self.set(node.iterator, node.header)
+        conditional = self.conditional or leaves_early(node.body)
+        self.add_inside((node.body,), conditional=conditional, loops=(*self.loops, node))
 
+    def nest(self, node: TileNest) -> None:
+        """A nest of tiled loops; with `launch`, the host has evaluated bounds."""
+        around = self.loops
+        for tiled in node.loops:
+            loop = tiled.loop
+            if not (self.launch and tiled.launch_bounds):
+                self.add_all((loop.lower, loop.upper, loop.step))
+            if not self.launch:
+                self.set(loop.iterator, loop.header)
+            self.loops = (*self.loops, loop)
+        self.add(node.body)
+        self.loops = around
 
-def _add(node: Any, context: _Context, collected: _UseList) -> None:
-    """Add the uses under `node` to `collected`."""
-    of_kind = _OF_KIND.get(type(node))
-    if of_kind is not None:
-        of_kind(node, context, collected)
-    else:
-        _below(node, context, collected)
-
-
-def _below(node: Any, context: _Context, collected: _UseList) -> None:
-    for child in children(node):
-        _add(child, context, collected)
-
-
-def _binary(node: Binary, context: _Context, collected: _UseList) -> None:
-    if node.operator in ("&&", "||"):
-        _conditional(node, context, collected)
-    else:
-        _below(node, context, collected)
-
-
-def _read(node: Access, context: _Context, collected: _UseList) -> None:
-    _access(node, context, collected, reads=True, writes=False)
-
-
-def _assignment(node: Assignment, context: _Context, collected: _UseList) -> None:
-    _add(node.value, context, collected)
-    _access(node.target, context, collected, reads=node.operator != "=", writes=True)
-
-
-def _changed_in_place(node: Increment | AddressOf, context: _Context, collected: _UseList) -> None:
-    _access(node.target, context, collected, reads=True, writes=True)
-
-
-def _access(
-    node: Access, context: _Context, collected: _UseList, *, reads: bool, writes: bool, taker: Taker | None = None
-) -> None:
-    for subscript in node.subscripts:
-        _add(subscript, context, collected)
-    for step in node.path:
-        if isinstance(step, Index):
-            _add(step.index, context, collected)
-    conditional, loops = context.conditional, context.loops
-    collected.append(Use(node.object, node.subscripts, reads, writes, conditional, loops, node.range, node.path, taker))
-
-
-def _call(node: Call, context: _Context, collected: _UseList) -> None:
-    function = next((f for f in context.functions if f.name == node.function and node.callee is Callee.USER), None)
-    for place, argument in enumerate(node.arguments):
-        target = argument.target if isinstance(argument, AddressOf) else argument
-        if isinstance(target, Access) and (isinstance(argument, AddressOf) or _is_pointer(target)):
-            parameter = (
-                function.parameters[place] if function is not None and place < len(function.parameters) else None
-            )
-            writes = parameter is None or not parameter.const
-            taker = None if function is None or parameter is None else (node, place)
-            _access(target, context, collected, reads=True, writes=writes, taker=taker)
-        else:
-            _add(argument, context, collected)
+    def declarator(self, node: Declarator) -> None:
+        """A declaration, which writes the variable if it has an initialiser."""
+        self.add_all(length for length in node.object.lengths if length is not None)
+        self.add_all(children(node))
+        if node.initializer is not None:
+            self.set(node.object, node.object.range)
 
 
 def _is_pointer(access: Access) -> bool:
@@ -252,96 +302,21 @@ def _is_pointer(access: Access) -> bool:
     return access.object.storage is not Storage.SCALAR and len(access.subscripts) < access.object.rank
 
 
-def _conditional(node: Any, context: _Context, collected: _UseList) -> None:
-    """Add the uses of a node whose first part always runs, and the rest perhaps."""
-    inside = context if context.conditional else replace(context, conditional=True)
-    if isinstance(node, ForLoop):
-        if node.initialization is not None:
-            _add(node.initialization, context, collected)
-        if node.condition is not None:
-            _add(node.condition, context, collected)
-        for part in (node.body, node.advance):
-            if part is not None:
-                _add(part, inside, collected)
-        return
-    if isinstance(node, (If, Conditional)) and node.otherwise is not None and not context.conditional:
-        _add(node.condition, context, collected)
-        _either(node, context, collected)
-        return
-    first, *rest = children(node)
-    _add(first, context, collected)
-    for child in rest:
-        _add(child, inside, collected)
-
-
-def _either(node: If | Conditional, context: _Context, collected: _UseList) -> None:
-    """Add the uses of both branches; of equal uses in both, the later one counts as certain."""
-    start = len(collected.uses)
-    then = collected.certain_in(node.then, context)
-    otherwise = collected.certain_in(node.otherwise, context)
-    for done, places in otherwise.items():
-        use = collected.uses[places[0]]
-        if done in then and len(use.loops) == len(context.loops) and not _changes(use, collected, start):
-            collected.stay_certain(done, places)
-        else:
-            collected.become_conditional(places)
-    for places in then.values():
-        collected.become_conditional(places)
-
-
-def _changes(use: Use, collected: _UseList, start: int) -> bool:
-    """Whether objects in a use's subscripts are written by uses from index `start` on."""
-    steps = (step.index for step in use.path if isinstance(step, Index))
-    places = (node for part in (*use.subscripts, *steps) for node in walk(part) if isinstance(node, Access))
-    return any(collected.written.get(node.object, -1) >= start for node in places)
-
-
 def _done(use: Use) -> tuple[object, ...]:
     """What a use does, and in how many loops: equal for uses of one element in one iteration."""
     return use.object, use.subscripts, use.path, use.reads, use.writes, len(use.loops)
 
 
-def _loop(node: Loop, context: _Context, collected: _UseList) -> None:
-    for bound in (node.lower, node.upper, node.step):
-        _add(bound, context, collected)
-    collected.append(Use(node.iterator, (), False, True, context.conditional, context.loops, node.header))
-    conditional = context.conditional or leaves_early(node.body)
-    _add(node.body, replace(context, conditional=conditional, loops=(*context.loops, node)), collected)
-
-
-def _nest(node: TileNest, context: _Context, collected: _UseList) -> None:
-    inner = context
-    for tiled in node.loops:
-        loop = tiled.loop
-        if not (context.launch and tiled.launch_bounds):
-            for bound in (loop.lower, loop.upper, loop.step):
-                _add(bound, inner, collected)
-        if not context.launch:
-            collected.append(Use(loop.iterator, (), False, True, context.conditional, inner.loops, loop.header))
-        inner = replace(inner, loops=(*inner.loops, loop))
-    _add(node.body, inner, collected)
-
-
-def _declarator(node: Declarator, context: _Context, collected: _UseList) -> None:
-    for length in node.object.lengths:
-        if length is not None:
-            _add(length, context, collected)
-    for child in children(node):
-        _add(child, context, collected)
-    if node.initializer is not None:
-        collected.append(Use(node.object, (), False, True, context.conditional, context.loops, node.object.range))
-
-
 #: Kinds of nodes whose uses are more than those of their children.
-_OF_KIND: dict[type, Callable[[Any, _Context, _UseList], None]] = {
-    Access: _read,
-    Assignment: _assignment,
-    Increment: _changed_in_place,
-    AddressOf: _changed_in_place,
-    Call: _call,
-    Binary: _binary,
-    **dict.fromkeys((Conditional, If, While, ForLoop, Switch), _conditional),
-    Loop: _loop,
-    TileNest: _nest,
-    Declarator: _declarator,
+_OF_KIND: dict[type, Callable[[_Collector, Any], None]] = {
+    Access: _Collector.read,
+    Assignment: _Collector.assignment,
+    Increment: _Collector.changed_in_place,
+    AddressOf: _Collector.changed_in_place,
+    Call: _Collector.call,
+    Binary: _Collector.binary,
+    **dict.fromkeys((Conditional, If, While, ForLoop, Switch), _Collector.perhaps),
+    Loop: _Collector.loop,
+    TileNest: _Collector.nest,
+    Declarator: _Collector.declarator,
 }

@@ -78,8 +78,11 @@ class Evaluation:
 
     def _compute(self, node: Expression) -> Values:
         match node:
-            case Access(subscripts=(), path=()):
-                return self._scalar(node)
+            case Access(object=object_, subscripts=(), path=()):
+                value = self.values.get(object_.name)
+                if value is None:
+                    raise UncountableError(f"'{object_.host}' has no known value")
+                return value
             case Cast(type=ScalarType(is_integer=True)):
                 return self.value(node.operand)
             case Unary():
@@ -92,12 +95,6 @@ class Evaluation:
                 left, right = (self.value(argument) for argument in node.arguments)
                 return HELPERS[function](left, right)
         raise UncountableError(f"'{expression_text(node)}' depends on data")
-
-    def _scalar(self, node: Access) -> Values:
-        value = self.values.get(node.object.name)
-        if value is None:
-            raise UncountableError(f"'{node.object.host}' has no known value")
-        return value
 
 
 def minimum(left: Values, right: Values) -> Values:
@@ -140,10 +137,6 @@ def _quotient(left: Values, right: Values) -> Values:
     divisor = _safe(right)
     size = maximum(left, -left) // maximum(divisor, -divisor)
     return _select(_number((left < 0) != (divisor < 0)), -size, size)
-
-
-def _remainder(left: Values, right: Values) -> Values:
-    return left - _quotient(left, right) * right
 
 
 def _select(condition: Values, then: Values, otherwise: Values) -> Values:
@@ -218,7 +211,7 @@ BINARY: dict[str, Callable[[Values, Values], Values]] = {
     "-": lambda left, right: left - right,
     "*": lambda left, right: left * right,
     "/": _quotient,
-    "%": _remainder,
+    "%": lambda left, right: left - _quotient(left, right) * right,
     "<<": lambda left, right: left << right,
     ">>": lambda left, right: left >> right,
     "&": lambda left, right: left & right,

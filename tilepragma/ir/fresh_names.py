@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import field
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Access, DataObject, Scope, Storage
@@ -25,13 +26,18 @@ def names_in(kernel: Kernel, *bodies: Block) -> frozenset[str]:
 
 @dataclass
 class Names:
-    """Identifiers for new objects; `taken` ones are not available."""
+    """Identifiers for objects, each handed out once; `taken` ones are not available."""
 
-    taken: set[str]
+    taken: set[str] = field(default_factory=set)
 
-    def scalar(self, base: str, type_: ScalarType = LONG) -> DataObject:
-        """A new LOCAL scalar of a type, whose name starts with `base`."""
+    def unique(self, base: str) -> str:
+        """`base`, or with `_2`, `_3`, … if that is taken."""
         free = (base if count == 1 else f"{base}_{count}" for count in itertools.count(1))
         name = next(candidate for candidate in free if candidate not in self.taken)
         self.taken.add(name)
+        return name
+
+    def scalar(self, base: str, type_: ScalarType = LONG) -> DataObject:
+        """A new LOCAL scalar of a type, whose name starts with `base`."""
+        name = self.unique(base)
         return DataObject(name, name, type_, Storage.SCALAR, Scope.LOCAL)

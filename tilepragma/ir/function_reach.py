@@ -111,6 +111,10 @@ def _set_once(
     """The numbers that a function declares and never changes, in terms of the call's arguments."""
     writes = Counter(use.object for use in accesses if use.writes)
     numbers = dict(arguments)
+
+    def known(access: Access) -> Expression:
+        return numbers.get(access.object, access)
+
     for node in walk(function.body):
         for declarator in node.declarators if isinstance(node, Declaration) else ():
             value = declarator.initializer
@@ -122,7 +126,7 @@ def _set_once(
             ):
                 continue
             if all(_is_known(part, numbers) for part in walk(value)):
-                numbers[declarator.object] = Cast(declarator.object.element, with_accesses(value, _replacing(numbers)))
+                numbers[declarator.object] = Cast(declarator.object.element, with_accesses(value, known))
     return {object_: value for object_, value in numbers.items() if object_ not in arguments}
 
 
@@ -130,10 +134,6 @@ def _is_known(part: object, numbers: Mapping[DataObject, Expression]) -> bool:
     if isinstance(part, Access):
         return part.object in numbers and not (part.subscripts or part.path)
     return not isinstance(part, (Assignment, Increment, Call))
-
-
-def _replacing(numbers: Mapping[DataObject, Expression]) -> Callable[[Access], Expression]:
-    return lambda access: numbers.get(access.object, access)
 
 
 def _seen_from_outside(

@@ -8,8 +8,9 @@ from dataclasses import replace
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.refusals import RefusalError
 from tilepragma.ir.directives import CountClause, LoopDirective, TemporalTiles, TileClause
-from tilepragma.ir.loop_tree import Block, Kernel, Loop, Statement
-from tilepragma.ir.traversal import loops_in, with_blocks
+from tilepragma.ir.loop_tree import Kernel, Loop
+from tilepragma.ir.substitution import with_each
+from tilepragma.ir.traversal import loops_in
 
 
 @dataclass(frozen=True)
@@ -34,14 +35,7 @@ class KernelVersion:
             if loops[iterator] != 1:
                 raise RefusalError(f"has {'several loops' if loops[iterator] else 'no loop'} over '{iterator}'")
         directive = replace(kernel.directive, counts=self.counts) if self.counts else kernel.directive
-        return replace(kernel, name=name, directive=directive, body=self._block(kernel.body))
-
-    def _block(self, block: Block) -> Block:
-        return replace(block, statements=tuple(map(self._statement, block.statements)))
-
-    def _statement(self, statement: Statement) -> Statement:
-        changed = with_blocks(statement, self._block)
-        return self._loop(changed) if isinstance(changed, Loop) else changed
+        return replace(kernel, name=name, directive=directive, body=with_each(kernel.body, Loop, self._loop))
 
     def _loop(self, loop: Loop) -> Loop:
         directive = loop.directive or LoopDirective(loop.header)

@@ -216,6 +216,17 @@ class TiledLoop:
     launch_bounds: bool
 
     @property
+    def points(self) -> int:
+        """Thread coarsening: the points of a worker, apart by the number of workers.
+
+        They are a static tile between the loop's gangs and workers. 0 if its count is no literal.
+        """
+        tile = next((tile for tile in self.tiles if tile.kind is TileKind.STATIC), None)
+        if tile is None:
+            return 1
+        return (None if tile.argument is None else tile.argument.literal) or 0
+
+    @property
     def distribution_key(self) -> tuple[object, ...]:
         """What distributes iterations: loops with equal keys and bounds are distributed alike."""
         loop = self.loop

@@ -47,6 +47,7 @@ from tilepragma.ir.loop_tree import (
     TileNest,
     While,
 )
+from tilepragma.ir.substitution import with_parts
 from tilepragma.ir.types import LONG, ArrayType, PointerType, RecordType, ScalarType, Type
 
 
@@ -91,13 +92,8 @@ def _plain(node: Any) -> Any:
         return _plain(node.operand)
     if isinstance(node, IntegerLiteral) and node.type == LONG:
         return integer(node.value)
-    if isinstance(node, Unary):
-        return replace(node, operand=_plain(node.operand))
-    if isinstance(node, Binary):
-        return replace(node, left=_plain(node.left), right=_plain(node.right))
-    if isinstance(node, Conditional):
-        parts = {name: _plain(getattr(node, name)) for name in ("condition", "then", "otherwise")}
-        return replace(node, **parts)
+    if isinstance(node, (Unary, Binary, Conditional)):
+        return with_parts(node, _plain)
     if isinstance(node, Call) and node.callee is Callee.HELPER:
         name = {"tilek_minimum": "min", "tilek_maximum": "max"}.get(node.function, node.function)
         return replace(node, function=name, arguments=tuple(map(_plain, node.arguments)))
@@ -129,7 +125,7 @@ def tile_text(tile: Tile, symbol: str) -> str:
 
 
 def _access(node: Access) -> str:
-    text = node.object.host + "".join(f"[{expression_text(subscript)}]" for subscript in node.subscripts)
+    text = node.object.host + subscripts_text(node.subscripts)
     for step in node.path:
         text += f".{step.name}" if isinstance(step, Member) else f"[{expression_text(step.index)}]"
     return text
@@ -158,14 +154,11 @@ def _lines(node: Any, depth: int) -> Iterator[str]:
     if isinstance(node, Block):
         for statement in node.statements:
             yield from _lines(statement, depth)
-    elif isinstance(node, Loop):
-        yield f"{pad}{_header(node)}"
-        yield from _lines(node.body, depth + 1)
     elif isinstance(node, TileNest):
         yield from _nest(node, depth)
     elif isinstance(node, PackedPanels):
         for buffer in node.buffers:
-            lengths = "".join(f"[{expression_text(length)}]" for length in buffer.object.lengths if length is not None)
+            lengths = subscripts_text(length for length in buffer.object.lengths if length is not None)
             yield f"{pad}{buffer.object.host}{lengths} holds {_access(buffer.access)}"
         yield from _lines(node.body, depth)
     elif isinstance(node, If):
@@ -174,15 +167,8 @@ def _lines(node: Any, depth: int) -> Iterator[str]:
         if node.otherwise is not None:
             yield f"{pad}else"
             yield from _lines(node.otherwise, depth + 1)
-    elif isinstance(node, ForLoop):
-        yield f"{pad}for, not canonical ({node.reason})"
-        yield from _lines(node.body, depth + 1)
-    elif isinstance(node, While):
-        word = "do … while" if node.test_last else "while"
-        yield f"{pad}{word} ({expression_text(node.condition)})"
-        yield from _lines(node.body, depth + 1)
-    elif isinstance(node, Switch):
-        yield f"{pad}switch ({expression_text(node.condition)})"
+    elif isinstance(node, (Loop, ForLoop, While, Switch)):
+        yield f"{pad}{_header(node)}"
         yield from _lines(node.body, depth + 1)
     else:
         yield f"{pad}{_simple(node)}"
@@ -235,7 +221,12 @@ def _initializer(value: Any) -> str:
     return expression_text(value)
 
 
-def _header(loop: Loop) -> str:
+def _header(loop: Loop | ForLoop | While | Switch) -> str:
+    if isinstance(loop, ForLoop):
+        return f"for, not canonical ({loop.reason})"
+    if isinstance(loop, (While, Switch)):
+        word = "switch" if isinstance(loop, Switch) else "do … while" if loop.test_last else "while"
+        return f"{word} ({expression_text(loop.condition)})"
     name = loop.iterator.host
     bounds = f"{name} = {expression_text(loop.lower)}; {name} {loop.comparison} {expression_text(loop.upper)}"
     return f"for ({bounds}; {name} += {expression_text(loop.step)})"

@@ -13,7 +13,6 @@ terms matter for them.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from typing import Any
 
@@ -40,7 +39,7 @@ from tilepragma.ir.expressions import (
 from tilepragma.ir.loop_tree import Block, ExpressionStatement, FloatingRules, If
 from tilepragma.ir.signs import Signs
 from tilepragma.ir.traversal import children, mentions
-from tilepragma.ir.types import DOUBLE, FLOAT, ScalarKind, ScalarType, has_integer, holds, usual_type
+from tilepragma.ir.types import DOUBLE, FLOAT, ScalarKind, ScalarType, has_integer, holds, single, usual_type
 
 _COMPOUND = {"+": ("+=", "-="), "*": ("*=",), "&": ("&=",), "|": ("|=",), "^": ("^=",)}
 _CALLS = {"min": ("fmin", "fminf", "fminl"), "max": ("fmax", "fmaxf", "fmaxl")}
@@ -57,11 +56,13 @@ class Updates:
     `operator` combines partial values; `fmin` and `fmax` drop NaNs, as the functions do, also of
     the value before. `ordered` goes on after "the loop keeps": an order that changes bits, and a
     remedy; empty if no order does. `orders_zeros`: the order only decides the sign of a zero.
+    `parts` are the operands of a single update besides the scalar.
     """
 
     operator: str
     ordered: str = ""
     orders_zeros: bool = False
+    parts: tuple[Any, ...] = ()
 
     @property
     def clause(self) -> str:
@@ -76,19 +77,6 @@ class NoReduction:
     range: SourceRange
     reason: str = ""
     remedy: str = ""
-
-
-@dataclass(frozen=True)
-class _Update:
-    """An update; `parts` are its operands besides the scalar.
-
-    `family` is "fmin" or "fmax" for a call. `orders_zeros`: the order only decides a zero's sign.
-    """
-
-    parts: tuple[Any, ...]
-    ordered: str = ""
-    family: str = ""
-    orders_zeros: bool = False
 
 
 def check_reduction(
@@ -155,7 +143,7 @@ def is_ordered(object_: DataObject, operator: str, body: Any, floating: Floating
     element = object_.element
     assert isinstance(element, ScalarType), "reductions are over numbers"
     uses = _Uses(object_, element, _CLAUSES.get(operator, operator), floating, signs)
-    made = uses.joined([update for update in uses.updates(body) if isinstance(update, _Update)])
+    made = uses.joined([update for update in uses.updates(body) if isinstance(update, Updates)])
     return bool(made.ordered)
 
 
@@ -178,33 +166,33 @@ class _Uses:
 
     def together(self, body: Any) -> Updates | NoReduction:
         """The updates in `body` together, or a use that is none."""
-        updates = list[_Update]()
+        updates = list[Updates]()
         for update in self.updates(body):
             if isinstance(update, NoReduction):
                 return update
             updates.append(update)
         return self.joined(updates)
 
-    def joined(self, updates: list[_Update]) -> Updates:
+    def joined(self, updates: list[Updates]) -> Updates:
         """These updates together."""
         if self.floating.fast:
             return Updates(self.operator)  # no NaNs, and signs of zeros do not matter
-        families = {update.family for update in updates} or {""}
+        operators = {update.operator for update in updates} or {self.operator}
         ordered = next((update.ordered for update in updates if update.ordered), "")
-        if len(families) > 1:
+        if len(operators) > 1:
             calls = f"its order, since 'f{self.operator}' passes over a NaN where comparisons keep it"
             return Updates(self.operator, ordered or f"{calls}: {self._freed(self._strict)}")
         if self.type.is_floating and self.operator in _WORDS:
             ordered = f"the order of its {_WORDS[self.operator]}: {self._clause} would allow any"
-        (family,) = families
+        (operator,) = operators
         orders_zeros = any(update.orders_zeros for update in updates) and all(
             update.orders_zeros or not update.ordered for update in updates
         )
         if orders_zeros and self.signs is not None and self.object in self.signs.settled:
-            return Updates(family or self.operator)
-        return Updates(family or self.operator, ordered, orders_zeros)
+            return Updates(operator)
+        return Updates(operator, ordered, orders_zeros)
 
-    def updates(self, node: Any) -> Iterator[_Update | NoReduction]:
+    def updates(self, node: Any) -> Iterator[Updates | NoReduction]:
         """The updates in `node`, and other uses of the scalar."""
         update = self._update(node)
         if update is not None:
@@ -216,7 +204,7 @@ class _Uses:
         for part in children(node) if update is None else update.parts:
             yield from self.updates(part)
 
-    def _update(self, node: Any) -> _Update | NoReduction | None:
+    def _update(self, node: Any) -> Updates | NoReduction | None:
         if isinstance(node, If):
             return self._guarded(node)
         if isinstance(node, ExpressionStatement):
@@ -225,13 +213,13 @@ class _Uses:
                 return self._assigned(expression)
             if isinstance(expression, Increment) and self._is(expression.target) and self.operator == "+":
                 if self._is_truth and expression.operator == "--":
-                    return self._converted(expression, "a _Bool is toggled by '--'", "use '^' with 1")
-                return _Update(())
+                    return NoReduction(expression.range, "a _Bool is toggled by '--'", "use '^' with 1")
+                return self._update_of()
         return None
 
     # -- sums, products, bits, truths
 
-    def _assigned(self, node: Assignment) -> _Update | NoReduction | None:
+    def _assigned(self, node: Assignment) -> Updates | NoReduction | None:
         if node.operator != "=":
             if node.operator not in _COMPOUND.get(self.operator, ()):
                 return None
@@ -239,14 +227,14 @@ class _Uses:
             if not isinstance(type_, ScalarType):
                 return None
             steps = (usual_type(self.type, type_),)
-            return self._in_type(node, steps, (node.value,), node.operator == "-=") or _Update((node.value,))
+            return self._in_type(node, steps, (node.value,), node.operator == "-=") or self._update_of(node.value)
         if self.operator in ("min", "max"):
             return self._selected(node)
         terms, types = list[Expression](), list[ScalarType]()
         minus = self._chain(node.value, terms, types)
         if minus is None:
             return None
-        return self._in_type(node, tuple(types), tuple(terms), minus) or _Update(tuple(terms))
+        return self._in_type(node, tuple(types), tuple(terms), minus) or self._update_of(*terms)
 
     def _chain(self, value: Expression, terms: list[Expression], types: list[ScalarType]) -> bool | None:
         """Walks from the assigned value down to the scalar.
@@ -284,18 +272,14 @@ class _Uses:
         name, spelling = self.object.host, self.type.spelling
         if self.type.is_floating:
             narrow = next((type_ for type_ in types if not type_.is_floating or type_.bits < self.type.bits), None)
-            if narrow is None:
-                return None
-            return self._converted(
-                node, f"each step converts it to {narrow.spelling}", f"leave the conversion of '{name}' out"
-            )
+            return self._narrowed(node, narrow)
         floating = next((type_ for type_ in types if type_.is_floating), None)
         if floating is not None:
             remedy = f"convert the term, as in ({spelling})value, or make '{name}' {floating.spelling}"
             if self._is_truth:
                 remedy = f"convert the term, as in (value != 0), or make '{name}' {floating.spelling}"
-            return self._converted(
-                node, f"each step is computed in {floating.spelling} and converted to {spelling}", remedy
+            return NoReduction(
+                node.range, f"each step is computed in {floating.spelling} and converted to {spelling}", remedy
             )
         if self._is_truth:
             # A product or & with false is false, | with true is true. Other operators need truth
@@ -304,8 +288,8 @@ class _Uses:
             if self.operator in ("*", "&", "|") or truths:
                 return None
             equivalent = "^" if minus else "|"
-            return self._converted(
-                node,
+            return NoReduction(
+                node.range,
                 "each step is converted to _Bool, which is no sum"
                 if self.operator == "+"
                 else "each step is converted to _Bool",
@@ -314,15 +298,17 @@ class _Uses:
         narrow = next(
             (type_ for type_ in types if type_.bits < self.type.bits or type_.kind is ScalarKind.BOOLEAN), None
         )
+        return self._narrowed(node, narrow)
+
+    def _narrowed(self, node: Assignment, narrow: ScalarType | None) -> NoReduction | None:
         if narrow is None:
             return None
-        return self._converted(
-            node, f"each step converts it to {narrow.spelling}", f"leave the conversion of '{name}' out"
-        )
+        remedy = f"leave the conversion of '{self.object.host}' out"
+        return NoReduction(node.range, f"each step converts it to {narrow.spelling}", remedy)
 
     # -- minima and maxima
 
-    def _guarded(self, node: If) -> _Update | NoReduction | None:
+    def _guarded(self, node: If) -> Updates | NoReduction | None:
         """The update `if (e < x) x = e;`, if it is one."""
         if self.operator not in ("min", "max") or node.otherwise is not None:
             return None
@@ -335,7 +321,7 @@ class _Uses:
             return None
         return self._compared(assignment, comparison, assignment.value, (), takes=True)
 
-    def _selected(self, node: Assignment) -> _Update | NoReduction | None:
+    def _selected(self, node: Assignment) -> Updates | NoReduction | None:
         """The update `x = fmin(x, e)` or `x = e < x ? e : x` or a mirror image, if it is one."""
         value, types = node.value, list[ScalarType]()
         while isinstance(value, Cast) and isinstance(value.type, ScalarType):
@@ -347,32 +333,33 @@ class _Uses:
         if isinstance(value, Call) and value.callee is Callee.MATH and value.function in _CALLS[self.operator]:
             return self._called(node, value, tuple(types))
         if isinstance(value, Conditional):
+            opposite = "max" if self.operator == "min" else "min"
             for new, old, takes in ((value.then, value.otherwise, True), (value.otherwise, value.then, False)):
                 if self._is_itself(old) and not mentions(new, self.object):
-                    comparison = self._comparison(value.condition, self.operator if takes else _opposite(self.operator))
+                    comparison = self._comparison(value.condition, self.operator if takes else opposite)
                     if comparison is not None:
                         return self._compared(node, comparison, new, tuple(types), takes=takes)
         return None
 
-    def _called(self, node: Assignment, call: Call, types: tuple[ScalarType, ...]) -> _Update | NoReduction | None:
+    def _called(self, node: Assignment, call: Call, types: tuple[ScalarType, ...]) -> Updates | NoReduction | None:
         places = [place for place, argument in enumerate(call.arguments) if self._is_itself(argument)]
         if len(places) != 1 or not isinstance(call.type, ScalarType):
             return None
         value = call.arguments[1 - places[0]]
         assigned = _as(self.type, *types, value)
         if not all(holds(type_, self.type) for type_ in types) or assigned != _as(call.type, value):
-            return self._converted(
-                node,
+            return NoReduction(
+                node.range,
                 f"what is compared in {call.type.spelling} is not what is assigned to {self.type.spelling}",
                 f"convert the value, as in ({self.type.spelling})value",
             )
         if not self.type.is_floating:
-            return _Update((value,))
+            return self._update_of(value)
         return self._of_either_zero(value, assigned, f"f{self.operator}")
 
     def _compared(
         self, node: Assignment, comparison: Binary, new: Expression, types: tuple[ScalarType, ...], *, takes: bool
-    ) -> _Update | NoReduction | None:
+    ) -> Updates | NoReduction | None:
         """The update that assigns `new` by a comparison, converted to `types`, innermost last."""
         left, right = comparison.left.type, comparison.right.type
         if not isinstance(left, ScalarType) or not isinstance(right, ScalarType):
@@ -383,32 +370,35 @@ class _Uses:
         if assigned != seen or not all(holds(type_, self.type) for type_ in (common, *types)):
             if _bare(new) != _bare(value):
                 return None
-            return self._converted(
-                node,
+            return NoReduction(
+                node.range,
                 f"what is compared in {common.spelling} is not what is assigned to {self.type.spelling}",
                 f"compare with the converted value, as in ({self.type.spelling})value",
             )
         if not self.type.is_floating:
-            return _Update((new,))
+            return self._update_of(new)
         if not takes:
             ordered = f"its order, since a NaN replaces what came before it: {self._freed(self._strict)}"
-            return _Update((new,), ordered)
+            return self._update_of(new, ordered=ordered)
         if comparison.operator in ("<=", ">="):
             ordered = (
                 f"its order, since zeros of both signs are equal and the last one stays: {self._freed(self._strict)}"
             )
-            return _Update((new,), ordered)
-        return self._of_either_zero(new, assigned)
+            return self._update_of(new, ordered=ordered)
+        return self._of_either_zero(new, assigned, self.operator)
 
-    def _of_either_zero(self, new: Expression, assigned: Expression, family: str = "") -> _Update:
+    def _of_either_zero(self, new: Expression, assigned: Expression, operator: str) -> Updates:
         """An update whose order matters only if it may assign a zero of either sign."""
         if self.signs is None or self.signs.never_negative_zero(assigned):
-            return _Update((new,), "", family)
+            return Updates(operator, parts=(new,))
         ordered = (
             f"its order, since zeros of both signs are equal and one of them stays: {self._clause} would allow any, "
             "and values of fabs() need no clause"
         )
-        return _Update((new,), ordered, family, orders_zeros=True)
+        return Updates(operator, ordered, True, (new,))
+
+    def _update_of(self, *parts: Expression, ordered: str = "") -> Updates:
+        return Updates(self.operator, ordered, parts=parts)
 
     @property
     def _strict(self) -> str:
@@ -435,9 +425,6 @@ class _Uses:
 
     # -- the scalar
 
-    def _converted(self, node: Assignment | Increment, reason: str, remedy: str) -> NoReduction:
-        return NoReduction(node.range, reason, remedy)
-
     @property
     def _is_truth(self) -> bool:
         return self.type.kind is ScalarKind.BOOLEAN
@@ -455,10 +442,6 @@ def _only(block: Block) -> Any:
     while len(statements) == 1 and isinstance(statements[0], Block):
         statements = statements[0].statements
     return statements[0] if len(statements) == 1 else None
-
-
-def _opposite(operator: str) -> str:
-    return "max" if operator == "min" else "min"
 
 
 # -- values and their types
@@ -502,19 +485,12 @@ def _lies_in(value: Expression, type_: ScalarType) -> bool:
     if not (type_.is_floating and value_type.is_floating):
         return False
     if isinstance(value, FloatingLiteral):
-        return type_ == DOUBLE or (type_ == FLOAT and _as_float(value.value) == value.value)
+        return type_ == DOUBLE or (type_ == FLOAT and single(value.value) == value.value)
     if isinstance(value, Unary):
         return value.operator in ("+", "-") and _lies_in(value.operand, type_)
     if isinstance(value, Call) and value.callee is Callee.MATH and value.function in ("fabs", "fabsf", "fabsl"):
         return _lies_in(value.arguments[0], type_)
     return False
-
-
-def _as_float(value: float) -> float:
-    try:
-        return float(struct.unpack("f", struct.pack("f", value))[0])
-    except OverflowError:
-        return float("nan")
 
 
 def _is_truth(value: Expression) -> bool:

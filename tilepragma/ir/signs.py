@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from tilepragma.base.frozen_values import dataclass
@@ -43,29 +44,18 @@ class Signs:
     """The signs of values in `body` and the functions that it calls.
 
     For the minima and maxima `settled`, launches correct the sign of a zero, so they need no order.
+    With `strict` the question is whether a value is never of negative sign, NaNs aside. `asked` are
+    the variables on the way to a question. They may be assumed, by induction.
     """
 
     body: Any
     functions: tuple[Function, ...] = ()
     settled: frozenset[DataObject] = frozenset()
+    strict: bool = False
+    asked: frozenset[tuple[DataObject, bool]] = frozenset()
 
     def never_negative_zero(self, value: Expression) -> bool:
         """Whether the expression's value, if it is 0, is +0.0 or an integer."""
-        return _Question(self, False).holds(value)
-
-
-@dataclass(frozen=True)
-class _Question:
-    """Is a value never -0.0, or with `strict` never of negative sign, NaNs aside?
-
-    `asked` are the variables on the way here. They may be assumed, by induction.
-    """
-
-    signs: Signs
-    strict: bool
-    asked: frozenset[tuple[DataObject, bool]] = frozenset()
-
-    def holds(self, value: Expression) -> bool:
         type_ = value.type
         if not isinstance(type_, ScalarType):
             return False
@@ -78,13 +68,13 @@ class _Question:
         if isinstance(value, Cast):
             return self._converted(value, type_)
         if isinstance(value, Conditional):
-            return self.holds(value.then) and self.holds(value.otherwise)
+            return self.never_negative_zero(value.then) and self.never_negative_zero(value.otherwise)
         if isinstance(value, Comma):
-            return self.holds(value.right)
+            return self.never_negative_zero(value.right)
         if isinstance(value, Assignment):
-            return value.operator == "=" and self.holds(Cast(type_, value.value))
+            return value.operator == "=" and self.never_negative_zero(Cast(type_, value.value))
         if isinstance(value, Unary):
-            return value.operator == "!" or (value.operator == "+" and self.holds(value.operand))
+            return value.operator == "!" or (value.operator == "+" and self.never_negative_zero(value.operand))
         if isinstance(value, Binary):
             return self._computed(value, type_)
         if isinstance(value, Call):
@@ -97,7 +87,7 @@ class _Question:
             return False
         # Small numbers become zeros of their sign in a narrower type.
         narrows = operand.is_floating and operand.bits > type_.bits
-        return (self._stricter if narrows else self).holds(value.operand)
+        return (self._stricter if narrows else self).never_negative_zero(value.operand)
 
     def _computed(self, value: Binary, type_: ScalarType) -> bool:
         left, right, operator = value.left, value.right, value.operator
@@ -107,26 +97,28 @@ class _Question:
             return False  # it may overflow
         if operator in ("*", "/"):
             square = operator == "*" and left == right and not any(isinstance(node, Call) for node in walk(left))
-            return square or (self._stricter.holds(left) and self._stricter.holds(right))
+            return square or (self._stricter.never_negative_zero(left) and self._stricter.never_negative_zero(right))
         if operator == "+":
-            return (self._stricter.holds(left) and self._stricter.holds(right)) or (
-                not self.strict and not _fused(left, right) and (self.holds(left) or self.holds(right))
+            return (self._stricter.never_negative_zero(left) and self._stricter.never_negative_zero(right)) or (
+                not self.strict
+                and not _fused(left, right)
+                and (self.never_negative_zero(left) or self.never_negative_zero(right))
             )
-        return operator == "-" and not self.strict and not _fused(left, right) and self.holds(left)
+        return operator == "-" and not self.strict and not _fused(left, right) and self.never_negative_zero(left)
 
     def _called(self, call: Call) -> bool:
         if call.callee is Callee.MATH:
             name = call.function.removesuffix("f").removesuffix("l")
             return name in _NOT_NEGATIVE or (
-                name in _AS_THEIR_ARGUMENTS and all(self.holds(argument) for argument in call.arguments)
+                name in _AS_THEIR_ARGUMENTS and all(self.never_negative_zero(argument) for argument in call.arguments)
             )
-        function = next((function for function in self.signs.functions if function.name == call.function), None)
+        function = next((function for function in self.functions if function.name == call.function), None)
         if call.callee is not Callee.USER or function is None or not isinstance(function.result, ScalarType):
             return False
-        inside = _Question(Signs(function.body, self.signs.functions), self.strict)
+        inside = Signs(function.body, self.functions, strict=self.strict)
         returned = [node.value for node in walk(function.body) if isinstance(node, Return)]
         return bool(returned) and all(
-            value is not None and inside.holds(Cast(function.result, value)) for value in returned
+            value is not None and inside.never_negative_zero(Cast(function.result, value)) for value in returned
         )
 
     def _kept(self, access: Access) -> bool:
@@ -135,17 +127,17 @@ class _Question:
             return False
         if (object_, self.strict) in self.asked:
             return True
-        body, functions = self.signs.body, self.signs.functions
+        body, functions = self.body, self.functions
         values = tuple(_assigned(body, object_))
         changes = [use for use in uses(body, functions) if use.object == object_ and use.writes]
         if not values or len(changes) != len(values) or exposed_read(body, object_, functions) is not None:
             return False
-        further = _Question(self.signs, self.strict, self.asked | {(object_, self.strict)})
-        return all(further.holds(Cast(object_.element, value)) for value in values)
+        further = replace(self, asked=self.asked | {(object_, self.strict)})
+        return all(further.never_negative_zero(Cast(object_.element, value)) for value in values)
 
     @property
-    def _stricter(self) -> _Question:
-        return _Question(self.signs, True, self.asked)
+    def _stricter(self) -> Signs:
+        return replace(self, strict=True)
 
 
 def _assigned(body: Any, object_: DataObject) -> Iterator[Expression]:

@@ -8,7 +8,7 @@ These loops have numbers as bounds, and only update numbers. Order stays; condit
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from tilepragma.ir.accesses import leaves_early, uses
@@ -33,18 +33,11 @@ def with_unrolled_stencil_loops(kernel: Kernel) -> Kernel:
         and (loop.iterator.name in kernel.read_after or _is_read_outside(loop, kernel.body))
     )
 
-    def block(inside: Block) -> Block:
-        parts = (unrolled for statement in inside.statements for unrolled in part(statement))
-        return replace(inside, statements=tuple(parts))
+    def unrolled(statement: Statement) -> list[Statement] | None:
+        return [with_unrolled_loops(statement, kernel.functions, wanted)] if isinstance(statement, Loop) else None
 
-    def part(statement: Statement) -> Iterator[Statement]:
-        if isinstance(statement, Loop):
-            yield with_unrolled_loops(statement, kernel.functions, wanted)
-        else:
-            yield with_blocks(statement, block)
-
-    body = block(kernel.body)
-    return kernel if body == kernel.body else replace(kernel, body=body)
+    body = _with_statements(kernel.body, unrolled)
+    return kernel if body is kernel.body else replace(kernel, body=body)
 
 
 def _is_read_outside(loop: Loop, body: Block) -> bool:
@@ -62,21 +55,24 @@ def with_unrolled_loops(
     Loops over `wanted` iterators stay. The same object if there are no others.
     """
 
-    def block(inside: Block) -> Block:
-        parts = tuple(unrolled for statement in inside.statements for unrolled in part(statement))
-        same = len(parts) == len(inside.statements) and all(map(operator.is_, parts, inside.statements))
-        return inside if same else replace(inside, statements=parts)
+    def rounds(statement: Statement) -> list[Statement] | None:
+        return _rounds(statement, functions, wanted) if isinstance(statement, Loop) else None
 
-    def part(statement: Statement) -> Iterator[Statement]:
-        rounds = _rounds(statement, functions, wanted) if isinstance(statement, Loop) else None
-        if rounds is not None:
-            yield from rounds
-            return
-        changed = with_blocks(statement, block)
-        yield statement if changed == statement else changed
-
-    body = block(loop.body)
+    body = _with_statements(loop.body, rounds)
     return loop if body is loop.body else replace(loop, body=body)
+
+
+def _with_statements(block: Block, instead: Callable[[Statement], list[Statement] | None]) -> Block:
+    """The block, or an equal one, with other statements at any depth; None keeps a statement."""
+    parts: list[Statement] = []
+    for statement in block.statements:
+        replacement = instead(statement)
+        if replacement is None:
+            changed = with_blocks(statement, lambda inner: _with_statements(inner, instead))
+            replacement = [statement if changed == statement else changed]
+        parts += replacement
+    same = len(parts) == len(block.statements) and all(map(operator.is_, parts, block.statements))
+    return block if same else replace(block, statements=tuple(parts))
 
 
 def _rounds(loop: Loop, functions: tuple[Function, ...], wanted: frozenset[DataObject]) -> list[Statement] | None:

@@ -21,7 +21,7 @@ def with_objects(node: T, instead: Mapping[DataObject, DataObject]) -> T:
 
     def changed(part: Any) -> Any:
         replacement = instead.get(part) if isinstance(part, DataObject) else None
-        return _with_parts(part, changed) if replacement is None else replacement
+        return with_parts(part, changed) if replacement is None else replacement
 
     result: T = changed(node) if instead else node
     return result
@@ -38,7 +38,7 @@ def with_each(node: T, kind: type[N], change: Callable[[N], Any]) -> T:
     def changed(part: Any) -> Any:
         if isinstance(part, DataObject):
             return part
-        inner = _with_parts(part, changed)
+        inner = with_parts(part, changed)
         return change(inner) if isinstance(inner, kind) else inner
 
     result: T = changed(node)
@@ -51,13 +51,13 @@ def with_node(node: T, old: Expression, new: Expression) -> T:
     def changed(part: Any) -> Any:
         if type(part) is type(old) and part == old:
             return new
-        return part if isinstance(part, DataObject) else _with_parts(part, changed)
+        return part if isinstance(part, DataObject) else with_parts(part, changed)
 
     result: T = changed(node)
     return result
 
 
-def _with_parts(node: Any, change: Callable[[Any], Any]) -> Any:
+def with_parts(node: Any, change: Callable[[Any], Any]) -> Any:
     """`node` with `change` applied to its fields or members; the same object if none changes."""
     if type(node) is tuple:
         members = tuple(map(change, node))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import struct
 from enum import Enum
 
 from tilepragma.base.frozen_values import dataclass
@@ -110,6 +112,14 @@ def is_signed(type_: object) -> bool:
 def is_signed_int(type_: object) -> bool:
     """Whether it is a signed type at least as wide as int, which neither wraps nor is promoted."""
     return isinstance(type_, ScalarType) and is_signed(type_) and type_.bits >= INT.bits
+
+
+def single(value: float) -> float:
+    """The value of type float that is nearest to a number."""
+    try:
+        return float(struct.unpack("f", struct.pack("f", value))[0])
+    except OverflowError:
+        return math.copysign(math.inf, value)
 
 
 def usual_type(left: ScalarType, right: ScalarType) -> ScalarType:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from tilepragma.ir.accesses import Use
-from tilepragma.ir.conversions import holds
+from tilepragma.ir.c_values import holds
 from tilepragma.ir.expressions import (
     Access,
     Assignment,

@@ -27,7 +27,7 @@ import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE, SourceRange
-from tilepragma.ir.conversions import has_wrapped, holds, never_wraps
+from tilepragma.ir.c_values import has_wrapped, holds, never_wraps
 from tilepragma.ir.expressions import (
     Access,
     AddressOf,

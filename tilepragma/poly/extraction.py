@@ -27,7 +27,7 @@ import islpy as isl
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE, SourceRange
 from tilepragma.ir.accesses import Use, function_uses, leaves_early, uses
-from tilepragma.ir.conversions import holds
+from tilepragma.ir.c_values import holds
 from tilepragma.ir.expressions import (
     Access,
     AddressOf,

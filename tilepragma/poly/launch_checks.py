@@ -14,7 +14,7 @@ from contextlib import suppress
 
 import islpy as isl
 
-from tilepragma.ir.conversions import never_wraps
+from tilepragma.ir.c_values import never_wraps
 from tilepragma.ir.expressions import Access, AddressOf, Assignment, Binary, Cast, Expression, Increment, access_to
 from tilepragma.ir.loop_tree import Declarator, Loop
 from tilepragma.ir.polynomial import polynomial

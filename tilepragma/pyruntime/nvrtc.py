@@ -13,9 +13,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 
-from tilepragma.base.cache_folder import cache_folder
 from tilepragma.base.files import file_bytes, write_atomically
 from tilepragma.base.frozen_values import dataclass
+from tilepragma.base.user_folders import cache_folder
 from tilepragma.base.wheels import wheel_library
 
 #: As in runtime/device/cuda/cuda_api.c.

@@ -40,7 +40,6 @@ from tilepragma.ir.loop_tree import (
 )
 from tilepragma.ir.loop_tree_text import subscripts_text
 from tilepragma.ir.polynomial import polynomial
-from tilepragma.ir.thread_points import points_of
 from tilepragma.ir.traversal import children, loops_in, walk, workers_meet
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.array_bytes import element_bytes
@@ -422,11 +421,11 @@ def _wrong_nest(launch: Launch, nest: TileNest) -> Iterator[str]:
         kinds = [tile.kind for tile in tiled.tiles]
         if kinds[0] is not TileKind.DYNAMIC or kinds[1:] not in _MAPPED:
             yield f"the tiles of loop {tiled.symbol} are not those of a uniform nest"
-        elif kinds[1:] == _MAPPED[-1] and points_of(tiled) < 1:
+        elif kinds[1:] == _MAPPED[-1] and tiled.points < 1:
             yield f"the points that a worker has of loop {tiled.symbol} are no number"
         if polynomial(tiled.loop.step).constant != 1 or tiled.loop.decreasing or not tiled.launch_bounds:
             yield f"loop {tiled.symbol} of a uniform nest does not count up by 1 between bounds of the launch"
-    if any(points_of(tiled) > 1 for tiled in nest.loops):
+    if any(tiled.points > 1 for tiled in nest.loops):
         yield from _shared_scalars(launch, nest)
     nodes = list(walk(nest.body))
     if any(isinstance(node, Return) for node in nodes) or leaves_early(nest.body):
@@ -574,7 +573,7 @@ def _wrong_sides(nest: TileNest, staged: Staged, uniform: set[DataObject], rest:
                 yield f"the loop over '{term.iterator.name}' behind the copy of '{name}' differs between workers"
             if tiled is None and (loop is None or not isinstance(term.extent, int)):
                 yield f"'{term.iterator.name}' is no iterator of the tile of the array tile of '{name}'"
-            if tiled is not None and (term.extent, term.points) != (_extent(tiled), points_of(tiled)):
+            if tiled is not None and (term.extent, term.points) != (_extent(tiled), tiled.points):
                 yield f"the array tile of '{name}' has another extent along '{term.iterator.name}' than the gang's tile"
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.unit.cli.conftest import Tilecc
-from tilepragma.base.cache_folder import UntrustedFolderError, cache_folder
 from tilepragma.base.user_compiler import compiler
+from tilepragma.base.user_folders import UntrustedFolderError, cache_folder
 from tilepragma.cli import runtime_library, tilepragma
 from tilepragma.cli.runtime_library import RuntimeLibraryError, library
 

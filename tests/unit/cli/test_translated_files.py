@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tilepragma.base.cache_folder import cache_folder
+from tilepragma.base.user_folders import cache_folder
 from tilepragma.cli.translated_files import TranslatedFiles
 
 

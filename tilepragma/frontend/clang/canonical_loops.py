@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tilepragma.base.diagnostics import SourceError, source_error
-from tilepragma.base.frozen_values import dataclass
-from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.literals import constant
 from tilepragma.frontend.clang.written_objects import has_effects, written_in
 from tilepragma.ir.c_values import c_value, converted, least_and_greatest
-from tilepragma.ir.directives import LoopDirective
 from tilepragma.ir.expressions import (
     Access,
     Assignment,
@@ -32,34 +31,21 @@ _LONG_STEP = 1 << (INT.bits - 1)
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "!=": "!="}
 
 
-@dataclass(frozen=True)
-class Header:
-    """The lowered header of a `for`; absent parts are None."""
+def canonical(loop: ForLoop, index: int, addressed: bool) -> Loop | ForLoop:
+    """A Loop where the `for` is canonical, else the ForLoop with the reason.
 
-    initialization: Declaration | Expression | None
-    condition: Expression | None
-    advance: Expression | None
-    range: SourceRange
-
-
-def make_loop(
-    index: int, header: Header, body: Block, directive: LoopDirective | None, range_: SourceRange, addressed: bool
-) -> Loop | ForLoop:
-    """A Loop where the `for` is canonical, else a ForLoop with the reason.
-
-    `addressed` tells that the user's function takes the iterator's address somewhere.
+    Its `reason_range` is that of the loop. `addressed` tells that the user's function takes the
+    iterator's address somewhere.
     """
     try:
-        return _canonical(index, header, body, directive, range_, addressed)
+        return _canonical(loop, index, addressed)
     except SourceError as refusal:
-        reason = refusal.diagnostic
-        parts = header.initialization, header.condition, header.advance
-        return ForLoop(*parts, body, directive, reason.message, range_, reason.range)
+        return replace(loop, reason=refusal.diagnostic.message, reason_range=refusal.diagnostic.range)
 
 
-def iterator_of(header: Header) -> DataObject | None:
+def iterator_of(loop: ForLoop) -> DataObject | None:
     """The variable that the header's first part sets, if it is one scalar."""
-    initialization = header.initialization
+    initialization = loop.initialization
     if isinstance(initialization, Declaration) and len(initialization.declarators) == 1:
         return initialization.declarators[0].object
     if isinstance(initialization, Assignment) and initialization.operator == "=":
@@ -68,59 +54,56 @@ def iterator_of(header: Header) -> DataObject | None:
     return None
 
 
-def _canonical(
-    index: int, header: Header, body: Block, directive: LoopDirective | None, range_: SourceRange, addressed: bool
-) -> Loop:
-    iterator, lower = _start(header)
+def _canonical(loop: ForLoop, index: int, addressed: bool) -> Loop:
+    iterator, lower = _start(loop)
     name = iterator.host
     if addressed:
-        raise source_error(header.range, f"the address of its iterator '{name}' is taken")
+        raise source_error(loop.reason_range, f"the address of its iterator '{name}' is taken")
     lower = _started(lower, iterator)
-    countdown = _countdown_of(header, iterator, lower)
+    countdown = _countdown_of(loop, iterator, lower)
     if countdown is not None:
         lower, comparison, upper = countdown
         step: Expression = integer(-1)
         sign, decreasing = -1, True
     else:
-        if header.condition is None:
-            raise source_error(header.range, "it has no condition")
-        comparison, upper = _bound_in(header.condition, iterator, lower)
+        if loop.condition is None:
+            raise source_error(loop.reason_range, "it has no condition")
+        comparison, upper = _bound_in(loop.condition, iterator, lower)
         if not _is_integer(upper):
-            raise source_error(header.range, "its bound is not an integer")
+            raise source_error(loop.reason_range, "its bound is not an integer")
         upper = _compared(upper, iterator)
-        step, sign = _step(header, iterator)
+        step, sign = _step(loop, iterator)
         if not _is_integer(step):
-            raise source_error(header.range, "its step is not an integer")
+            raise source_error(loop.reason_range, "its step is not an integer")
         step, sign = _added(step, sign, iterator)
         decreasing = sign < 0 if comparison == "!=" else comparison in (">", ">=")
-    _check_direction(comparison, step, sign, decreasing, header)
+    _check_direction(comparison, step, sign, decreasing, loop)
     if abs(c_value(step) or 0) >= _LONG_STEP:
         # A step of 2**64 - 16 takes back 16, and isl would take hours to count with such
         # remainders.
-        raise source_error(header.range, "its step is beyond 2147483647")
+        raise source_error(loop.reason_range, "its step is beyond 2147483647")
     if any((c_value(bound) or 0) >= 1 << (LONG.bits - 1) for bound in (lower, upper)):
-        raise source_error(header.range, "it starts or ends at a number beyond 9223372036854775807")
+        raise source_error(loop.reason_range, "it starts or ends at a number beyond 9223372036854775807")
     if countdown is None and _leaves_its_type(lower, comparison, upper, step, iterator):
-        raise source_error(header.range, f"its iterator '{iterator.host}' wraps around before it reaches the bound")
-    _check_body(iterator, {"lower bound": lower, "upper bound": upper, "step": step}, body, header)
-    declares = isinstance(header.initialization, Declaration)
-    return Loop(
-        index, iterator, declares, lower, comparison, upper, step, decreasing, body, directive, range_, header.range
-    )
+        raise source_error(loop.reason_range, f"its iterator '{name}' wraps around before it reaches the bound")
+    _check_body(iterator, {"lower bound": lower, "upper bound": upper, "step": step}, loop)
+    declares, body, directive = isinstance(loop.initialization, Declaration), loop.body, loop.directive
+    ranges = loop.range, loop.reason_range
+    return Loop(index, iterator, declares, lower, comparison, upper, step, decreasing, body, directive, *ranges)
 
 
-def _start(header: Header) -> tuple[DataObject, Expression]:
+def _start(loop: ForLoop) -> tuple[DataObject, Expression]:
     """The iterator and its first value, as written."""
-    iterator, initialization = iterator_of(header), header.initialization
+    iterator, initialization = iterator_of(loop), loop.initialization
     lower: Initializer | None = None
     if isinstance(initialization, Declaration):
         lower = initialization.declarators[0].initializer
     elif isinstance(initialization, Assignment):
         lower = initialization.value
     if iterator is None or iterator.storage is not Storage.SCALAR or lower is None or isinstance(lower, tuple):
-        raise source_error(header.range, "its first part does not set one iterator ('i = …' or 'int i = …')")
+        raise source_error(loop.reason_range, "its first part does not set one iterator ('i = …' or 'int i = …')")
     if not (isinstance(iterator.element, ScalarType) and iterator.element.kind is ScalarKind.INTEGER):
-        raise source_error(header.range, f"its iterator '{iterator.host}' is not an integer")
+        raise source_error(loop.reason_range, f"its iterator '{iterator.host}' is not an integer")
     return iterator, lower
 
 
@@ -146,9 +129,9 @@ def _bound_in(condition: Expression, iterator: DataObject, lower: Expression) ->
     )
 
 
-def _step(header: Header, iterator: DataObject) -> tuple[Expression, int]:
+def _step(loop: ForLoop, iterator: DataObject) -> tuple[Expression, int]:
     """The signed step, and its sign; the sign is 0 where only the run tells it."""
-    advance = header.advance
+    advance = loop.advance
     if isinstance(advance, Increment) and _is_iterator(advance.target, iterator):
         value = 1 if advance.operator == "++" else -1
         return integer(value), value
@@ -156,7 +139,7 @@ def _step(header: Header, iterator: DataObject) -> tuple[Expression, int]:
         step, minus = _written_step(advance, iterator)
         if step is not None:
             return _signed(step, minus)
-    range_ = header.range if advance is None else advance.range
+    range_ = loop.reason_range if advance is None else advance.range
     raise source_error(range_, f"its last part does not add a step to the iterator '{iterator.host}'")
 
 
@@ -190,8 +173,8 @@ def _signed(step: Expression, minus: bool) -> tuple[Expression, int]:
     return Unary("-", step, type_, step.range), 0
 
 
-def _check_direction(comparison: str, step: Expression, sign: int, decreasing: bool, header: Header) -> None:
-    range_ = header.range if header.advance is None else header.advance.range
+def _check_direction(comparison: str, step: Expression, sign: int, decreasing: bool, loop: ForLoop) -> None:
+    range_ = loop.reason_range if loop.advance is None else loop.advance.range
     value = c_value(step)
     if value == 0:
         raise source_error(range_, "its step is 0")
@@ -201,22 +184,22 @@ def _check_direction(comparison: str, step: Expression, sign: int, decreasing: b
         raise source_error(range_, "its step leads away from its bound")
 
 
-def _check_body(iterator: DataObject, parts: dict[str, Expression], body: Block, header: Header) -> None:
+def _check_body(iterator: DataObject, parts: dict[str, Expression], loop: ForLoop) -> None:
     """Refuse iterators, bounds and steps that the loop changes, and loops that a `break` leaves."""
-    written = written_in(body)
+    written = written_in(loop.body)
     if iterator in written.objects:
-        raise source_error(header.range, f"its iterator '{iterator.host}' is changed in its body")
+        raise source_error(loop.reason_range, f"its iterator '{iterator.host}' is changed in its body")
     if iterator in written.addressed:
-        raise source_error(header.range, f"the address of its iterator '{iterator.host}' is taken")
+        raise source_error(loop.reason_range, f"the address of its iterator '{iterator.host}' is taken")
     for what, expression in parts.items():
         if has_effects(expression):
-            raise source_error(header.range, f"its {what} has side effects")
+            raise source_error(loop.reason_range, f"its {what} has side effects")
         spoiled = written.spoils(expression)
         if spoiled is None and what != "lower bound" and mentions(expression, iterator):
             spoiled = iterator
         if spoiled is not None:
-            raise source_error(header.range, f"its {what} changes: '{spoiled.host}' is written in the loop")
-    early = _early_exit(body)
+            raise source_error(loop.reason_range, f"its {what} changes: '{spoiled.host}' is written in the loop")
+    early = _early_exit(loop.body)
     if early is not None:
         raise source_error(early.range, "it is left by 'break'")
 
@@ -248,13 +231,13 @@ def _is_iterator(expression: Expression, iterator: DataObject) -> bool:
     )
 
 
-def _countdown_of(header: Header, iterator: DataObject, lower: Expression) -> tuple[Expression, str, Expression] | None:
+def _countdown_of(loop: ForLoop, iterator: DataObject, lower: Expression) -> tuple[Expression, str, Expression] | None:
     """(first value, comparison, bound) of `for (i = n; i-- > b;)` or `(i = n; --i >= b;)`.
 
     The step is -1. The final value is that of the plain loop, since the last decrement ends it.
     """
-    condition = header.condition
-    if header.advance is not None or condition is None:
+    condition = loop.condition
+    if loop.advance is not None or condition is None:
         return None
     counted: Expression = condition
     comparison = "!="

@@ -12,7 +12,7 @@ from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.cursor_tree import CursorKind, Node
 from tilepragma.frontend.clang.lowering_context import Context
 from tilepragma.frontend.clang.objects import external_object
-from tilepragma.frontend.clang.type_conversion import is_pointer, is_record
+from tilepragma.frontend.clang.type_conversion import is_pointer, is_record, target_type
 from tilepragma.ir.directives import KernelDirective, LoopDirective, Section, clause_expressions
 from tilepragma.ir.expressions import DataObject
 
@@ -95,7 +95,7 @@ def resolve_path(context: Context, section: Section, offset: int) -> DataObject:
 def _member_type(clang_type: Any, operator: str, member: str, host: str, range_: SourceRange) -> Any:
     record = clang_type.get_canonical()
     if operator == "->" and is_pointer(record):
-        record = record.get_pointee().get_canonical()
+        record = target_type(record).get_canonical()
     elif operator == "->":
         raise source_error(range_, f"'{host}' is no pointer", "write '.' instead of '->'")
     elif is_pointer(record):
@@ -118,14 +118,11 @@ def _visible(function: Node, name: str, offset: int) -> Node | None:
 
 def _declared_before(function: Node, offset: int) -> list[Node]:
     """The variables of blocks and loop headers that are visible at `offset`, outermost first."""
-    variables: list[Node] = []
-    around: Node | None = function.body
-    while around is not None:
-        inner = None
-        for child in around.children:
-            if child.kind == CursorKind.DECL_STMT and child.end <= offset:
-                variables += [d for d in child.children if d.kind == CursorKind.VAR_DECL]
-            if child.start < offset < child.end:
-                inner = child
-        around = inner
-    return variables
+    return [
+        variable
+        for around in function.body.around(offset)
+        for child in around.children
+        if child.kind == CursorKind.DECL_STMT and child.end <= offset
+        for variable in child.children
+        if variable.kind == CursorKind.VAR_DECL
+    ]

@@ -11,33 +11,18 @@ import subprocess
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from tilepragma.base.cache_folder import cache_folder, inner_folder
 from tilepragma.base.files import file_bytes, write_atomically
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.user_compiler import SEPARATE_VALUE, compiler, fingerprint
+from tilepragma.base.user_folders import cache_folder, inner_folder
 from tilepragma.ir.directives import WIDEST_VECTORS, VectorRegisters
 from tilepragma.ir.loop_tree import FloatingRules
 
 #: Options that change the compiler's include folders and predefined macros.
 _FOR_COMPILER = (
-    "--sysroot",
-    "-isysroot",
-    "-std=",
-    "-ansi",
-    "-m",
-    "-O",
-    "-fsigned-char",
-    "-funsigned-char",
-    "-fno-signed-char",
-    "-fno-unsigned-char",
-    "-ffast-math",
-    "-fno-fast-math",
-    "-ffinite-math-only",
-    "-funsafe-math-optimizations",
-    "-fopenmp",
-    "-fshort-enums",
-    "-pthread",
-    "-nostdinc",
+    *("--sysroot", "-isysroot", "-std=", "-ansi", "-m", "-O", "-fopenmp", "-fshort-enums", "-pthread", "-nostdinc"),
+    *("-fsigned-char", "-funsigned-char", "-fno-signed-char", "-fno-unsigned-char"),
+    *("-ffast-math", "-fno-fast-math", "-ffinite-math-only", "-funsafe-math-optimizations"),
 )
 #: Options that libclang understands as the compiler does.
 _FOR_LIBCLANG = (*SEPARATE_VALUE, "-std=", "-ansi", "-m", "-fshort-enums", "-undef")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from typing import Any
@@ -74,10 +74,24 @@ class Node:
         return None if referenced is None else Node(referenced, self.unit)
 
     @property
+    def named(self) -> Node | None:
+        """The declaration that a plain name refers to; None for other expressions."""
+        return self.declaration if self.kind == CursorKind.DECL_REF_EXPR else None
+
+    @property
+    def is_dereference(self) -> bool:
+        """Whether the node is `*p`."""
+        return bool(self.kind == CursorKind.UNARY_OPERATOR) and self.unary_operator == "*"
+
+    @property
+    def takes_address(self) -> bool:
+        """Whether the node is `&x`."""
+        return bool(self.kind == CursorKind.UNARY_OPERATOR) and self.unary_operator == "&"
+
+    @property
     def called(self) -> Node | None:
         """The function that a call names; None if it calls through a pointer."""
-        callee = strip(self.children[0]) if self.children else self
-        declaration = callee.declaration if callee.kind == CursorKind.DECL_REF_EXPR else None
+        declaration = strip(self.children[0]).named if self.children else None
         return declaration if declaration is not None and declaration.kind == CursorKind.FUNCTION_DECL else None
 
     @property
@@ -229,6 +243,13 @@ class Node:
         finally:
             library.clang_EvalResult_dispose(result)
 
+    def around(self, offset: int) -> Iterator[Node]:
+        """This node and the nodes below it that hold the offset, outermost first."""
+        node: Node | None = self
+        while node is not None:
+            yield node
+            node = next((child for child in node.children if child.start < offset < child.end), None)
+
     def walk(self) -> Iterator[Node]:
         """This node and all nodes below it, in pre-order."""
         waiting = [self]
@@ -280,8 +301,7 @@ class ClangUnit:
 
     def reparsed(self, changed: Mapping[str, bytes]) -> ClangUnit | None:
         """The unit with new texts of some files; None if libclang gives up."""
-        given = {self.main: self.text(self.main), **changed}
-        return _parsed(self.main, list(given.items()), list(self.arguments), dict(given))
+        return parse(self.main, {self.main: self.text(self.main), **changed}, self.arguments)
 
     def macro_uses(self, path: str) -> tuple[tuple[int, int], ...]:
         """The byte ranges of a file's outermost macro uses, arguments included, in order."""
@@ -402,17 +422,10 @@ class _RangeList(ctypes.Structure):
     _fields_ = [("count", ctypes.c_uint), ("ranges", ctypes.POINTER(cindex.SourceRange))]
 
 
-def parse(path: str, source: bytes | None, arguments: list[str]) -> ClangUnit | None:
-    """Parse `path`, or `source` from standard input; None if libclang gives up on the options."""
-    texts = {} if source is None else {path: source}
-    return _parsed(path, list(texts.items()), arguments, texts)
-
-
-def _parsed(
-    path: str, unsaved: list[tuple[str, bytes]], arguments: list[str], texts: dict[str, bytes]
-) -> ClangUnit | None:
+def parse(path: str, texts: dict[str, bytes], arguments: Sequence[str]) -> ClangUnit | None:
+    """Parse `path`, with `texts` in place of files; None if libclang gives up on the options."""
     index = cindex.Index.create()
-    given = [(os.fsencode(name), text) for name, text in unsaved]
+    given = [(os.fsencode(name), text) for name, text in texts.items()]
     words = [os.fsencode(word) for word in arguments]
     try:
         os.environ.setdefault("LIBCLANG_NOTHREADS", "1")  # its threads have 8 MiB of stack, which 3000 operators take

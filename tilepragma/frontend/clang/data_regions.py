@@ -10,14 +10,16 @@ from tilepragma.frontend.clang.clause_objects import resolve_path
 from tilepragma.frontend.clang.cursor_tree import LOOPS, CursorKind, Node
 from tilepragma.frontend.clang.expression_lowering import lower_expression
 from tilepragma.frontend.clang.lowering_context import Context, FunctionFacts
-from tilepragma.frontend.clang.regions import BoundStatement, PlacedDirective, RegionBuilder, enclosing_of
+from tilepragma.frontend.clang.regions import RegionBuilder
+from tilepragma.frontend.clang.statement_extents import BoundStatement, enclosing_of
+from tilepragma.frontend.pragma.scanner import LocatedDirective
 from tilepragma.ir.directives import Construct, DataDirective, Section
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.loop_tree import DataRegion, Kernel
 
 
 def data_regions(
-    builder: RegionBuilder, directives: tuple[PlacedDirective, ...], kernels: Sequence[Kernel]
+    builder: RegionBuilder, directives: tuple[LocatedDirective, ...], kernels: Sequence[Kernel]
 ) -> tuple[DataRegion, ...]:
     """The file's data regions and standalone data directives, in order; reports every fault."""
     regions = []
@@ -31,13 +33,13 @@ def data_regions(
     return tuple(regions)
 
 
-def _region(builder: RegionBuilder, placed: PlacedDirective, kernels: Sequence[Kernel]) -> DataRegion:
+def _region(builder: RegionBuilder, placed: LocatedDirective, kernels: Sequence[Kernel]) -> DataRegion:
     directive = placed.data
     assert directive is not None
     what = f"#pragma tilek {directive.construct.value}"
     offset = placed.range.start.offset
     for kernel in kernels:
-        if kernel.range.file == placed.path and kernel.range.start.offset <= offset < kernel.range.end.offset:
+        if kernel.range.file == placed.range.file and kernel.range.start.offset <= offset < kernel.range.end.offset:
             raise source_error(
                 placed.range, f"'{what}' cannot stand inside a kernel", "put it before or after the kernel"
             )
@@ -53,7 +55,7 @@ def _region(builder: RegionBuilder, placed: PlacedDirective, kernels: Sequence[K
         objects = _objects(builder, facts, directive, offset)
         _require_block(facts, placed, what)
         range_ = SourceRange(placed.range.start, placed.range.start)
-        enclosing = enclosing_of(facts.node, placed.path)
+        enclosing = enclosing_of(facts.node, placed.range.file)
     return DataRegion(directive, objects, enclosing, range_)
 
 
@@ -89,15 +91,9 @@ def _require_lengths(section: Section, object_: DataObject) -> None:
             )
 
 
-def _require_block(facts: FunctionFacts, placed: PlacedDirective, what: str) -> None:
+def _require_block(facts: FunctionFacts, placed: LocatedDirective, what: str) -> None:
     """A standalone directive becomes a statement, so it must stand between statements."""
-    offset = placed.range.start.offset
-    around = facts.node.body
-    while True:
-        inner = next((c for c in around.children if c.start < offset < c.end), None)
-        if inner is None:
-            break
-        around = inner
+    *_, around = facts.node.body.around(placed.range.start.offset)
     if around.kind != CursorKind.COMPOUND_STMT:
         raise source_error(
             placed.range,

@@ -11,7 +11,7 @@ from tilepragma.frontend.clang.cursor_tree import LOOPS, CursorKind, Node, TypeK
 from tilepragma.frontend.clang.implied_parameters import implied_argument
 from tilepragma.frontend.clang.lowering_context import Context
 from tilepragma.frontend.clang.objects import known_number, known_value
-from tilepragma.frontend.clang.type_conversion import is_array, is_pointer, is_record
+from tilepragma.frontend.clang.type_conversion import is_address, is_pointer, is_record
 from tilepragma.frontend.clang.written_objects import has_effects
 from tilepragma.ir.expressions import (
     Access,
@@ -102,7 +102,7 @@ def truth(context: Context, node: Node) -> Expression:
 
 def type_of(context: Context, node: Node) -> Type:
     """The IR type of an expression; refuses addresses."""
-    if is_pointer(node.type) or is_array(node.type):
+    if is_address(node.type):
         raise source_error(
             node.range, "an address is computed here, which kernels cannot do", "index the array where it is used"
         )
@@ -165,7 +165,7 @@ def _is_named_value(context: Context, declaration: Node) -> bool:
     return (
         declaration.kind == CursorKind.VAR_DECL
         and declaration.unit.initializer(declaration) is not None
-        and not (is_pointer(declaration.type) or is_array(declaration.type) or is_record(declaration.type))
+        and not (is_address(declaration.type) or is_record(declaration.type))
         and declaration.storage != "STATIC"
         and not declaration.type.is_volatile_qualified()
         and not facts.written_from(key, 0)
@@ -404,9 +404,7 @@ def _call(context: Context, node: Node) -> Expression:
         arguments = tuple(_converted(context, argument) for argument in node.children[1:])
         return Call(math_name, Callee.MATH, arguments, result, node.range)
     passed = tuple(
-        storage_accesses.pointer_argument(context, argument)
-        if storage_accesses.is_address(argument.type)
-        else context.lower(argument)
+        storage_accesses.pointer_argument(context, argument) if is_address(argument.type) else context.lower(argument)
         for argument in node.children[1:]
     )
     function = context.functions.require(definition, node, context)

@@ -10,33 +10,26 @@ from tilepragma.frontend.clang.cursor_tree import ClangUnit, Key, Node
 from tilepragma.frontend.clang.expression_lowering import lower_expression
 from tilepragma.frontend.clang.implied_parameters import Implied, with_constness
 from tilepragma.frontend.clang.lowering_context import Context, function_facts
-from tilepragma.frontend.clang.object_names import NameTable
 from tilepragma.frontend.clang.objects import declare
 from tilepragma.frontend.clang.statement_lowering import lower_function
 from tilepragma.frontend.clang.type_conversion import TypeConverter
 from tilepragma.ir.expressions import DataObject, Scope
+from tilepragma.ir.fresh_names import Names
 from tilepragma.ir.loop_tree import Function
-
-
-@dataclass(frozen=True)
-class _Lowered:
-    """A lowered function, its callees, the records it uses, and its implied parameters."""
-
-    function: Function
-    callees: tuple[str, ...]
-    records: frozenset[str]
-    implied: tuple[Implied, ...]
 
 
 @dataclass
 class FunctionCollector:
-    """Lowers called functions on demand; refuses recursion."""
+    """Lowers called functions on demand; refuses recursion.
+
+    `_lowered` has each function with the context in which it was lowered.
+    """
 
     unit: ClangUnit
     diagnostics: Diagnostics
     types: TypeConverter
     _done: dict[Key, str] = field(default_factory=dict)
-    _lowered: dict[str, _Lowered] = field(default_factory=dict)
+    _lowered: dict[str, tuple[Function, Context]] = field(default_factory=dict)
     _active: list[Key] = field(default_factory=list)
 
     def require(self, definition: Node, call: Node, caller: Context) -> str:
@@ -61,11 +54,11 @@ class FunctionCollector:
 
     def implied(self, name: str) -> tuple[Implied, ...]:
         """The parameters that lowering added to a function."""
-        return self._lowered[name].implied
+        return tuple(self._lowered[name][1].implied)
 
     def parameters(self, name: str) -> tuple[DataObject, ...]:
         """All parameters of a required function, with those that lowering added."""
-        return self._lowered[name].function.parameters
+        return self._lowered[name][0].parameters
 
     def closure(self, callees: list[str]) -> tuple[tuple[Function, ...], set[str]]:
         """The functions and all their callees, callee first; and the records they use."""
@@ -73,19 +66,19 @@ class FunctionCollector:
         records: set[str] = set()
 
         def visit(name: str) -> None:
-            entry = self._lowered.get(name)
-            if entry is None or name in collected:
+            if name not in self._lowered or name in collected:
                 return
-            for callee in entry.callees:
+            function, context = self._lowered[name]
+            for callee in context.callees:
                 visit(callee)
-            collected[name] = entry.function
-            records.update(entry.records)
+            collected[name] = function
+            records.update(context.records)
 
         for name in callees:
             visit(name)
         return tuple(collected.values()), records
 
-    def _lower(self, definition: Node, call: Node) -> _Lowered:
+    def _lower(self, definition: Node, call: Node) -> tuple[Function, Context]:
         name = definition.spelling
         if definition.type.get_canonical().kind.name == "FUNCTIONPROTO" and definition.type.is_function_variadic():
             raise source_error(
@@ -99,14 +92,12 @@ class FunctionCollector:
             function_facts(definition),
             is_region=False,
             lowering=lower_expression,
-            names=NameTable({name}),
+            names=Names({name}),
         )
         parameters = tuple(declare(context, parameter, Scope.LOCAL) for parameter in definition.parameters)
         result = context.convert(definition.cursor.result_type, definition.range)
         lowered = lower_function(context, definition.body)
-        known = tuple(self._lowered[callee].function for callee in context.callees)
-        parameters, implied, lowered = with_constness(parameters, context.implied, lowered, known)
-        function = Function(
-            name, result, (*parameters, *(parameter.object for parameter in implied)), lowered, definition.range
-        )
-        return _Lowered(function, tuple(context.callees), frozenset(context.records), implied)
+        known = tuple(self._lowered[callee][0] for callee in context.callees)
+        parameters, context.implied[:], lowered = with_constness(parameters, context.implied, lowered, known)
+        added = (implied.object for implied in context.implied)
+        return Function(name, result, (*parameters, *added), lowered, definition.range), context

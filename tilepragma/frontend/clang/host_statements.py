@@ -14,8 +14,8 @@ from tilepragma.base.diagnostics import SourceError, source_error
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.cursor_tree import CursorKind, Key, Node, TypeKind, strip
-from tilepragma.frontend.clang.lowering_context import changed_operand
-from tilepragma.frontend.clang.type_conversion import is_array, is_pointer, is_record
+from tilepragma.frontend.clang.lowering_context import changed_operand, member_root
+from tilepragma.frontend.clang.type_conversion import is_address, is_array, is_pointer, is_record, target_type
 
 _BYTES = (TypeKind.CHAR_S, TypeKind.CHAR_U, TypeKind.SCHAR, TypeKind.UCHAR)
 _IGNORED = re.compile(r"\b(?:const|volatile|restrict|unsigned|signed)\b\s*")
@@ -105,7 +105,7 @@ class HostText:
                 self._set(target, right)
         elif kind in _REFERENCES and self._is_held(node.type):
             raise self._touching(node)
-        elif kind == CursorKind.ARRAY_SUBSCRIPT_EXPR or _is_dereference(node):
+        elif _is_element(node):
             self._element(node, changed=False)
         elif (changed := _changed_element(node)) is not None:
             self._element(changed, changed=True)
@@ -119,7 +119,7 @@ class HostText:
     def _element(self, node: Node, changed: bool) -> None:
         """Check an element; the host may read it if no kernel of the region writes it."""
         touched = not self.elements.isdisjoint(_types_in(node.type))
-        if _is_any_byte(node) or (touched and (changed or is_array(node.type) or is_pointer(node.type))):
+        if _is_any_byte(node) or (touched and (changed or is_address(node.type))):
             raise self._touching(node)
         if not touched:
             self._look_inside(node)
@@ -135,7 +135,7 @@ class HostText:
     def _look_on_the_way(self, node: Node) -> None:
         """Check an element's subscripts and pointers; an array on the way to it is no value."""
         for child in map(strip, node.children):
-            if child.kind in _WAYS and (is_array(child.type) or is_pointer(child.type)):
+            if child.kind in _WAYS and is_address(child.type):
                 self._look_on_the_way(child)
             elif child.kind != CursorKind.DECL_REF_EXPR:
                 self._look(child)
@@ -166,8 +166,7 @@ class HostText:
 
     def _argument(self, argument: Node, function: str) -> None:
         plain = strip(argument)
-        declaration = plain.declaration if plain.kind == CursorKind.DECL_REF_EXPR else None
-        if declaration is not None and declaration.kind == CursorKind.FUNCTION_DECL:
+        if plain.named is not None and plain.named.kind == CursorKind.FUNCTION_DECL:
             raise self._calling(argument, f"'{function}'", "it gets a function")
         if plain.kind in _REFERENCES and (self._is_held(plain.type) or _may_change_bytes(plain.type)):
             raise source_error(
@@ -206,7 +205,7 @@ class HostText:
 
     def _named(self, node: Node) -> Pointer | None:
         """The pointer that an expression names; in functions also what a parameter points to."""
-        if self._depth > 0 and _is_dereference(node) and is_pointer(node.type):
+        if self._depth > 0 and node.is_dereference and is_pointer(node.type):
             parameter = strip(node.children[0]).declaration
             if parameter is not None and parameter.kind == CursorKind.PARM_DECL:
                 return _through(parameter)
@@ -214,25 +213,26 @@ class HostText:
 
     def _set(self, target: Pointer, value: Node) -> None:
         """Note that a pointer is set; its value must be that of another pointer."""
-        for named in _values(value):
+        values, conditions = _choices(value)
+        for named in values:
             pointer = self._named(named)
             if pointer is None:
                 raise self._touching(named)
             self._sets.append((target, pointer))
             self._read_first[pointer] = min(named.start, self._read_first.get(pointer, named.start))
-        for node in _conditions(value):
+        for node in conditions:
             self._look(node)
         self._set_first.setdefault(target, target.range.start.offset)
 
     def _is_held(self, type_: Any) -> bool:
         """Whether it is a pointer or an array that may lead to elements of the loops."""
-        if not (is_pointer(type_) or is_array(type_)):
+        if not is_address(type_):
             return False
         element = _element_name(type_)
         return element in self.elements or element == "void"
 
     def _touching(self, node: Node, write: Node | None = None) -> SourceError:
-        if is_pointer(node.type) or is_array(node.type):
+        if is_address(node.type):
             return source_error(
                 node.range,
                 f"the newest values of '{_text(node)}' may be on a device",
@@ -255,7 +255,7 @@ def host_text(region: Node) -> HostText:
     read: dict[Pointer, int] = {}
     for loop in (node for node in region.walk() if node.kind == CursorKind.FOR_STMT):
         for node in loop.walk():
-            if node.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR or _is_dereference(node):
+            if _is_element(node):
                 types.update(_types_in(node.type))
             pointer = _pointer(node) if node.kind in _REFERENCES else None
             if pointer is not None:
@@ -266,10 +266,12 @@ def host_text(region: Node) -> HostText:
 def _changed_element(node: Node) -> Node | None:
     """The array element that a node changes, wholly or in a member, or None."""
     changed = changed_operand(node)
-    while changed is not None and changed.kind == CursorKind.MEMBER_REF_EXPR and changed.children:
-        changed = strip(changed.children[0])
-    is_element = changed is not None and (changed.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR or _is_dereference(changed))
-    return changed if is_element else None
+    whole = None if changed is None else member_root(changed)
+    return whole if whole is not None and _is_element(whole) else None
+
+
+def _is_element(node: Node) -> bool:
+    return bool(node.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR) or node.is_dereference
 
 
 def _is_any_byte(node: Node) -> bool:
@@ -280,7 +282,7 @@ def _is_any_byte(node: Node) -> bool:
 
 def _may_change_bytes(type_: Any) -> bool:
     """Whether it is a pointer to characters that are not constant."""
-    to = type_.get_canonical().get_pointee()
+    to = target_type(type_)
     return _is_byte(to) and not to.is_const_qualified()
 
 
@@ -291,9 +293,7 @@ def _text(node: Node) -> str:
 def _address_of(node: Node) -> Pointer | None:
     """The pointer whose address the expression takes, or None."""
     plain = strip(node)
-    if plain.kind != CursorKind.UNARY_OPERATOR or plain.unary_operator != "&":
-        return None
-    return _pointer(strip(plain.children[0]))
+    return _pointer(strip(plain.children[0])) if plain.takes_address else None
 
 
 def _through(parameter: Node) -> Pointer:
@@ -303,35 +303,30 @@ def _through(parameter: Node) -> Pointer:
 
 def _pointer(node: Node) -> Pointer | None:
     """The pointer that an expression names, plainly or by a member path; else None."""
-    if not (is_pointer(node.type) or is_array(node.type)):
+    if not is_address(node.type):
         return None
     root, path = node, ""
     while root.kind == CursorKind.MEMBER_REF_EXPR and root.children:
         base = strip(root.children[0])
         path = f"{'->' if is_pointer(base.type) else '.'}{root.spelling}{path}"
         root = base
-    declaration = root.declaration if root.kind == CursorKind.DECL_REF_EXPR else None
+    declaration = root.named
     if declaration is None or declaration.kind not in (CursorKind.VAR_DECL, CursorKind.PARM_DECL):
         return None
     return Pointer(declaration.spelling + path, declaration, declaration.key, node.type, node.range)
 
 
-def _values(node: Node) -> Iterator[Node]:
-    """The expressions that a pointer's value may come from."""
+def _choices(node: Node) -> tuple[list[Node], list[Node]]:
+    """The expressions that a pointer's value may come from, and the conditions that choose."""
     plain = strip(node)
-    if plain.kind == CursorKind.CONDITIONAL_OPERATOR:
-        yield from _values(plain.children[1])
-        yield from _values(plain.children[2])
-    else:
-        yield plain
-
-
-def _conditions(node: Node) -> Iterator[Node]:
-    plain = strip(node)
-    if plain.kind == CursorKind.CONDITIONAL_OPERATOR:
-        yield plain.children[0]
-        for branch in plain.children[1:]:
-            yield from _conditions(branch)
+    if plain.kind != CursorKind.CONDITIONAL_OPERATOR:
+        return [plain], []
+    condition, *branches = plain.children
+    values, conditions = list[Node](), [condition]
+    for chosen, chooses in map(_choices, branches):
+        values += chosen
+        conditions += chooses
+    return values, conditions
 
 
 # -- elements that a region writes
@@ -348,7 +343,8 @@ def _written_places(region: Node) -> tuple[Node, ...]:
     while pending:
         for node in pending.pop().walk():
             changed = changed_operand(node)
-            if changed is not None and _is_in_memory(changed):
+            # Variables and their members always stay on the host.
+            if changed is not None and member_root(changed).kind != CursorKind.DECL_REF_EXPR:
                 nodes.append(changed)
             if node.kind != CursorKind.CALL_EXPR:
                 continue
@@ -389,15 +385,8 @@ def _plain_root(element: Node) -> Key | None:
                 return None
         else:
             break
-    declaration = node.declaration if node.kind == CursorKind.DECL_REF_EXPR else None
-    if declaration is None or declaration.kind != CursorKind.VAR_DECL or is_pointer(declaration.type):
-        return None
-    return declaration.key
-
-
-def _is_dereference(node: Node) -> bool:
-    """Whether the node is `*p`."""
-    return node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator == "*"
+    is_variable = node.named is not None and node.named.kind == CursorKind.VAR_DECL
+    return node.named.key if node.named is not None and is_variable and not is_pointer(node.named.type) else None
 
 
 def _is_byte(type_: Any) -> bool:
@@ -408,8 +397,8 @@ def _is_byte(type_: Any) -> bool:
 def _element_name(type_: Any) -> str:
     """The innermost type of pointers and arrays, without qualifiers and signs."""
     element = type_.get_canonical()
-    while is_pointer(element) or is_array(element):
-        element = (element.get_pointee() if element.kind == TypeKind.POINTER else element.element_type).get_canonical()
+    while is_address(element):
+        element = target_type(element).get_canonical()
     return _IGNORED.sub("", str(element.spelling)).strip()
 
 
@@ -418,18 +407,10 @@ def _types_in(type_: Any) -> Iterator[str]:
     yield _element_name(type_)
     element = type_.get_canonical()
     while is_array(element):
-        element = element.element_type.get_canonical()
+        element = target_type(element).get_canonical()
     if is_record(element):
         for member in element.get_fields():
             yield from _types_in(member.type)
-
-
-def _is_in_memory(changed: Node) -> bool:
-    """Whether the place is more than a variable or its member; those always stay on the host."""
-    node = changed
-    while node.kind == CursorKind.MEMBER_REF_EXPR and node.children:
-        node = strip(node.children[0])
-    return bool(node.kind != CursorKind.DECL_REF_EXPR)
 
 
 def _may_be_written_through(argument: Node) -> bool:

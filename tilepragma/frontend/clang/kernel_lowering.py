@@ -23,8 +23,10 @@ from tilepragma.frontend.clang.data_regions import exits
 from tilepragma.frontend.clang.host_statements import HostText, Pointer, host_text
 from tilepragma.frontend.clang.lowering_context import Context, member_key
 from tilepragma.frontend.clang.objects import external_object, is_variable_length
-from tilepragma.frontend.clang.regions import BoundStatement, PlacedDirective, RegionBuilder
+from tilepragma.frontend.clang.regions import RegionBuilder
+from tilepragma.frontend.clang.statement_extents import BoundStatement
 from tilepragma.frontend.clang.statement_lowering import lower_region
+from tilepragma.frontend.pragma.scanner import LocatedDirective
 from tilepragma.frontend.pragma.text_scan import skip_blank
 from tilepragma.ir.directives import KernelDirective, LoopDirective
 from tilepragma.ir.expressions import DataObject, Storage, integer
@@ -37,7 +39,7 @@ _WORDS = {CursorKind.COMPOUND_STMT: b"{", CursorKind.IF_STMT: b"if", CursorKind.
 _PRAGMA = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+(?!tilek\b)\w", re.MULTILINE)
 
 
-def kernels(builder: RegionBuilder, directives: tuple[PlacedDirective, ...]) -> tuple[Kernel, ...]:
+def kernels(builder: RegionBuilder, directives: tuple[LocatedDirective, ...]) -> tuple[Kernel, ...]:
     """The kernels of one file, in textual order; reports every fault."""
     bound = builder.bind_kernels(directives)
     loops = builder.bind_loops(directives, bound)
@@ -52,7 +54,7 @@ def kernels(builder: RegionBuilder, directives: tuple[PlacedDirective, ...]) -> 
 
 
 def _kernel(
-    builder: RegionBuilder, placed: PlacedDirective, statement: BoundStatement, loops: Mapping[int, LoopDirective]
+    builder: RegionBuilder, placed: LocatedDirective, statement: BoundStatement, loops: Mapping[int, LoopDirective]
 ) -> Kernel | None:
     """The kernel of a region; None if it is refused, which is reported."""
     directive = placed.kernel
@@ -126,7 +128,7 @@ def _with_cause(why: Diagnostic, refusals: Diagnostics) -> Diagnostic:
 
 def _refused(
     builder: RegionBuilder,
-    placed: PlacedDirective,
+    placed: LocatedDirective,
     statement: BoundStatement,
     whole: Kernel | None,
     diagnostics: Diagnostics,

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-import struct
-from typing import cast
 
 from tilepragma.base.diagnostics import source_error
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.cursor_tree import Node
 from tilepragma.ir.c_values import arithmetic_value, c_value
 from tilepragma.ir.expressions import Binary, Expression, FloatingLiteral, IntegerLiteral, Unary, integer
-from tilepragma.ir.types import INT, ScalarType, Type, promoted
+from tilepragma.ir.types import INT, ScalarType, Type, promoted, single
 
 _INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|[0-9]+)([uUlL]*)\Z")
 _FLOATING = re.compile(
@@ -37,10 +35,7 @@ def integer_literal(node: Node, type_: Type) -> Expression:
         digits = match.group(1)
         octal = digits[0] == "0" and digits.isdigit()
         return IntegerLiteral(int(digits, 8 if octal else 0), match.group(), type_, node.range)
-    value = node.evaluate()
-    if value is None:
-        raise source_error(node.range, "the value of this constant is not known", "write the number out")
-    return constant(int(value), type_, node.range)
+    return _evaluated(node, "constant", "write the number out", type_)
 
 
 def constant(value: int, type_: Type, range_: SourceRange) -> Expression:
@@ -67,10 +62,14 @@ def as_c_computes(value: Expression) -> Expression:
 
 def character_literal(node: Node) -> Expression:
     """The value of 'c', an int."""
+    return _evaluated(node, "character", "write its number", INT)
+
+
+def _evaluated(node: Node, what: str, remedy: str, type_: Type) -> Expression:
     value = node.evaluate()
     if value is None:
-        raise source_error(node.range, "the value of this character is not known", "write its number")
-    return constant(int(value), INT, node.range)
+        raise source_error(node.range, f"the value of this {what} is not known", remedy)
+    return constant(int(value), type_, node.range)
 
 
 def floating_literal(node: Node, type_: ScalarType) -> FloatingLiteral:
@@ -80,7 +79,7 @@ def floating_literal(node: Node, type_: ScalarType) -> FloatingLiteral:
         digits = match.group(1)
         value = float.fromhex(digits) if digits[:2] in ("0x", "0X") else float(digits)
         if type_.bits == _FLOAT_BITS and math.isfinite(value):
-            value = _rounded(value)
+            value = single(value)
         return FloatingLiteral(value, match.group(), type_, node.range)
     evaluated = node.evaluate()
     if evaluated is None or type_.bits > _DOUBLE_BITS:
@@ -94,10 +93,3 @@ def spell_floating(value: float, type_: ScalarType) -> str:
     if not re.search(r"[.en]", text):
         text += ".0"
     return text + {"float": "f", "long double": "l"}.get(type_.spelling, "")
-
-
-def _rounded(value: float) -> float:
-    try:
-        return cast(float, struct.unpack("f", struct.pack("f", value))[0])
-    except OverflowError:
-        return math.copysign(math.inf, value)

@@ -82,7 +82,7 @@ class Liveness:
         """Whether code outside the region takes the address; functions in the region keep none."""
         if self._is_region(node):
             return False
-        if node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator == "&":
+        if node.takes_address:
             operand = strip(node.children[0])
             while operand.kind in (CursorKind.MEMBER_REF_EXPR, CursorKind.ARRAY_SUBSCRIPT_EXPR) and operand.children:
                 operand = strip(operand.children[0])
@@ -107,7 +107,7 @@ class Liveness:
         """Whether `node` uses the array, or a row of it, as a pointer outside the region."""
         if self._is_region(node):
             return False
-        if node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator == "&":
+        if node.takes_address:
             return any(_is_reference(inner, array.key) for inner in node.walk())
         if node.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR:
             base, indices = node, []
@@ -142,9 +142,7 @@ class Liveness:
 
 
 def _is_reference(node: Node, variable: Key) -> bool:
-    if node.kind != CursorKind.DECL_REF_EXPR or node.declaration is None:
-        return False
-    return node.declaration.key == variable
+    return node.named is not None and node.named.key == variable
 
 
 def _around(loop: Node, variable: _Variable) -> _Effect:

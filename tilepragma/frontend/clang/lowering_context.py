@@ -11,10 +11,10 @@ from tilepragma.base.diagnostics import Diagnostics, SourceError
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.cursor_tree import ClangUnit, CursorKind, Key, Node, strip
-from tilepragma.frontend.clang.object_names import NameTable
-from tilepragma.frontend.clang.type_conversion import TypeConverter, is_array, is_pointer, is_record
+from tilepragma.frontend.clang.type_conversion import TypeConverter, is_array, is_pointer, is_record, target_type
 from tilepragma.ir.directives import LoopDirective
 from tilepragma.ir.expressions import DataObject, Expression
+from tilepragma.ir.fresh_names import Names
 from tilepragma.ir.loop_tree import Declarator, Function
 from tilepragma.ir.types import RecordType, Type
 
@@ -52,28 +52,33 @@ def changed_operand(node: Node, *, addressed: bool = True) -> Node | None:
         operator = node.binary_operator
         changes = operator.endswith("=") and operator not in ("==", "!=", "<=", ">=")
     else:
-        changes = node.kind == CursorKind.UNARY_OPERATOR and (
-            node.unary_operator in ("x++", "x--", "++", "--") or (addressed and node.unary_operator == "&")
-        )
+        increments = node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator in ("x++", "x--", "++", "--")
+        changes = increments or (addressed and node.takes_address)
     return strip(node.children[0]) if changes else None
+
+
+def member_root(node: Node) -> Node:
+    """The expression at the root of a path of members: `a[i]` of `a[i].b.c`."""
+    while node.kind == CursorKind.MEMBER_REF_EXPR and node.children:
+        node = strip(node.children[0])
+    return node
 
 
 def function_facts(function: Node) -> FunctionFacts:
     """Collect the facts of one function definition."""
     facts = FunctionFacts(function, {}, set())
     for node in function.walk():
-        if node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator == "&":
-            operand = strip(node.children[0])
-            if operand.kind == CursorKind.DECL_REF_EXPR and operand.declaration is not None:
-                facts.address_taken.add(operand.declaration.key)
+        addressed = strip(node.children[0]).named if node.takes_address else None
+        if addressed is not None:
+            facts.address_taken.add(addressed.key)
         target = changed_operand(node, addressed=False)
         if target is None:
             continue
         position = node.start if node.first_file == function.file else None
         if target.kind == CursorKind.MEMBER_REF_EXPR:
             facts.writes.setdefault(member_key(target.spelling), []).append(position)
-        elif target.kind == CursorKind.DECL_REF_EXPR and target.declaration is not None:
-            facts.writes.setdefault(target.declaration.key, []).append(position)
+        elif target.named is not None:
+            facts.writes.setdefault(target.named.key, []).append(position)
     return facts
 
 
@@ -91,9 +96,8 @@ def whole_uses(region: Node) -> set[Key]:
             root = _path_root(node)
             if root is None:
                 pending += node.children
-        elif node.kind == CursorKind.DECL_REF_EXPR:
-            if node.declaration is not None:
-                keys.add(node.declaration.key)
+        elif node.named is not None:
+            keys.add(node.named.key)
         elif node.kind == CursorKind.CALL_EXPR:
             pending += [child for child in node.children if _constant_struct(child) in changed | {None}]
         else:
@@ -105,13 +109,11 @@ def _constant_struct(argument: Node) -> Key | None:
     """The variable passed as a pointer to a struct of constants (`g`, or `&g`); None for others."""
     if not is_pointer(argument.type):
         return None
-    pointee = argument.type.get_canonical().get_pointee()
+    pointee = target_type(argument.type)
     inner = strip(argument)
-    if inner.kind == CursorKind.UNARY_OPERATOR and inner.unary_operator == "&":
-        inner = strip(inner.children[0])
-    if not (pointee.is_const_qualified() and is_record(pointee) and inner.kind == CursorKind.DECL_REF_EXPR):
-        return None
-    return None if inner.declaration is None else inner.declaration.key
+    variable = strip(inner.children[0]).named if inner.takes_address else inner.named
+    is_constant = pointee.is_const_qualified() and is_record(pointee)
+    return variable.key if variable is not None and is_constant else None
 
 
 def _changed_roots(region: Node) -> set[Key]:
@@ -135,9 +137,7 @@ def _path_root(member: Node) -> Node | None:
     while True:
         if node.kind == CursorKind.MEMBER_REF_EXPR and node.children:
             node = strip(node.children[0])
-        elif (
-            node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator == "*" and is_pointer(node.children[0].type)
-        ):
+        elif node.is_dereference and is_pointer(node.children[0].type):
             node = strip(node.children[0])
             if node.kind not in (CursorKind.MEMBER_REF_EXPR, CursorKind.DECL_REF_EXPR):
                 return None
@@ -184,7 +184,7 @@ class Context:
     lowering: Callable[[Context, Node], Expression]
     whole: set[Key] = field(default_factory=set)
     loops: dict[int, LoopDirective] = field(default_factory=dict)
-    names: NameTable = field(default_factory=NameTable)
+    names: Names = field(default_factory=Names)
     declared: dict[Key, DataObject] = field(default_factory=dict)
     known: dict[str, DataObject] = field(default_factory=dict)
     used: dict[str, DataObject] = field(default_factory=dict)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from tilepragma.base.diagnostics import source_error
 from tilepragma.base.frozen_values import dataclass
+from tilepragma.base.reserved_words import RESERVED
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.cursor_tree import CursorKind, Node, TypeKind, strip
 from tilepragma.frontend.clang.lowering_context import Context
-from tilepragma.frontend.clang.type_conversion import is_array, is_pointer
+from tilepragma.frontend.clang.type_conversion import is_array, is_pointer, target_type
 from tilepragma.ir.evaluation import operation
 from tilepragma.ir.expressions import (
     TABLE_BYTES,
@@ -66,7 +68,7 @@ def pointer_test(context: Context, declaration: Node, pointer: str, range_: Sour
     """The number that tells whether an outside pointer, or a member path's, is not NULL."""
     host = f"({pointer} != 0 ? 1 : 0)"  # an int, since compilers warn if truth values are compared with numbers
     if host not in context.known:
-        name = context.names.unique(f"{pointer.replace('->', '_').replace('.', '_')}_is_set")
+        name = context.names.unique(identifier(f"{pointer.replace('->', '_').replace('.', '_')}_is_set"))
         context.known[host] = DataObject(name, host, INT, Storage.SCALAR, Scope.EXTERNAL, const=True, range=range_)
         context.roots[host] = declaration
     context.used.setdefault(host, context.known[host])
@@ -116,9 +118,9 @@ def _is_integer(clang_type: Any) -> bool:
 def known_value(node: Node) -> int | None:
     """The value of an expression of numbers and such constants, or None."""
     node = strip(node)
-    if node.kind == CursorKind.DECL_REF_EXPR and node.declaration is not None:
-        if node.declaration.kind == CursorKind.VAR_DECL:
-            return known_number(node.declaration)
+    if node.named is not None:
+        if node.named.kind == CursorKind.VAR_DECL:
+            return known_number(node.named)
     elif node.kind == CursorKind.BINARY_OPERATOR and node.binary_operator in ("+", "-", "*"):
         left, right = (known_value(child) for child in node.children)
         known = None if left is None or right is None else operation(node.binary_operator, left, right)
@@ -172,7 +174,7 @@ def _make(
         lengths = ()
     restrict = shape.restrict or (bool(shape.arrays) and _says_restrict(declaration))
     return DataObject(
-        name=context.names.unique(host.replace("->", "_").replace(".", "_")),
+        name=context.names.unique(identifier(host.replace("->", "_").replace(".", "_"))),
         host=host,
         element=element,
         storage=shape.storage,
@@ -187,6 +189,16 @@ def _make(
         and shape.storage is not Storage.ROWS
         and not is_pointer(clang_type),
     )
+
+
+def identifier(wanted: str) -> str:
+    """`wanted` as an identifier that every target accepts; `_` follows a reserved word."""
+    base = re.sub(r"\W+", "_", wanted, flags=re.ASCII).strip("_") or "object"
+    if base[0].isdigit():
+        base = f"_{base}"
+    if wanted.isascii() and wanted.isidentifier():
+        base = wanted
+    return f"{base.lstrip('_')}_" if base in RESERVED or base.startswith(("tilek_", "__")) else base
 
 
 def _says_restrict(declaration: Node) -> bool:
@@ -210,7 +222,7 @@ def _shape(clang_type: Any, host: str, range_: SourceRange) -> _Shape:
     level = inner
     while level.kind == TypeKind.POINTER:
         stars += 1
-        level = level.get_pointee().get_canonical()
+        level = target_type(level).get_canonical()
     below, element = _take_arrays(level)
     if not outer and stars == 1 and not is_pointer(element):
         return _Shape(Storage.CONTIGUOUS, below, 1 + len(below), element, restrict)
@@ -227,7 +239,7 @@ def _take_arrays(canonical: Any) -> tuple[tuple[Any, ...], Any]:
     levels = []
     while is_array(canonical):
         levels.append(canonical)
-        canonical = canonical.element_type.get_canonical()
+        canonical = target_type(canonical).get_canonical()
     return tuple(levels), canonical
 
 

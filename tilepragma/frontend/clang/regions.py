@@ -10,83 +10,24 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.reserved_words import RESERVED
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.clause_objects import resolve_clauses
-from tilepragma.frontend.clang.cursor_tree import ClangUnit, CursorKind, Key, Node
+from tilepragma.frontend.clang.cursor_tree import LOOPS, ClangUnit, CursorKind, Key, Node
 from tilepragma.frontend.clang.expression_lowering import lower_expression
 from tilepragma.frontend.clang.functions import FunctionCollector
 from tilepragma.frontend.clang.implied_parameters import check_implied
 from tilepragma.frontend.clang.liveness import Liveness
 from tilepragma.frontend.clang.lowering_context import Context, FunctionFacts, function_facts, whole_uses
-from tilepragma.frontend.clang.object_names import NameTable
-from tilepragma.frontend.clang.statement_extents import Wrapped, statement_extent
+from tilepragma.frontend.clang.objects import identifier
+from tilepragma.frontend.clang.statement_extents import BoundStatement, statement_extent
 from tilepragma.frontend.clang.type_conversion import TypeConverter, records_used
 from tilepragma.frontend.clang.written_objects import written_in
 from tilepragma.frontend.pragma.scanner import LocatedDirective
-from tilepragma.frontend.pragma.text_scan import declaration_start, macro_use_end, next_statement
+from tilepragma.frontend.pragma.text_scan import macro_use_end, next_statement
 from tilepragma.ir.accesses import implied_objects
-from tilepragma.ir.directives import DataDirective, KernelDirective, LoopDirective
+from tilepragma.ir.directives import KernelDirective, LoopDirective
 from tilepragma.ir.expressions import DataObject, Scope, Storage
-from tilepragma.ir.loop_tree import Block, Enclosing, Kernel, Parameter, SourceFile
+from tilepragma.ir.fresh_names import Names
+from tilepragma.ir.loop_tree import Block, Kernel, Parameter, SourceFile
 from tilepragma.ir.types import RecordType, Type
-
-
-@dataclass(frozen=True)
-class PlacedDirective:
-    """A directive, its file, and the offset of the statement that follows, if any."""
-
-    located: LocatedDirective
-    path: str
-    statement: int | None
-
-    @property
-    def range(self) -> SourceRange:
-        """Where the directive stands."""
-        return self.located.range
-
-    @property
-    def kernel(self) -> KernelDirective | None:
-        """The kernel part of the directive."""
-        directive = self.located.directive
-        if isinstance(directive, tuple):
-            return directive[0]
-        return directive if isinstance(directive, KernelDirective) else None
-
-    @property
-    def loop(self) -> LoopDirective | None:
-        """The loop part of the directive."""
-        directive = self.located.directive
-        if isinstance(directive, tuple):
-            return directive[1]
-        return directive if isinstance(directive, LoopDirective) else None
-
-    @property
-    def data(self) -> DataDirective | None:
-        """The directive, if it is about data or a `wait`."""
-        directive = self.located.directive
-        return directive if isinstance(directive, DataDirective) else None
-
-
-@dataclass(frozen=True)
-class BoundStatement:
-    """The statement after a directive: its path of nodes from the function's body; its range."""
-
-    facts: FunctionFacts
-    path: tuple[Node, ...]
-    range: SourceRange
-
-    @property
-    def node(self) -> Node:
-        """The statement."""
-        return self.path[-1]
-
-    @property
-    def enclosing(self) -> Enclosing:
-        """The function around it."""
-        return enclosing_of(self.facts.node, self.range.file)
-
-
-def enclosing_of(function: Node, file: str) -> Enclosing:
-    """A function around a region of the file."""
-    return Enclosing(function.spelling, file, declaration_start(function.unit.text(file), function.start))
 
 
 @dataclass
@@ -97,9 +38,9 @@ class RegionBuilder:
     diagnostics: Diagnostics
     skipped: dict[str, tuple[tuple[int, int], ...]]
     types: TypeConverter = field(default_factory=TypeConverter)
-    names: NameTable = field(default_factory=NameTable)
+    names: Names = field(default_factory=Names)
     functions: FunctionCollector = field(init=False)
-    wrapped: list[Wrapped] = field(default_factory=list)
+    wrapped: list[BoundStatement] = field(default_factory=list)
     """statements that a macro begins or ends"""
     _facts: dict[Key, FunctionFacts] = field(default_factory=dict)
     _definitions: list[Node] | None = None
@@ -107,10 +48,10 @@ class RegionBuilder:
     def __post_init__(self) -> None:
         self.functions = FunctionCollector(self.unit, self.diagnostics, self.types)
 
-    def locate(self, file: SourceFile, directives: Iterable[LocatedDirective]) -> tuple[PlacedDirective, ...]:
+    def locate(self, file: SourceFile, directives: Iterable[LocatedDirective]) -> tuple[LocatedDirective, ...]:
         """Find the statement after each directive of a file."""
         ends = {d.range.start.offset: d.end_offset for d in directives}
-        return tuple(PlacedDirective(d, file.path, self._statement_after(file, d, ends)) for d in directives)
+        return tuple(replace(d, statement=self._statement_after(file, d, ends)) for d in directives)
 
     def _statement_after(self, file: SourceFile, directive: LocatedDirective, ends: Mapping[int, int]) -> int | None:
         """Where the statement after a directive begins, behind macros that are empty or pragmas."""
@@ -123,7 +64,7 @@ class RegionBuilder:
             offset = None if behind is None else next_statement(file.text, behind, ends, skipped)
         return first if offset is None else offset
 
-    def bind(self, directive: PlacedDirective, offset: int, what: str) -> BoundStatement:
+    def bind(self, directive: LocatedDirective, offset: int, what: str) -> BoundStatement:
         """The statement at `offset` in the function around the directive, or a SourceError."""
         facts = self.function_around(directive, what)
         path = find_statement(facts.node.body, offset)
@@ -136,28 +77,29 @@ class RegionBuilder:
     def bound(self, facts: FunctionFacts, path: tuple[Node, ...]) -> BoundStatement:
         """The statement at a path's end. Raises SourceError if its text leaves the file."""
         range_, in_macro = statement_extent(path[-1], facts.node)
+        statement = BoundStatement(facts, path, range_)
         if in_macro:
-            self.wrapped.append(Wrapped(facts.node, path[-1], range_))
-        return BoundStatement(facts, path, range_)
+            self.wrapped.append(statement)
+        return statement
 
-    def function_around(self, directive: PlacedDirective, what: str) -> FunctionFacts:
+    def function_around(self, directive: LocatedDirective, what: str) -> FunctionFacts:
         """The function that the directive stands in. Raises SourceError outside functions."""
         offset = directive.range.start.offset
-        function = self._function_at(directive.path, offset)
+        function = self._function_at(directive.range.file, offset)
         if function is None:
             raise source_error(
                 directive.range,
                 f"'{what}' stands outside every function",
                 "put it inside a function, before the statement it is about",
             )
-        if function.file != directive.path:
+        if function.file != directive.range.file:
             raise source_error(
                 directive.range,
                 f"'{what}' stands in a file that is included inside a function, "
                 "where no launch can be put around a loop",
                 "write the function in that file, or the loop in the function's file",
             )
-        if len(self._definitions_at(directive.path, offset)) > 1:
+        if len(self._definitions_at(directive.range.file, offset)) > 1:
             raise source_error(
                 directive.range,
                 f"'{function.file}' is included more than once, each time with this text, "
@@ -188,9 +130,9 @@ class RegionBuilder:
             if definition.start <= offset < definition.end and definition.file == path
         ]
 
-    def bind_kernels(self, directives: tuple[PlacedDirective, ...]) -> list[tuple[PlacedDirective, BoundStatement]]:
+    def bind_kernels(self, directives: tuple[LocatedDirective, ...]) -> list[tuple[LocatedDirective, BoundStatement]]:
         """One file's kernel directives with their statements, in order; reports every fault."""
-        bound: list[tuple[PlacedDirective, BoundStatement]] = []
+        bound: list[tuple[LocatedDirective, BoundStatement]] = []
         for directive in directives:
             if directive.kernel is None:
                 continue
@@ -203,28 +145,21 @@ class RegionBuilder:
             bound.append((directive, statement))
         return bound
 
-    def _kernel_statement(self, directive: PlacedDirective) -> BoundStatement:
+    def _kernel_statement(self, directive: LocatedDirective) -> BoundStatement:
         what = "#pragma tilek kernel" if directive.loop is None else "#pragma tilek kernel loop"
         facts = self.function_around(directive, what)
-        no_loop = source_error(
-            directive.range,
-            f"no loop follows '{what}'",
-            "put it right before a 'for' loop" + ("" if directive.loop else " or a '{' block"),
-        )
         path = None if directive.statement is None else find_statement(facts.node.body, directive.statement)
-        if path is None:
-            raise no_loop
-        wanted = (
-            {CursorKind.FOR_STMT} if directive.loop is not None else {CursorKind.FOR_STMT, CursorKind.COMPOUND_STMT}
-        )
-        if directive.loop is None:
-            wanted |= {CursorKind.WHILE_STMT, CursorKind.DO_STMT}
-        if path[-1].kind not in wanted:
-            raise no_loop
+        wanted = (*LOOPS, CursorKind.COMPOUND_STMT) if directive.loop is None else (CursorKind.FOR_STMT,)
+        if path is None or path[-1].kind not in wanted:
+            raise source_error(
+                directive.range,
+                f"no loop follows '{what}'",
+                "put it right before a 'for' loop" + ("" if directive.loop else " or a '{' block"),
+            )
         return self.bound(facts, path)
 
     def _refuse_nesting(
-        self, directive: PlacedDirective, statement: BoundStatement, earlier: list[BoundStatement]
+        self, directive: LocatedDirective, statement: BoundStatement, earlier: list[BoundStatement]
     ) -> None:
         for outer in earlier:
             if outer.range.start.offset == statement.range.start.offset and outer.range.file == statement.range.file:
@@ -239,7 +174,7 @@ class RegionBuilder:
                 )
 
     def bind_loops(
-        self, directives: tuple[PlacedDirective, ...], kernels: list[tuple[PlacedDirective, BoundStatement]]
+        self, directives: tuple[LocatedDirective, ...], kernels: list[tuple[LocatedDirective, BoundStatement]]
     ) -> dict[int, LoopDirective]:
         """Loop directives by the offset of their `for`; reports every fault."""
         loops: dict[int, LoopDirective] = {}
@@ -260,19 +195,15 @@ class RegionBuilder:
             loops[offset] = directive.loop
         return loops
 
-    def _check_loop(self, directive: PlacedDirective, kernels: list[tuple[PlacedDirective, BoundStatement]]) -> None:
+    def _check_loop(self, directive: LocatedDirective, kernels: list[tuple[LocatedDirective, BoundStatement]]) -> None:
         offset = directive.statement
         facts = self.function_around(directive, "#pragma tilek loop")
         around = [s for _, s in kernels if offset is not None and _contains(s.range, offset)]
-        if not around and directive.kernel is not None:
-            raise source_error(
-                directive.range, "no loop follows '#pragma tilek kernel loop'", "put it right before a 'for' loop"
-            )
         path = None if offset is None else find_statement(facts.node.body, offset)
-        if path is None or path[-1].kind != CursorKind.FOR_STMT:
-            raise source_error(
-                directive.range, "no loop follows '#pragma tilek loop'", "put it right before a 'for' loop"
-            )
+        is_kernel = not around and directive.kernel is not None
+        if is_kernel or path is None or path[-1].kind != CursorKind.FOR_STMT:
+            what = "#pragma tilek kernel loop" if is_kernel else "#pragma tilek loop"
+            raise source_error(directive.range, f"no loop follows '{what}'", "put it right before a 'for' loop")
         if not around:
             raise source_error(
                 directive.range,
@@ -346,7 +277,7 @@ class RegionBuilder:
         """A unique name for a kernel."""
         if wanted in RESERVED or wanted == "main":
             wanted = f"{wanted}_kernel"
-        return self.names.unique(wanted)
+        return self.names.unique(identifier(wanted))
 
 
 def _members(object_: DataObject) -> tuple[str, ...]:

@@ -8,7 +8,9 @@ from tilepragma.base.diagnostics import Diagnostics, source_error
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.cursor_tree import ClangUnit, CursorKind, Node
-from tilepragma.frontend.pragma.text_scan import next_statement
+from tilepragma.frontend.clang.lowering_context import FunctionFacts
+from tilepragma.frontend.pragma.text_scan import declaration_start, next_statement
+from tilepragma.ir.loop_tree import Enclosing
 
 _BEFORE_A_STATEMENT = (
     CursorKind.FOR_STMT,
@@ -24,12 +26,27 @@ _COMPLETE = (CursorKind.COMPOUND_STMT, CursorKind.NULL_STMT, CursorKind.DECL_STM
 
 
 @dataclass(frozen=True)
-class Wrapped:
-    """A statement of a function that a macro begins or ends, and the text assumed for it."""
+class BoundStatement:
+    """The statement after a directive: its path of nodes from the function's body; its range."""
 
-    function: Node
-    node: Node
+    facts: FunctionFacts
+    path: tuple[Node, ...]
     range: SourceRange
+
+    @property
+    def node(self) -> Node:
+        """The statement."""
+        return self.path[-1]
+
+    @property
+    def enclosing(self) -> Enclosing:
+        """The function around it."""
+        return enclosing_of(self.facts.node, self.range.file)
+
+
+def enclosing_of(function: Node, file: str) -> Enclosing:
+    """A function around a region of the file."""
+    return Enclosing(function.spelling, file, declaration_start(function.unit.text(file), function.start))
 
 
 def statement_extent(statement: Node, function: Node) -> tuple[SourceRange, bool]:
@@ -70,7 +87,7 @@ def _lacks_semicolon(statement: Node) -> bool:
 
 
 def check_wrapped(
-    unit: ClangUnit, statements: Iterable[Wrapped], launched: Collection[SourceRange], diagnostics: Diagnostics
+    unit: ClangUnit, statements: Iterable[BoundStatement], launched: Collection[SourceRange], diagnostics: Diagnostics
 ) -> None:
     """Report `launched` statements whose text has foreign tokens, from macros.
 
@@ -90,7 +107,7 @@ def check_wrapped(
         )
 
 
-def _hold_alone(unit: ClangUnit, statements: Sequence[Wrapped]) -> bool:
+def _hold_alone(unit: ClangUnit, statements: Sequence[BoundStatement]) -> bool:
     """Whether braces around the statements hold them alone, and change nothing else."""
     texts, places = {}, {}
     for file in {statement.range.file for statement in statements}:
@@ -104,8 +121,8 @@ def _hold_alone(unit: ClangUnit, statements: Sequence[Wrapped]) -> bool:
     inserted = {(range_.file, offset) for (range_, mark), offset in places.items() if mark == b"{"}
     functions = {node.spelling: node for node in again.file_scope() if _is_definition(node)}
     for statement in statements:
-        function = functions.get(statement.function.spelling)
-        if function is None or _kinds(function, inserted) != _kinds(statement.function):
+        function = functions.get(statement.facts.node.spelling)
+        if function is None or _kinds(function, inserted) != _kinds(statement.facts.node):
             return False
         span = places[statement.range, b"{"], places[statement.range, b"}"] + 1
         block = next((node for node in function.walk() if _is_block(node, statement.range.file, *span)), None)

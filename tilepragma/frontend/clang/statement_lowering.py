@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tilepragma.base.diagnostics import SourceError, source_error
 from tilepragma.base.source_ranges import SourceRange
-from tilepragma.frontend.clang.canonical_loops import Header, iterator_of, make_loop
+from tilepragma.frontend.clang.canonical_loops import canonical, iterator_of
 from tilepragma.frontend.clang.cursor_tree import CursorKind, Node
 from tilepragma.frontend.clang.expression_lowering import truth, type_of
 from tilepragma.frontend.clang.literals import constant
@@ -216,17 +216,19 @@ def _for(context: Context, node: Node) -> Loop | ForLoop:
         initialization = _declaration(context, first, Scope.LOCAL, in_loop=False)
     elif first is not None:
         initialization = context.lower(first)
-    header = Header(
+    loop = ForLoop(
         initialization,
         None if condition is None else context.lower(condition),
         None if last is None else context.lower(last),
-        _header_range(context, node),
+        _block(context, node.children[-1], in_loop=True),
+        context.loops.pop(node.start, None) if node.first_file == context.facts.node.file else None,
+        reason="",
+        range=node.range,
+        reason_range=_header_range(context, node),
     )
-    body = _block(context, node.children[-1], in_loop=True)
-    iterator = iterator_of(header)
+    iterator = iterator_of(loop)
     addressed = iterator is not None and context.key_of(iterator) in context.facts.address_taken
-    directive = context.loops.pop(node.start, None) if node.first_file == context.facts.node.file else None
-    return make_loop(index, header, body, directive, node.range, addressed)
+    return canonical(loop, index, addressed)
 
 
 def _header_range(context: Context, node: Node) -> SourceRange:

@@ -12,7 +12,7 @@ from tilepragma.frontend.clang.cursor_tree import CursorKind, Node, TypeKind, st
 from tilepragma.frontend.clang.implied_parameters import implied_parameter
 from tilepragma.frontend.clang.lowering_context import Context, member_key
 from tilepragma.frontend.clang.objects import copied_constant, external_object, pointer_test
-from tilepragma.frontend.clang.type_conversion import is_array, is_pointer
+from tilepragma.frontend.clang.type_conversion import is_address, is_array, is_pointer, target_type
 from tilepragma.ir.expressions import (
     Access,
     AddressOf,
@@ -115,11 +115,9 @@ def null_test(context: Context, node: Node) -> Access:
 def _place(context: Context, node: Node) -> Place:
     node = strip(node)
     kind = node.kind
-    if kind == CursorKind.DECL_REF_EXPR:
-        declaration = node.declaration
-        if declaration is not None and declaration.kind in (CursorKind.VAR_DECL, CursorKind.PARM_DECL):
-            return Place(declaration, (), declaration.type)
-    elif kind == CursorKind.MEMBER_REF_EXPR and node.children:
+    if node.named is not None and node.named.kind in (CursorKind.VAR_DECL, CursorKind.PARM_DECL):
+        return Place(node.named, (), node.named.type)
+    if kind == CursorKind.MEMBER_REF_EXPR and node.children:
         base = node.children[0]
         is_arrow = is_pointer(base.type)
         place = _dereference(_pointer(context, base), True) if is_arrow else _place(context, base)
@@ -129,11 +127,11 @@ def _place(context: Context, node: Node) -> Place:
             return Place(place.root, (*place.steps, step), node.type)
     elif kind == CursorKind.ARRAY_SUBSCRIPT_EXPR:
         base, index = node.children
-        if not (is_pointer(base.type) or is_array(base.type)):
+        if not is_address(base.type):
             base, index = index, base
         pointer = _pointer(context, base)
         return _dereference(_advanced(pointer, "+", context.lower(index)), arrow=False)
-    elif kind == CursorKind.UNARY_OPERATOR and node.unary_operator == "*":
+    elif node.is_dereference:
         return _dereference(_pointer(context, node.children[0]), arrow=True)
     raise source_error(
         node.range,
@@ -179,18 +177,13 @@ def set_once(context: Context, node: Node) -> Node | None:
     if not context.is_region or node.kind != CursorKind.BINARY_OPERATOR or node.binary_operator != "=":
         return None
     target = strip(node.children[0])
-    pointer = target.declaration if target.kind == CursorKind.DECL_REF_EXPR else None
+    pointer = target.named
     if pointer is None or not is_pointer(pointer.type) or pointer.kind != CursorKind.VAR_DECL:
         return None
     if not pointer.is_local or pointer.storage == "STATIC":
         return None
-    uses = [
-        node.start
-        for node in context.facts.node.walk()
-        if node.kind == CursorKind.DECL_REF_EXPR
-        and node.declaration is not None
-        and node.declaration.key == pointer.key
-    ]
+    names = ((node.start, node.named) for node in context.facts.node.walk())
+    uses = [start for start, named in names if named is not None and named.key == pointer.key]
     return pointer if min(uses) == target.start and max(uses) < context.block_end else None
 
 
@@ -210,17 +203,17 @@ def _changing(context: Context, index: Expression, start: int, end: int) -> str 
 
 def _pointer(context: Context, node: Node) -> Pointer:
     node = strip(node)
-    if node.kind == CursorKind.DECL_REF_EXPR and node.declaration is not None:
-        alias = context.aliases.get(node.declaration.key)
+    if node.named is not None:
+        alias = context.aliases.get(node.named.key)
         if alias is not None:
             return cast(Pointer, alias)
     if node.kind == CursorKind.BINARY_OPERATOR and node.binary_operator in ("+", "-"):
         base, index = node.children
-        if not (is_pointer(base.type) or is_array(base.type)):
+        if not is_address(base.type):
             base, index = index, base
         if not is_pointer(index.type):
             return _advanced(_pointer(context, base), node.binary_operator, context.lower(index))
-    if node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator == "&":
+    if node.takes_address:
         place = _place(context, node.children[0])
         last = place.steps[-1] if place.steps else None
         if last is not None and isinstance(last.step, Index):
@@ -232,11 +225,6 @@ def _pointer(context: Context, node: Node) -> Pointer:
         if _same_pointee(node.type, inner.type, cast=True):
             return _pointer(context, inner)
     return Pointer(_place(context, node), None)
-
-
-def is_address(clang_type: Any) -> bool:
-    """Whether the type's values are addresses; parameters `T a[]` count, for libclang an array."""
-    return is_pointer(clang_type) or is_array(clang_type)
 
 
 def _same_pointee(left: Any, right: Any, *, cast: bool = False) -> bool:
@@ -252,9 +240,7 @@ def _same_pointee(left: Any, right: Any, *, cast: bool = False) -> bool:
 
 def _pointee_words(clang_type: Any) -> list[str]:
     """The words of the pointed-to type, without qualifiers; a bracketed length is one word."""
-    canonical = clang_type.get_canonical()
-    inner = canonical.element_type if is_array(canonical) else canonical.get_pointee()
-    return re.findall(r"\[[^\]]*\]|\w+|[^\w\s]", _QUALIFIERS.sub("", inner.spelling))
+    return re.findall(r"\[[^\]]*\]|\w+|[^\w\s]", _QUALIFIERS.sub("", target_type(clang_type).spelling))
 
 
 def _is_open(left: str, right: str) -> bool:
@@ -268,15 +254,14 @@ def _advanced(pointer: Pointer, operator: str, index: Expression) -> Pointer:
         raise source_error(index.range, "the address of a single variable is moved here", "index an array")
     if pointer.offset is not None and isinstance(index, IntegerLiteral) and index.value == 0:
         return pointer
-    if pointer.offset is None:
-        offset = index if operator == "+" else _negated(index)
+    if pointer.offset is None and operator == "+":
+        offset = index
+    elif pointer.offset is None:
+        type_ = INT if index.type == INT else LONG
+        offset = Unary("-", index if type_ == INT else _wide(index), type_, index.range)
     else:
         offset = Binary(operator, _wide(pointer.offset), index, LONG, index.range)
     return Pointer(pointer.place, offset)
-
-
-def _negated(index: Expression) -> Expression:
-    return Unary("-", _wide(index), LONG, index.range) if index.type != INT else Unary("-", index, INT, index.range)
 
 
 def _wide(index: Expression) -> Expression:
@@ -290,8 +275,7 @@ def _dereference(pointer: Pointer, arrow: bool) -> Place:
     place = pointer.place
     if pointer.address:
         return place
-    canonical = place.type.get_canonical()
-    inner = canonical.element_type if is_array(canonical) else canonical.get_pointee()
+    inner = target_type(place.type)
     index = integer(0) if pointer.offset is None else pointer.offset
     step = Step(Index(index), inner, arrow=arrow and pointer.offset is None)
     return Place(place.root, (*place.steps, step), inner)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import field
 from typing import Any
 
@@ -36,6 +35,17 @@ def is_array(clang_type: Any) -> bool:
 def is_pointer(clang_type: Any) -> bool:
     """Whether the type is a pointer, after typedefs."""
     return bool(clang_type.get_canonical().kind == TypeKind.POINTER)
+
+
+def is_address(clang_type: Any) -> bool:
+    """Whether the type's values are addresses; parameters `T a[]` count, for libclang an array."""
+    return is_pointer(clang_type) or is_array(clang_type)
+
+
+def target_type(address: Any) -> Any:
+    """The type of an array's elements, or of what a pointer points to."""
+    canonical = address.get_canonical()
+    return canonical.element_type if is_array(canonical) else canonical.get_pointee()
 
 
 def is_record(clang_type: Any) -> bool:
@@ -85,13 +95,9 @@ class TypeConverter:
         converted = self.scalars.get(spelling)
         if converted is None:
             kind = canonical.kind
-            family = (
-                ScalarKind.FLOATING
-                if kind in _FLOATING
-                else ScalarKind.BOOLEAN
-                if kind == TypeKind.BOOL
-                else ScalarKind.INTEGER
-            )
+            family = ScalarKind.BOOLEAN if kind == TypeKind.BOOL else ScalarKind.INTEGER
+            if kind in _FLOATING:
+                family = ScalarKind.FLOATING
             bits = canonical.get_size() * 8
             if bits <= 0:
                 raise source_error(range_, f"the size of the type '{spelling}' is not known")
@@ -123,13 +129,15 @@ class TypeConverter:
                 "declare it before the function, at file scope",
             )
         tag = member_tag if unnamed and member_tag is not None else spelling.split()[-1]
-        refuse_part = _part_refusal(spelling, range_)
         fields: list[Field] = []
+        refused, remedy = "", ""
         for member in canonical.get_fields():
             if member.is_bitfield():
-                raise refuse_part(f"bit-field '{member.spelling}'", "use a member of an integer type")
-            if not member.spelling.isidentifier():  # libclang describes them by their places
-                raise refuse_part("member without a name", "give the inner struct or union a name")
+                refused, remedy = f"bit-field '{member.spelling}'", "use a member of an integer type"
+            elif not member.spelling.isidentifier():  # libclang describes them by their places
+                refused, remedy = "member without a name", "give the inner struct or union a name"
+            if refused:
+                raise source_error(range_, f"'{spelling}' has a {refused}, which kernels cannot use", remedy)
             # A kernel never follows a pointer inside a struct, which may point to the struct
             # itself.
             type_: Type = PointerType(VOID)
@@ -141,13 +149,6 @@ class TypeConverter:
         record = RecordType(spelling, tag, is_union, tuple(fields), size, alignment)
         self.records[spelling] = record
         return record
-
-
-def _part_refusal(spelling: str, range_: SourceRange) -> Callable[[str, str], Exception]:
-    def refusal(part: str, remedy: str) -> Exception:
-        return source_error(range_, f"'{spelling}' has a {part}, which kernels cannot use", remedy)
-
-    return refusal
 
 
 def records_used(types: TypeConverter, used: set[str]) -> tuple[RecordType, ...]:

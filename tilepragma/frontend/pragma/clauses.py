@@ -228,18 +228,11 @@ def _reduction(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
 
 
 _FOREIGN_OPERATORS = {
-    "-": "+",
-    "+=": "+",
-    "-=": "+",
-    "*=": "*",
+    **dict.fromkeys(("-", "+=", "-=", "add", "sum", "plus"), "+"),
+    **dict.fromkeys(("*=", "times", "mul"), "*"),
     "&=": "&",
     "|=": "|",
     "^=": "^",
-    "add": "+",
-    "sum": "+",
-    "plus": "+",
-    "times": "*",
-    "mul": "*",
     "and": "&&",
     "or": "||",
     "fmin": "min",

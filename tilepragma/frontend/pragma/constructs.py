@@ -44,14 +44,7 @@ _FOREIGN_CLAUSES = {
     "schedule": "tile",
     "map": "data",
     "host": "self",
-    "pcopy": "copy",
-    "pcopyin": "copyin",
-    "pcopyout": "copyout",
-    "pcreate": "create",
-    "present_or_copy": "copy",
-    "present_or_copyin": "copyin",
-    "present_or_copyout": "copyout",
-    "present_or_create": "create",
+    **{f"{prefix}{name}": name for prefix in ("p", "present_or_") for name in ("copy", "copyin", "copyout", "create")},
 }
 FOREIGN_CONSTRUCTS = {"parallel": "kernel", "kernels": "kernel", "serial": "kernel", "for": "loop", "target": "kernel"}
 

@@ -15,15 +15,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.pragma.spliced_source import DirectiveText, SplicedSource, tokenize
-
-if TYPE_CHECKING:
-    from tilepragma.ir.directives import Directive
+from tilepragma.ir.directives import DataDirective, Directive, KernelDirective, LoopDirective
 
 _COMMENT = rb"//[^\n]*|/\*.*?(?:\*/|\Z)"
 _LITERAL = rb"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'"
@@ -52,12 +49,36 @@ class LocatedDirective:
     """A directive and its place.
 
     `range` covers all its bytes: a `#pragma` from `#` to the end of its last line without the
-    newline, a `_Pragma` operator, or a macro's use. C continues at the byte `end_offset`.
+    newline, a `_Pragma` operator, or a macro's use. C continues at the byte `end_offset`. The
+    statement that follows, if any, begins at `statement`, once that is known.
     """
 
     directive: Directive
     range: SourceRange
     end_offset: int
+    statement: int | None = None
+
+    @property
+    def kernel(self) -> KernelDirective | None:
+        """The kernel part of the directive."""
+        directive = self.directive
+        if isinstance(directive, tuple):
+            return directive[0]
+        return directive if isinstance(directive, KernelDirective) else None
+
+    @property
+    def loop(self) -> LoopDirective | None:
+        """The loop part of the directive."""
+        directive = self.directive
+        if isinstance(directive, tuple):
+            return directive[1]
+        return directive if isinstance(directive, LoopDirective) else None
+
+    @property
+    def data(self) -> DataDirective | None:
+        """The directive, if it is about data or a `wait`."""
+        directive = self.directive
+        return directive if isinstance(directive, DataDirective) else None
 
 
 def find_directives(
