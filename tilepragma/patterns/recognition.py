@@ -524,10 +524,10 @@ def _run_condition(statement: If, counts_only: bool, values: SweepValues, nest: 
         values.mask(statement.condition, holds=False)
     elif not counts_only:
 
-        def branch(block: Block | None) -> Callable[[], None]:
-            def run() -> None:
+        def branch(block: Block | None) -> Callable[[SweepValues], None]:
+            def run(inside: SweepValues) -> None:
                 for inner in () if block is None else flat(block.statements):
-                    _run(inner, values, nest)
+                    _run(inner, inside, nest)
 
             return run
 

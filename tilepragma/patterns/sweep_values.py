@@ -222,60 +222,59 @@ class SweepValues:
         mask = self._condition(condition)
         self.masks.append(mask if holds else _negated(mask))
 
-    def choice(self, condition: Expression, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
+    def choice(
+        self, condition: Expression, then: Callable[[SweepValues], None], otherwise: Callable[[SweepValues], None]
+    ) -> None:
         """Run two branches. Raises NotPolynomialError, and what the branches raise.
 
         If no linear form can express the condition, only an element that needs it fails.
         """
-        before = self._state()
-        then()
-        first = self._state()
-        self._restore(before)
-        otherwise()
-        second = self._state()
+        first, second = self._copy(), self._copy()
+        then(first)
+        otherwise(second)
+        self.wraps = first.wraps or second.wraps
         try:
-            chosen = self._condition(condition)
+            chosen = second._condition(condition)
         except NotPolynomialError as error:
-            self._forget(before, first, second, error)
+            self._forget((first, second), error)
             return
-        self._restore(first)
-        for integer_, value in second[0].items():
+        was_updated = self.updated is not None
+        self.integers, self.numbers, self.expressions = first.integers, first.numbers, first.expressions
+        self.updated = first.updated
+        for integer_, value in second.integers.values.items():
             self.integers.choose(integer_, chosen, value)
-        for object_, second_number in second[1].items():
+        for object_, second_number in second.numbers.items():
             first_number = self.numbers.get(object_, second_number)
             self.numbers[object_] = _either(chosen, first_number, second_number)
-        for object_, written in second[2].items():
+        for object_, written in second.expressions.items():
             first_value = self.expressions.get(object_, written)
             same = first_value == written
             self.expressions[object_] = (
                 first_value if same else Conditional(chosen, first_value, written, first_value.type)
             )
-        if before[3] is None and (first[3] is None) != (second[3] is None):
-            self.masks.append(chosen if second[3] is None else _negated(chosen))
-            self.updated = first[3] or second[3]
-        elif first[3] is not None and second[3] is not None:
-            updated = _either(chosen, first[3], second[3])
+        if not was_updated and (first.updated is None) != (second.updated is None):
+            self.masks.append(chosen if second.updated is None else _negated(chosen))
+            self.updated = first.updated or second.updated
+        elif first.updated is not None and second.updated is not None:
+            updated = _either(chosen, first.updated, second.updated)
             assert isinstance(updated, LaurentPolynomial)  # both are polynomials
             self.updated = updated
 
-    def _forget(self, before: _State, first: _State, second: _State, error: NotPolynomialError) -> None:
+    def _copy(self) -> SweepValues:
+        """The state for a branch, which adds to the same reads and masks."""
+        integers = Integers(dict(self.integers.values))
+        return replace(self, integers=integers, numbers=dict(self.numbers), expressions=dict(self.expressions))
+
+    def _forget(self, branches: tuple[SweepValues, SweepValues], error: NotPolynomialError) -> None:
         """The branch is unknown. Raises the error if the element's new value depends on it."""
-        if not first[3] == second[3] == before[3]:
+        if any(branch.updated != self.updated for branch in branches):
             raise error
-        self._restore(before)
-        for branch in (first, second):
-            for object_, number in branch[1].items():
+        for branch in branches:
+            for object_, number in branch.numbers.items():
                 if self.numbers.get(object_) != number:
                     self.numbers[object_] = error
                     self.integers.values.pop(object_, None)
                     self.expressions.pop(object_, None)
-
-    def _state(self) -> _State:
-        return dict(self.integers.values), dict(self.numbers), dict(self.expressions), self.updated
-
-    def _restore(self, state: _State) -> None:
-        self.integers.values, self.numbers, self.expressions = dict(state[0]), dict(state[1]), dict(state[2])
-        self.updated = state[3]
 
     def _condition(self, condition: Expression) -> Expression:
         """The condition with variables replaced, of value 0 or 1. Raises NotPolynomialError."""
@@ -353,15 +352,6 @@ class SweepValues:
             return self.updated
         self.reads.setdefault(offset, access.range)
         return of_atom(Access(self.array, tuple(integer(part) for part in offset), (), self.array.element))
-
-
-_State = tuple[
-    dict[DataObject, Expression],
-    dict[DataObject, LaurentPolynomial | NotPolynomialError],
-    dict[DataObject, Expression],
-    LaurentPolynomial | None,
-]
-"""integers, numbers, expressions, the element's new value"""
 
 
 def _either(

@@ -167,14 +167,6 @@ class Attempt:
         moved = Moved(self.region, expanded.instead) if expanded.everywhere else None
         return Attempt(apart, scop, expanded, self.source or self.tiled.kernel, moved)
 
-    def hoisted(self) -> tuple[Attempt, frozenset[DataObject]]:
-        """The attempt for the kernel with scalars hoisted out of loop bodies, and these."""
-        hoisting = with_hoisted_scalars(self.tiled.kernel)
-        if hoisting is None:
-            return self, frozenset()
-        kernel, scalars = hoisting
-        return Attempt(with_kernel(self.tiled, kernel, Diagnostics()), source=self.tiled.kernel), scalars
-
     def choice(self, strategies: tuple[Strategy, ...]) -> Choice:
         """The best answer of these strategies; it is computed once."""
         if strategies not in self.choices:
@@ -187,11 +179,11 @@ class Attempt:
         for trial in self.trials:
             if trial.answer is choice.taken:
                 diagnostics.add_all(trial.messages)
-                plan = self._sourced(replace(trial.planned.plan, rejected=choice.rejected))
+                plan = self._sourced(replace(trial.planned.plan, rejected=tuple(choice.rejected)))
                 if self.region.ordered:
                     return Planned(plan, trial.planned.proof)
                 return Planned(*proven_staging(plan, trial.planned.proof, self.region.original, trial.answer.staged))
-        tiled = replace(self.tiled, reason=choice.reason, rejected=choice.rejected)
+        tiled = replace(self.tiled, reason=choice.reason, rejected=tuple(choice.rejected))
         obstacles = _errors(self.trials[0].messages) if self.trials else ()
         if obstacles and choice.reason == obstacles[0].message:
             tiled = replace(tiled, obstacles=obstacles)
@@ -252,7 +244,7 @@ def _with_tiles(planned: Planned, attempt: Attempt) -> Planned:
     """The plan of sweeps by subdomains, with array tiles in shared memory where possible."""
     choice = attempt.choice((subdomain_tiles,))
     staged = None if choice.taken is None else attempt.planned(choice, Diagnostics()).plan
-    return with_plan(planned, with_subdomain_tiles(planned.plan, staged, choice.rejected))
+    return with_plan(planned, with_subdomain_tiles(planned.plan, staged, tuple(choice.rejected)))
 
 
 def _with_storage(attempt: Attempt, diagnostics: Diagnostics) -> Planned | None:
@@ -265,7 +257,7 @@ def _with_storage(attempt: Attempt, diagnostics: Diagnostics) -> Planned | None:
         # Tiled wavefronts stay in the cache; copies at each step of a loop do not.
         return None
     choice, without = (candidate.choice(STRATEGIES[:1]) for candidate in (expanded, attempt))
-    if not choice.is_settled or not is_better(choice.taken, without.taken):
+    if not choice.is_settled or not _is_better(choice.taken, without.taken):
         return None
     if len(expanded.region.scop.statements) <= _MOST_RESCHEDULED:
         choice = expanded.choice(STRATEGIES)
@@ -281,7 +273,11 @@ def _with_scalars(attempt: Attempt, diagnostics: Diagnostics) -> Planned | None:
         taken.steps is not None and not taken.steps.strides and not long_sums(attempt.tiled.statements)
     ):
         return None
-    outside, hoisted = attempt.hoisted()
+    outside, hoisted = attempt, frozenset[DataObject]()
+    hoisting = with_hoisted_scalars(attempt.tiled.kernel)
+    if hoisting is not None:
+        kernel, hoisted = hoisting
+        outside = Attempt(with_kernel(attempt.tiled, kernel, Diagnostics()), source=attempt.tiled.kernel)
     expansion = with_expanded_scalars(outside.region)
     if expansion is None or any(use.object in hoisted for use in uses(expansion.kernel.body)):
         return None
@@ -291,7 +287,7 @@ def _with_scalars(attempt: Attempt, diagnostics: Diagnostics) -> Planned | None:
     choice = expanded.choice((hyperplanes,))
     if choice.taken is None or not choice.is_settled:
         return None
-    if not has_fewer_strides(choice.taken, taken) and not reloads_less(choice.taken, taken):
+    if not _has_fewer_strides(choice.taken, taken) and not _reloads_less(choice.taken, taken):
         return None
     return expanded.planned(choice, diagnostics)
 
@@ -303,39 +299,27 @@ def _errors(messages: Diagnostics) -> tuple[Diagnostic, ...]:
 # -- the choice of an answer
 
 
-@dataclass(frozen=True)
-class Choice:
-    """The chosen answer, clauses on rejected ones, and the first of these without its name."""
-
-    taken: ScheduleCandidate | None
-    rejected: tuple[str, ...]
-    reason: str | None = None
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether the search needs no other answer."""
-        return self.taken is not None and self.taken.is_settled
-
-
 def choose(region: Region, objection: Objection, strategies: tuple[Strategy, ...] = STRATEGIES) -> Choice:
     """Try the strategies in order; an answer to which `objection` has a clause is rejected."""
+    choice = Choice(objection)
     meeting = rows_that_meet(region.kernel)
     if meeting is not None:
-        return Choice(None, (meeting,), meeting)
-    search = _Search(objection)
+        choice.reject(meeting, meeting)
+        return choice
     for strategy in strategies:
-        search.look_at(strategy(region))
-        if search.is_over:
+        choice.look_at(strategy(region))
+        if choice.is_over:
             break
-    search.jam()
+    choice.jam()
     asked = region.kernel.directive.temporal in OVERLAPPING
-    if asked and search.best is not None:
-        search.overlap(search.best, overlapped(region, (size.object.name for size in search.best.sizes)))
-    taken = search.best or search.second_best
-    if taken is not None:
-        return Choice(taken, (*search.rejected, *_short_host_loops(taken)), search.reason)
-    short = _without_work(region.kernel)
-    return Choice(None, (*short, *search.rejected), next(iter(short), search.reason))
+    if asked and choice.best is not None:
+        choice.overlap(choice.best, overlapped(region, (size.object.name for size in choice.best.sizes)))
+    if choice.taken is not None:
+        choice.rejected += _short_host_loops(choice.taken)
+    elif any(loops_in(region.kernel.body)) and not any(map(counts_as_work, walk(region.kernel.body))):
+        choice.reason = f"none of its loops has {WORTH_COUNTING} iterations, and fewer are not worth a launch"
+        choice.rejected.insert(0, choice.reason)
+    return choice
 
 
 def _short_host_loops(taken: ScheduleCandidate) -> Iterator[str]:
@@ -348,22 +332,28 @@ def _short_host_loops(taken: ScheduleCandidate) -> Iterator[str]:
             )
 
 
-def _without_work(kernel: Kernel) -> tuple[str, ...]:
-    """A clause where the kernel has loops, all with few iterations."""
-    if not any(loops_in(kernel.body)) or any(map(counts_as_work, walk(kernel.body))):
-        return ()
-    return (f"none of its loops has {WORTH_COUNTING} iterations, and fewer are not worth a launch",)
-
-
 @dataclass
-class _Search:
-    """`best` has nothing sequential as deep as its parallel part; `second_best` gains something."""
+class Choice:
+    """The search's state, and its outcome: `best` has nothing sequential as deep as its parallel
+    part, `second_best` gains something. `rejected` are clauses on other answers, `reason` the first
+    of them without its name.
+    """
 
     objection: Objection
     best: ScheduleCandidate | None = None
     second_best: ScheduleCandidate | None = None
     rejected: list[str] = field(default_factory=list)
     reason: str | None = None
+
+    @property
+    def taken(self) -> ScheduleCandidate | None:
+        """The answer that is taken, if any."""
+        return self.best or self.second_best
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the search needs no other answer."""
+        return self.taken is not None and self.taken.is_settled
 
     @property
     def is_over(self) -> bool:
@@ -378,7 +368,7 @@ class _Search:
         """Keep the answer if it is the best so far, and record why the other one was rejected."""
         if isinstance(answer, Refusal):
             if self.best is None:
-                self._reject(answer.reason, answer.reason)
+                self.reject(answer.reason, answer.reason)
                 self.reason = answer.reason if answer.decisive else self.reason
             return
         if self.best is not None:
@@ -396,7 +386,7 @@ class _Search:
             # A launch for one loop's work, with as much left sequential, costs more than it saves.
             if self.second_best is None and depths.launched > 1 and depths.parallel >= depths.sequential:
                 self.second_best = answer
-        self._reject(f"{answer.strategy}: {against}", next(iter(answer.notes), against))
+        self.reject(f"{answer.strategy}: {against}", next(iter(answer.notes), against))
         if answer.fallback is not None:
             self.look_at(answer.fallback())
 
@@ -406,11 +396,11 @@ class _Search:
             return
         if answer.asked_on_devices:
             self._take(answer, f"{best.strategy}: diamond tiles are asked for (TILEK_TILES)")
-        elif has_fewer_strides(answer, best) and not are_wavefronts(answer.device_steps, answer.sizes):
+        elif _has_fewer_strides(answer, best) and not are_wavefronts(answer.device_steps, answer.sizes):
             strides = f"{_times(_strides(best))}, those of {answer.strategy} {_times(_strides(answer))}"
             clause = f"step through memory in strides {strides}"
             self._take(answer, f"{best.strategy}: innermost loops {clause}")
-        elif reloads_less(answer, best) and (_keeps_planes(answer) or answer.strips or not best.strips):
+        elif _reloads_less(answer, best) and (_keeps_planes(answer) or answer.strips or not best.strips):
             clause = "load and store again and again what those of " + answer.strategy + " keep in registers"
             self._take(_joined(answer, best), f"{best.strategy}, on cores: innermost loops {clause}")
         elif answer.depths.launched > best.depths.launched:
@@ -455,7 +445,8 @@ class _Search:
         elif fallback is not None and isinstance(made := fallback(), ScheduleCandidate):
             self._take(made, clause)
 
-    def _reject(self, clause: str, reason: str) -> None:
+    def reject(self, clause: str, reason: str) -> None:
+        """Keep a clause on an answer that is not taken."""
         self.rejected.append(clause)
         self.reason = self.reason or reason
 
@@ -500,7 +491,7 @@ def _strides(answer: ScheduleCandidate) -> float:
     return inf if answer.steps is None else answer.steps.strides
 
 
-def has_fewer_strides(answer: ScheduleCandidate, rival: ScheduleCandidate) -> bool:
+def _has_fewer_strides(answer: ScheduleCandidate, rival: ScheduleCandidate) -> bool:
     """Whether the answer's innermost loops are known to have fewer strided accesses."""
     return _strides(answer) < _strides(rival)
 
@@ -511,7 +502,7 @@ def _keeps_planes(answer: ScheduleCandidate) -> bool:
     return any(buffer.stored and buffer.object.rank > 1 for buffer in buffers)
 
 
-def reloads_less(answer: ScheduleCandidate, rival: ScheduleCandidate) -> bool:
+def _reloads_less(answer: ScheduleCandidate, rival: ScheduleCandidate) -> bool:
     """Whether the answer's innermost loops are known to reload less than the rival's."""
     known, others = answer.steps, rival.steps
     return known is not None and others is not None and known.reloading < others.reloading
@@ -521,7 +512,7 @@ def _times(number: float) -> str:
     return "in none" if number == 0 else "in 1 access" if number == 1 else f"in {number:g} accesses"
 
 
-def is_better(answer: ScheduleCandidate | None, rival: ScheduleCandidate | None) -> bool:
+def _is_better(answer: ScheduleCandidate | None, rival: ScheduleCandidate | None) -> bool:
     """Whether an answer on expanded arrays is worth its storage against a `rival` without: less
     sequential work; then no tiled wavefronts; then more loops a launch.
     """

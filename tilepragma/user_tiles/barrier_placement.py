@@ -25,7 +25,7 @@ def insert_barriers(
     body: Block, functions: tuple[Function, ...], privates: frozenset[DataObject], diagnostics: Diagnostics
 ) -> Block:
     """`body` with a Barrier wherever workers must wait. Errors go to `diagnostics`."""
-    return _Barriers(functions, privates, diagnostics).block(body, None, ())
+    return _Barriers(functions, privates, diagnostics).block(body, False, ())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,8 +54,8 @@ class _Barriers:
     touched_by: dict[int, tuple[Statement, _Touched]] = dataclasses.field(default_factory=dict, compare=False)
     """what statements touch, by their identity"""
 
-    def block(self, block: Block, loop: Any, path: tuple[Any, ...]) -> Block:
-        """`loop`: the sequential loop with this body, if any; `path`: the statements around it."""
+    def block(self, block: Block, repeats: bool, path: tuple[Any, ...]) -> Block:
+        """`repeats`: it is the body of a sequential loop; `path`: the statements around it."""
         done: list[Statement] = []
         pending = _NOTHING
         pending_workers = False
@@ -70,7 +70,7 @@ class _Barriers:
             done.append(self._statement(statement, path))
             pending, pending_workers = pending.union(touched), pending_workers or workers
         around = self._touched(block)
-        if loop is not None and _holds(block, AxisKind.WORKER) and around.conflicts(around):
+        if repeats and _holds(block, AxisKind.WORKER) and around.conflicts(around):
             self._check_uniform(block.statements[-1], path)
             done.append(Barrier())
         return dataclasses.replace(block, statements=tuple(done))
@@ -78,11 +78,9 @@ class _Barriers:
     def _statement(self, statement: Statement, path: tuple[Any, ...]) -> Statement:
         path = (*path, statement)
         if isinstance(statement, Block):
-            return self.block(statement, None, path[:-1])
-        around: Statement | None = None
-        if isinstance(statement, (Loop, ForLoop, While)) or _is_sequential(statement):
-            around = statement
-        return with_blocks(statement, lambda block: self.block(block, around, path))
+            return self.block(statement, False, path[:-1])
+        repeats = isinstance(statement, (Loop, ForLoop, While)) or _is_sequential(statement)
+        return with_blocks(statement, lambda block: self.block(block, repeats, path))
 
     def _touched(self, node: Statement) -> _Touched:
         """What a statement touches: its blocks, memoized, and the rest of it."""

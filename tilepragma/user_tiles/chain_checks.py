@@ -74,13 +74,6 @@ def check_for_loop(loop: ForLoop, diagnostics: Diagnostics) -> None:
         )
 
 
-def needs_dynamic(loop: Loop, clauses: tuple[TileClause, ...], counts: Mapping[Axis, int]) -> bool:
-    """Whether an innermost dynamic tile is missing: none exists, and the counts may not suffice."""
-    if any(clause.kind is TileKind.DYNAMIC for clause in clauses):
-        return False
-    return covers(loop, clauses, counts) is not True
-
-
 def covers(loop: Loop, clauses: tuple[TileClause, ...], counts: Mapping[Axis, int]) -> bool | None:
     """Whether tiles without a dynamic one reach all iterations; None if unknown."""
     trip = literal_trip(loop)

@@ -21,9 +21,9 @@ from tilepragma.ir.traversal import with_blocks
 from tilepragma.user_tiles.chain_checks import (
     check_collapse,
     check_tiles,
+    covers,
     depends_on,
     legal_order,
-    needs_dynamic,
 )
 
 _AXIS_KINDS = {TileKind(kind.value): kind for kind in AxisKind}
@@ -149,7 +149,8 @@ def _placed(chain: tuple[Loop, ...], context: ChainContext) -> list[_Placed]:
             axis = None if kind is None else Axis(kind, clause.dimension)
             tile = Tile(loop.index, position, clause.kind, clause.argument, axis, clause.range)
             placed.append(_Placed(tile, order, clause.order is not None))
-        if not clauses or needs_dynamic(loop, clauses, context.literal_counts):
+        kinds = {clause.kind for clause in clauses}
+        if TileKind.DYNAMIC not in kinds and not (clauses and covers(loop, clauses, context.literal_counts)):
             tile = Tile(loop.index, len(clauses), TileKind.DYNAMIC, None, None, loop.header)
             placed.append(_Placed(tile, order, False))
     return placed
