@@ -41,15 +41,18 @@ from tilepragma.ir.stencil_unrolling import with_unrolled_loops
 from tilepragma.ir.substitution import with_objects
 from tilepragma.ir.traversal import flat, loops_in, mentions, walk, without_expressions
 from tilepragma.ir.types import ScalarType
-from tilepragma.patterns.mesh_offsets import MeshAxis, Offset, Subscripts, mesh_axes
 from tilepragma.patterns.relaxation import (
     Accumulation,
+    MeshAxis,
     Mismatch,
     Neighbour,
+    Offset,
     SorNest,
+    Subscripts,
     Sweep,
     Variation,
     Varying,
+    mesh_axes,
 )
 from tilepragma.patterns.sweep_values import Integers, SweepValues, assignments_in, offset_of
 

@@ -33,7 +33,7 @@ from tilepragma.ir.polynomial import Polynomial, polynomial
 from tilepragma.ir.substitution import with_accesses, with_node
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INT, ScalarType
-from tilepragma.patterns.mesh_offsets import MeshAxis, Offset, Subscripts, offset_between
+from tilepragma.patterns.relaxation import MeshAxis, Offset, Subscripts, offset_between
 
 T = TypeVar("T")
 

@@ -9,8 +9,7 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Access, Binary, Cast, Expression, FloatingLiteral, Unary
 from tilepragma.ir.laurent import LaurentPolynomial
 from tilepragma.ir.loop_tree_text import expression_text
-from tilepragma.patterns.mesh_offsets import Offset
-from tilepragma.patterns.relaxation import Sweep
+from tilepragma.patterns.relaxation import Offset, Sweep
 from tilepragma.report.size_values import Sizes, value_of
 
 

@@ -23,9 +23,8 @@ from tilepragma.ir.loop_tree import Kernel
 from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ScalarType
-from tilepragma.patterns.mesh_offsets import Offset
 from tilepragma.patterns.recognition import relaxations
-from tilepragma.patterns.relaxation import SorNest, Sweep, Variation
+from tilepragma.patterns.relaxation import Offset, SorNest, Sweep, Variation
 from tilepragma.report.coefficient_values import CoefficientValues, UnknownValueError, best_factor
 from tilepragma.report.size_values import Sizes, iterations
 
