@@ -9,15 +9,7 @@ from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.accesses import Use
 from tilepragma.ir.directives import ClauseExpression, Section, SectionDimension
-from tilepragma.ir.expressions import (
-    Access,
-    Call,
-    Conditional,
-    DataObject,
-    Expression,
-    IntegerLiteral,
-    integer,
-)
+from tilepragma.ir.expressions import Access, Call, Conditional, DataObject, Expression, IntegerLiteral, integer
 from tilepragma.ir.loop_tree_text import plain_text
 from tilepragma.ir.polynomial import Polynomial, expression, maximum, minimum, number, polynomial
 from tilepragma.ir.traversal import walk
@@ -144,10 +136,7 @@ def _check_literals(
 
 
 def inferred_section(
-    object_: DataObject,
-    uses: Sequence[Use],
-    invariant: Callable[[Expression], bool],
-    diagnostics: Diagnostics,
+    object_: DataObject, uses: Sequence[Use], invariant: Callable[[Expression], bool], diagnostics: Diagnostics
 ) -> tuple[SectionBound, ...]:
     """The smallest section with all accesses, known dimensions whole. Reports failures."""
     try:

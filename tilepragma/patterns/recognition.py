@@ -375,8 +375,7 @@ def _nest(loop: Loop, functions: tuple[Function, ...]) -> _Nest:
             may_stand = is_before and isinstance(statement, (Declaration, ExpressionStatement))
             if statement is not inner[0] and not may_stand:
                 raise NoSweepError(
-                    f"this stands beside the loop over {inner[0].iterator.host}, inside the sweep",
-                    _range(statement),
+                    f"this stands beside the loop over {inner[0].iterator.host}, inside the sweep", _range(statement)
                 )
         before += body[:-1]
         loops.append(inner[0])

@@ -248,10 +248,7 @@ def _warn_as_written(kernel: Kernel, reason: str, diagnostics: Diagnostics) -> N
 
 
 def _user_steps(
-    region: TiledRegion,
-    live_out: frozenset[str],
-    final: tuple[FinalValue | LastValue, ...],
-    diagnostics: Diagnostics,
+    region: TiledRegion, live_out: frozenset[str], final: tuple[FinalValue | LastValue, ...], diagnostics: Diagnostics
 ) -> ScheduleCandidate:
     """The launches of the user's tiles, one after another."""
     kernel = region.kernel

@@ -45,12 +45,7 @@ _REMEDY = "take it out, or run 'tilepragma tune' again"
 
 
 def plan_version(
-    usual: KernelPlan,
-    kernel: Kernel,
-    version: KernelVersion,
-    name: str,
-    floating: FloatingRules,
-    defaults: PlanOptions,
+    usual: KernelPlan, kernel: Kernel, version: KernelVersion, name: str, floating: FloatingRules, defaults: PlanOptions
 ) -> PlanVersion:
     """The kernel's version of this `name`. Raises RefusalError with a clause on the version."""
     if usual.as_written is not None or usual.reordered is not None:

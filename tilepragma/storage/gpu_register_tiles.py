@@ -21,29 +21,9 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import ClauseExpression, TileKind
-from tilepragma.ir.expressions import (
-    Access,
-    AddressOf,
-    Assignment,
-    Binary,
-    DataObject,
-    Expression,
-    Increment,
-    Scope,
-)
+from tilepragma.ir.expressions import Access, AddressOf, Assignment, Binary, DataObject, Expression, Increment, Scope
 from tilepragma.ir.fresh_names import Names
-from tilepragma.ir.loop_tree import (
-    Axis,
-    Block,
-    Declaration,
-    If,
-    Loop,
-    Panel,
-    Staged,
-    Tile,
-    TiledLoop,
-    TileNest,
-)
+from tilepragma.ir.loop_tree import Axis, Block, Declaration, If, Loop, Panel, Staged, Tile, TiledLoop, TileNest
 from tilepragma.ir.substitution import with_each
 from tilepragma.ir.traversal import children, walk
 from tilepragma.ir.types import INT, ScalarType

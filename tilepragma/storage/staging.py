@@ -23,14 +23,7 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import TileKind
-from tilepragma.ir.expressions import (
-    Access,
-    DataObject,
-    Scope,
-    Storage,
-    access_to,
-    integer,
-)
+from tilepragma.ir.expressions import Access, DataObject, Scope, Storage, access_to, integer
 from tilepragma.ir.fresh_names import Names, names_in
 from tilepragma.ir.loop_tree import (
     Axis,
@@ -60,14 +53,7 @@ from tilepragma.plan.shared_constants import PREFERRED_WORKERS
 from tilepragma.poly.extents import Bounds
 from tilepragma.poly.reference_spans import Reading, loop_ends, only_read, readings
 from tilepragma.schedule.staged_form import StagedForm
-from tilepragma.storage.gpu_register_tiles import (
-    POINTS,
-    buffers,
-    retiled,
-    sums_of,
-    with_points,
-    worth_points,
-)
+from tilepragma.storage.gpu_register_tiles import POINTS, buffers, retiled, sums_of, with_points, worth_points
 from tilepragma.user_tiles.mapping import literal_counts
 from tilepragma.verify.certificate import Proof
 from tilepragma.verify.proofs import prove_staged, with_staged_forms
@@ -568,10 +554,7 @@ def _without(value: Polynomial, terms: Terms) -> tuple[tuple[int, ...], Polynomi
 
 
 def _judged(
-    object_: DataObject,
-    sides: tuple[StagedSide, ...],
-    read: Sequence[Reading],
-    counts: Mapping[Axis, int],
+    object_: DataObject, sides: tuple[StagedSide, ...], read: Sequence[Reading], counts: Mapping[Axis, int]
 ) -> Candidate | None:
     mapped = {term.extent for side in sides for term in side.terms if isinstance(term.extent, Axis)}
     if not mapped or not isinstance(object_.element, ScalarType):

@@ -30,10 +30,7 @@ def nest_axes(nest: TileNest) -> frozenset[Axis]:
 
 
 def check_coverage(
-    body: Block,
-    functions: tuple[Function, ...],
-    private: Callable[[DataObject], bool],
-    diagnostics: Diagnostics,
+    body: Block, functions: tuple[Function, ...], private: Callable[[DataObject], bool], diagnostics: Diagnostics
 ) -> None:
     """Report statements of one launch that some instances would run too often."""
     wanted = frozenset(axes_of(body))

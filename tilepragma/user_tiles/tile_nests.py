@@ -18,13 +18,7 @@ from tilepragma.ir.directives import AxisKind, TileClause, TileKind
 from tilepragma.ir.expressions import Expression
 from tilepragma.ir.loop_tree import Axis, Block, Loop, Statement, Tile, TiledLoop, TileNest
 from tilepragma.ir.traversal import with_blocks
-from tilepragma.user_tiles.chain_checks import (
-    check_collapse,
-    check_tiles,
-    covers,
-    depends_on,
-    legal_order,
-)
+from tilepragma.user_tiles.chain_checks import check_collapse, check_tiles, covers, depends_on, legal_order
 
 _AXIS_KINDS = {TileKind(kind.value): kind for kind in AxisKind}
 
