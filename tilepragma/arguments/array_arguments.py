@@ -280,11 +280,6 @@ def _with_restrict(error: Diagnostic, lacking: Sequence[DataObject]) -> Diagnost
     return replace(error, notes=(*error.notes, *(Diagnostic(Severity.NOTE, error.range, way) for way in ways)))
 
 
-def as_kernel_sees(argument: ArrayArgument, kernel: Kernel) -> ArrayArgument:
-    """The argument with its object as the kernel sees it."""
-    return replace(argument, object=next(object_ for object_ in kernel.objects if object_.stored == argument.object))
-
-
 # -- footprints
 
 
@@ -373,7 +368,7 @@ def _arithmetic(node: ast.expr, scalars: Mapping[str, DataObject]) -> Polynomial
 def doubts(plan: KernelPlan) -> Iterator[Diagnostic]:
     """An error with a remedy for each array that no device can hold, in plans for devices."""
     if any(target.is_device for target in plan.targets):
-        yield from _doubts(plan.arrays)
+        yield from (argument.doubt for argument in plan.arrays if argument.doubt is not None)
 
 
 def report_assumed_extents(
@@ -391,10 +386,6 @@ def report_assumed_extents(
     if not any(target.is_device for target in targets) or not (vouched or preferred.is_device):
         return
     refused = vouched and preferred.is_device
-    for doubt in _doubts(arguments):
+    for doubt in (argument.doubt for argument in arguments if argument.doubt is not None):
         text = f"{doubt.message}; no device holds it unless a data region does, and the kernel runs on cores"
         diagnostics.add(doubt if refused else replace(doubt, severity=Severity.WARNING, message=text))
-
-
-def _doubts(arguments: Sequence[ArrayArgument]) -> Iterator[Diagnostic]:
-    return (argument.doubt for argument in arguments if argument.doubt is not None)

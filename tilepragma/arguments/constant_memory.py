@@ -14,12 +14,12 @@ from math import prod
 from tilepragma.ir.accesses import function_uses, uses
 from tilepragma.ir.directives import TileKind
 from tilepragma.ir.expressions import TABLE_BYTES, Access, DataObject, Expression, IntegerLiteral, Scope, Storage
-from tilepragma.ir.loop_tree import Block, Loop, TileNest
+from tilepragma.ir.loop_tree import TileNest
 from tilepragma.ir.polynomial import polynomial
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.traversal import loops_and_tiled, walk
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
-from tilepragma.poly.reference_spans import only_read, settled_values, written_out
+from tilepragma.poly.reference_spans import Values, only_read, settled_values, written_out
 
 
 def with_constants(plan: KernelPlan) -> KernelPlan:
@@ -74,7 +74,8 @@ def _is_read_alike(plan: KernelPlan, launch: Launch, table: DataObject) -> bool:
     nests = [node for node in walk(launch.body) if isinstance(node, TileNest)]
     if not any(tile.kind is TileKind.WORKER for nest in nests for tile in nest.order):
         return True
-    alike, settled = _alike(plan, launch), settled_values(launch.body)
+    settled = settled_values(launch.body)
+    alike = _alike(plan, launch, settled)
 
     def is_alike(subscript: Expression) -> bool:
         value = written_out(polynomial(subscript), settled)
@@ -84,31 +85,22 @@ def _is_read_alike(plan: KernelPlan, launch: Launch, table: DataObject) -> bool:
     return all(is_alike(subscript) for access in accesses for subscript in access.subscripts)
 
 
-def _alike(plan: KernelPlan, launch: Launch) -> frozenset[DataObject]:
+def _alike(plan: KernelPlan, launch: Launch, settled: Values) -> set[DataObject]:
     """Scalars that are equal in all workers at any time: those that the launch does not write, and
     iterators of loops that all workers run in step, from the outermost on.
     """
     written = {use.object for use in uses(launch.body, plan.kernel.functions) if use.writes} | set(launch.privates)
     objects = {*plan.kernel.objects, *launch.values, *(size.object for size in plan.sizes)}
     alike = {object_ for object_ in objects - written if object_.storage is Storage.SCALAR}
-    _add_iterators(launch.body, alike)
-    return frozenset(alike)
-
-
-def _add_iterators(body: Block, alike: set[DataObject]) -> None:
-    known = settled_values(body)
-    nests = [node for node in walk(body) if isinstance(node, TileNest)]
+    nests = [node for node in walk(launch.body) if isinstance(node, TileNest)]
     distributed = {tile.loop for nest in nests for tile in nest.order if tile.kind is TileKind.WORKER}
-    for node in walk(body):
-        loops = [tiled.loop for tiled in node.loops] if isinstance(node, TileNest) else [node]
-        for loop in loops:
-            if not isinstance(loop, Loop) or loop.index in distributed:
-                continue
-            start = written_out(polynomial(loop.lower), known)
-            if start is not None and all(_reads_only(part, alike) for part in (*start.atoms, loop.step)):
-                alike.add(loop.iterator)
+    for loop in loops_and_tiled(launch.body):
+        start = None if loop.index in distributed else written_out(polynomial(loop.lower), settled)
+        if start is not None and all(_reads_only(part, alike) for part in (*start.atoms, loop.step)):
+            alike.add(loop.iterator)
+    return alike
 
 
-def _reads_only(node: Expression, objects: set[DataObject] | frozenset[DataObject]) -> bool:
+def _reads_only(node: Expression, objects: set[DataObject]) -> bool:
     accesses = (part for part in walk(node) if isinstance(part, Access))
     return all(access.object in objects and access.object.scope is not Scope.GANG for access in accesses)

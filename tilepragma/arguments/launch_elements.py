@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from math import prod
 
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.c_values import c_value
@@ -112,9 +113,10 @@ def _exists(access: Access, read: Iterable[Access]) -> bool:
     if place is None:
         return False
     others = [_place(element) for element in read if element.object == access.object]
-    known = access.object.is_variable or others
-    if known and place < (_size(access.object.lengths) or 0):
-        return True
+    if access.object.is_variable or others:
+        lengths = [None if length is None else c_value(length) for length in access.object.lengths]
+        if place < prod(length or 0 for length in lengths):
+            return True
     return any(place_ is not None and place <= place_ for place_ in others)
 
 
@@ -132,16 +134,6 @@ def _place(access: Access) -> int | None:
             return None
         place = place * (size or 1) + index
     return place
-
-
-def _size(lengths: tuple[Expression | None, ...]) -> int | None:
-    size = 1
-    for length in lengths:
-        known = None if length is None else c_value(length)
-        if known is None:
-            return None
-        size *= known
-    return size
 
 
 def _may_alias(array: DataObject, written: DataObject, kernel: Kernel) -> bool:

@@ -129,16 +129,15 @@ def _decide(
         operator = check_reduction(object_, reduction, body, context.floating, context.diagnostics)
         result.reductions.append(Reduction(operator, object_))
         result.shared.append(object_)
-    elif context.vouched and exposed is None and _is_of_one_iteration(object_, body, context):
+    elif (
+        # Only conditional writes, which one iteration may meet, use it.
+        context.vouched
+        and exposed is None
+        and all(use.conditional and not use.reads for use in uses(body, context.functions) if use.object == object_)
+    ):
         result.shared.append(object_)
     else:
         _refuse(object_, range_, exposed, context)
-
-
-def _is_of_one_iteration(object_: DataObject, body: Block, context: ScalarContext) -> bool:
-    """Whether only conditional writes, which one iteration may meet, use the scalar."""
-    uses_of = [use for use in uses(body, context.functions) if use.object == object_]
-    return all(use.conditional and not use.reads for use in uses_of)
 
 
 def _refuse(object_: DataObject, range_: SourceRange, exposed: SourceRange | None, context: ScalarContext) -> None:

@@ -251,7 +251,7 @@ def _is_near(statement: Statement, functions: tuple[Function, ...]) -> bool:
         {
             (use.object, use.subscripts, tuple(loop.index for loop in use.loops), use.reads, use.writes): use
             for use in uses(statement, functions)
-            if _is_floating_element(use)
+            if use.object.rank and use.subscripts and _is_floating(use.object)
         }.values()  # equal uses of thousands once
     )
     for written in distinct:
@@ -267,9 +267,8 @@ def _is_near(statement: Statement, functions: tuple[Function, ...]) -> bool:
     return False
 
 
-def _is_floating_element(use: Use) -> bool:
-    element = use.object.element
-    return bool(use.object.rank and use.subscripts) and isinstance(element, ScalarType) and element.is_floating
+def _is_floating(object_: DataObject) -> bool:
+    return isinstance(object_.element, ScalarType) and object_.element.is_floating
 
 
 def _distance(written: Use, read: Use) -> Subscripts | None:
@@ -523,7 +522,7 @@ def _run_condition(statement: If, counts_only: bool, values: SweepValues, nest: 
         skipped = tuple(flat(statement.then.statements))
         if statement.otherwise is not None or not (len(skipped) == 1 and isinstance(skipped[0], Continue)):
             raise NoSweepError("a sweep does not do this to an element", _range(statement))
-        values.mask(statement.condition, holds=False)
+        values.skip(statement.condition)
     elif not counts_only:
 
         def branch(block: Block | None) -> Callable[[SweepValues], None]:

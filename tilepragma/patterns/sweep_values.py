@@ -57,29 +57,26 @@ class Integers:
         new: Expression = self.instead(value)
         if operator != "=":
             new = Binary(operator[:-1], self.instead(target), new, object_.element)
-        if not _is_short(new, _LONGEST_INTEGER):
-            raise NotPolynomialError(f"'{object_.host}' is computed in too many steps", value.range)
-        self.values[object_] = new
+        self._set(object_, new, value.range)
 
     def choose(self, object_: DataObject, condition: Expression, otherwise: Expression) -> None:
         """Record the present value for a false condition. Raises NotPolynomialError if too long."""
         then = self.values.get(object_, otherwise)
         choice = then if then == otherwise else Conditional(condition, then, otherwise, object_.element)
-        if not _is_short(choice, _LONGEST_INTEGER):
-            raise NotPolynomialError(f"'{object_.host}' is computed in too many steps", condition.range)
-        self.values[object_] = choice
+        self._set(object_, choice, condition.range)
+
+    def _set(self, object_: DataObject, value: Expression, range_: SourceRange) -> None:
+        if not _is_short(value, _LONGEST_INTEGER):
+            raise NotPolynomialError(f"'{object_.host}' is computed in too many steps", range_)
+        self.values[object_] = value
 
     def instead(self, node: T) -> T:
         """`node`, expressions, with the variables' values in place of the variables."""
-        return with_accesses(node, self._value)
+        return with_accesses(node, lambda read: read if read.path else self.values.get(read.object, read))
 
     def subscripts(self, access: Access) -> Subscripts:
         """The subscripts of an element, as polynomials."""
         return tuple(polynomial(subscript) for subscript in self.instead(access.subscripts))
-
-    def _value(self, access: Access) -> Expression:
-        value = self.values.get(access.object)
-        return access if value is None or access.path else value
 
 
 def _is_short(value: Expression, most: int) -> bool:
@@ -217,10 +214,9 @@ class SweepValues:
 
     # -- conditions
 
-    def mask(self, condition: Expression, *, holds: bool) -> None:
-        """The element is computed if the condition has this truth. Raises NotPolynomialError."""
-        mask = self._condition(condition)
-        self.masks.append(mask if holds else _negated(mask))
+    def skip(self, condition: Expression) -> None:
+        """The element is computed if the condition does not hold. Raises NotPolynomialError."""
+        self.masks.append(_negated(self._condition(condition)))
 
     def choice(
         self, condition: Expression, then: Callable[[SweepValues], None], otherwise: Callable[[SweepValues], None]

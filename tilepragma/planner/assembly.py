@@ -6,11 +6,11 @@ The launches are those of the user's tiles, or of the candidate that the search 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tilepragma.arguments.array_arguments import (
     DataContext,
     array_arguments,
-    as_kernel_sees,
     check_clauses,
     private_argument,
     report_assumed_extents,
@@ -151,12 +151,13 @@ def assemble_plan(region: TiledRegion, diagnostics: Diagnostics) -> KernelPlan:
     check_counts(kernel.directive, axes, bool(region.user), diagnostics)
     arrays = array_arguments(data, steps.shared)
     report_assumed_extents(arrays, targets, preferred, not automatic, diagnostics)
+    seen = {object_.stored: object_ for object_ in kernel.objects}
     plan = KernelPlan(
         kernel,
         region.prologue,
         steps.host_steps,
         steps.device_steps,
-        (*(as_kernel_sees(array, kernel) for array in arrays), *map(private_argument, steps.storage)),
+        (*(replace(array, object=seen[array.object]) for array in arrays), *map(private_argument, steps.storage)),
         scalar_arguments(kernel, (*steps.host_steps, *steps.device_steps), steps.shared),
         kernel.directive.counts,
         final,

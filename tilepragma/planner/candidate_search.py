@@ -223,21 +223,18 @@ class Attempt:
 def _automatic(region: TiledRegion, diagnostics: Diagnostics) -> Planned:
     """The plan of a region without tiles, on expanded arrays where that is better."""
     attempt = Attempt(region)
-    planned = _with_other_arrays(attempt, diagnostics)
+    planned = None
+    copies = with_array_copies(attempt.region)
+    copied = None if copies is None else attempt.instead(copies)
+    if copied is not None:
+        choice = copied.choice((as_written,) if copied.region.ordered else STRATEGIES)
+        planned = None if choice.taken is None else copied.planned(choice, diagnostics)
     if attempt.region.ordered:
         return _with_tiles(planned or attempt.planned(attempt.choice((as_written,)), diagnostics), attempt)
     if planned is not None:
         return planned
     planned = _with_storage(attempt, diagnostics) or _with_scalars(attempt, diagnostics)
     return planned if planned is not None else attempt.planned(attempt.choice(STRATEGIES), diagnostics)
-
-
-def _with_other_arrays(attempt: Attempt, diagnostics: Diagnostics) -> Planned | None:
-    """The plan of reordered sweeps on copied arrays; None for other regions."""
-    copies = with_array_copies(attempt.region)
-    copied = None if copies is None else attempt.instead(copies)
-    choice = None if copied is None else copied.choice((as_written,) if copied.region.ordered else STRATEGIES)
-    return None if copied is None or choice is None or choice.taken is None else copied.planned(choice, diagnostics)
 
 
 def _with_tiles(planned: Planned, attempt: Attempt) -> Planned:

@@ -87,8 +87,9 @@ def _division(plan: KernelPlan, launch: Launch) -> Division:
             return Division(loop, _row_uses(touching, loop, rows_of))
         except RefusalError as reason:
             refused = refused or f"launch {launch.name} {reason}"
-    fixed = _fixed(plan, touching, rows_of)
-    if fixed is None:
+    # Launches of constant rows and unwritten arrays are fit for one device.
+    fixed, written = tuple(rows_of(use, None) for use in touching), written_objects(plan.kernel)
+    if any(use.least is None and use.object in written for use in fixed):
         raise RefusalError(refused or f"launch {launch.name} is not one nest with a loop over gangs around all of it")
     return Division(None, fixed)
 
@@ -143,13 +144,6 @@ def _row_uses(touching: list[Use], loop: TiledLoop, rows_of: RowsOf) -> tuple[Ro
             groups = {None: [row_use for group in groups.values() for row_use in group]}
         rows += [_joined(group, reads=True) for group in groups.values()]
     return tuple(rows)
-
-
-def _fixed(plan: KernelPlan, touching: list[Use], rows_of: RowsOf) -> tuple[RowUse, ...] | None:
-    """The uses of a launch of constant rows and unwritten arrays, fit for one device; else None."""
-    rows = tuple(rows_of(use, None) for use in touching)
-    written = written_objects(plan.kernel)
-    return None if any(use.least is None and use.object in written for use in rows) else rows
 
 
 def _moves(use: RowUse) -> tuple[int, Expression | None] | None:

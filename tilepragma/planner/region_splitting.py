@@ -7,7 +7,7 @@ begins; other arrays move with each kernel. Exchanged pointers keep what any of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from tilepragma.arguments.array_arguments import DataContext, synchronised_arrays
@@ -50,8 +50,7 @@ def plan_region(kernel: Kernel, make: Make, diagnostics: Diagnostics) -> Planned
     """Plan a region as one kernel, or split if condition-ended loops contain parallel work."""
     parts = kernel.parts
     if parts is None:
-        single = _whole(kernel, make, diagnostics)
-        return PlannedRegion((kernel,), () if single is None else (single,))
+        return _whole(kernel, make, diagnostics)
     whole_messages = Diagnostics()
     single = None if parts.required else make(kernel, whole_messages)
     whole = PlannedRegion((kernel,), () if single is None else (single,))
@@ -68,7 +67,7 @@ def plan_region(kernel: Kernel, make: Make, diagnostics: Diagnostics) -> Planned
     return split
 
 
-def _whole(kernel: Kernel, make: Make, diagnostics: Diagnostics) -> Planned | None:
+def _whole(kernel: Kernel, make: Make, diagnostics: Diagnostics) -> PlannedRegion:
     planned = make(kernel, diagnostics)
     refusal = kernel.split_refusal
     if refusal is not None and planned is not None and _runs_in_order(planned.plan):
@@ -78,7 +77,7 @@ def _whole(kernel: Kernel, make: Make, diagnostics: Diagnostics) -> Planned | No
             f"{refusal.message}",
             *(note.message for note in refusal.notes),
         )
-    return planned
+    return PlannedRegion((kernel,), () if planned is None else (planned,))
 
 
 def _runs_in_order(plan: KernelPlan) -> bool:
@@ -134,15 +133,12 @@ def _with_method(kernels: tuple[Kernel, ...]) -> tuple[Kernel, ...]:
     )
 
 
-def _with_condition(kernel: Kernel, kernels: tuple[Kernel, ...]) -> Iterator[Kernel]:
+def _with_condition(kernel: Kernel, kernels: tuple[Kernel, ...]) -> tuple[Kernel, ...]:
     """The kernels with the value that the clause's condition has at the begin of the region."""
-    condition = kernel.directive.condition
-    for part in kernels:
-        if condition is None:
-            yield part
-        else:
-            value = replace(condition, text="tilek_enabled")
-            yield replace(part, directive=replace(part.directive, condition=value))
+    if kernel.directive.condition is None:
+        return kernels
+    condition = replace(kernel.directive.condition, text="tilek_enabled")
+    return tuple(replace(part, directive=replace(part.directive, condition=condition)) for part in kernels)
 
 
 # -- ownership
@@ -154,11 +150,14 @@ def _resident_arrays(parts: Parts, needed: Sequence[ArrayArgument]) -> tuple[Arr
     data = parts.data
     objects = tuple(dict.fromkeys(first.get(object_, object_) for object_ in data.objects))
     joined = replace(data, body=with_objects(data.body, first), objects=objects)
+    on_host = host_evaluable(parts.changed | written_objects(joined))
+    all_uses = (*uses(joined.body, joined.functions), *function_uses(joined.functions))
+    reached = with_substituted_subscripts(with_reach(all_uses, joined.functions), joined, on_host)
     names = {object_.host: representative for object_, representative in first.items()}
     changing = {object_.host for object_ in parts.changed | written_objects(data)}
     arguments = {
         argument.object: _with_needs(argument, [a for a in needed if _is_of(a, argument, names)], changing)
-        for argument in _arguments(joined, parts)
+        for argument in synchronised_arrays(DataContext(joined, reached, on_host, Diagnostics()))
         if argument.section and not argument.present
     }
     held = [
@@ -176,14 +175,6 @@ def _resident_arrays(parts: Parts, needed: Sequence[ArrayArgument]) -> tuple[Arr
                 for member in group.live_in
             ]
     return tuple(held)
-
-
-def _arguments(kernel: Kernel, parts: Parts) -> tuple[ArrayArgument, ...]:
-    changing = parts.changed | written_objects(kernel)
-    on_host = host_evaluable(changing)
-    all_uses = (*uses(kernel.body, kernel.functions), *function_uses(kernel.functions))
-    reached = with_substituted_subscripts(with_reach(all_uses, kernel.functions), kernel, on_host)
-    return synchronised_arrays(DataContext(kernel, reached, on_host, Diagnostics()))
 
 
 def _is_of(needed: ArrayArgument, argument: ArrayArgument, names: Mapping[str, DataObject]) -> bool:

@@ -200,32 +200,25 @@ def _splits(region: Region) -> dict[DataObject, Modulus]:
         if object_.storage is not Storage.CONTIGUOUS or object_ in region.scop.layouts:
             continue
         accesses = [node for node in body if isinstance(node, Access) and node.object == object_]
-        steps = [_steps(access, iterators) for access in accesses]
-        if not all(len(step) == object_.rank for step in steps):
+        steps = [[_step(subscript, iterators) for subscript in access.subscripts] for access in accesses]
+        if any(len(step) < object_.rank or None in step for step in steps):
             continue
         # The only step of a dimension; 1 where there are several, or none.
-        different = [set(column) - {0} for column in zip(*steps, strict=True)]
+        different = [{step for step in column if step} for column in zip(*steps, strict=True)]
         modulus = tuple(column.pop() if len(column) == 1 else 1 for column in different)
         if any(step > 1 for step in modulus):
             splits[object_] = modulus
     return splits
 
 
-def _steps(access: Access, iterators: set[DataObject]) -> tuple[int, ...]:
-    """Each subscript's step an iteration, 0 if fixed; too few where one has another form."""
-    steps = []
-    for subscript in access.subscripts:
-        varying = [(product, factor) for product, factor in polynomial(subscript).terms if product]
-        if len(varying) > 1:
-            break
-        for product, factor in varying:
-            (atom, *factors) = product
-            if factors or factor < 1 or not isinstance(atom, Access) or atom.object not in iterators:
-                return ()
-            steps.append(factor)
-        if not varying:
-            steps.append(0)
-    return tuple(steps)
+def _step(subscript: Expression, iterators: set[DataObject]) -> int | None:
+    """A subscript's step an iteration, 0 if fixed; None where it has another form."""
+    varying = [(product, factor) for product, factor in polynomial(subscript).terms if product]
+    if not varying:
+        return 0
+    ((atom, *factors), factor) = varying[0]
+    is_step = len(varying) == 1 and not factors and factor >= 1
+    return factor if is_step and isinstance(atom, Access) and atom.object in iterators else None
 
 
 def _residue_parts(scop: Scop, splits: Mapping[DataObject, Modulus]) -> Iterator[_Part]:
@@ -333,16 +326,11 @@ def _columns(region: Region, side: int) -> dict[DataObject, dict[tuple[Expressio
     for object_ in not_named(region, region.kernel.objects):
         if object_.storage is not Storage.CONTIGUOUS or object_.rank < 2 or object_ in region.scop.layouts:
             continue
-        columns: dict[tuple[Expression, ...], _Column] = {}
-        for node in body:
-            if isinstance(node, Access) and node.object == object_ and node.subscripts not in columns:
-                column = _column(node, iterators, side)
-                if column is None:
-                    columns.clear()
-                    break
-                columns[node.subscripts] = column
-        if columns:
-            arrays[object_] = columns
+        accesses = {node.subscripts: node for node in body if isinstance(node, Access) and node.object == object_}
+        columns = {subscripts: _column(access, iterators, side) for subscripts, access in accesses.items()}
+        known = {subscripts: column for subscripts, column in columns.items() if column is not None}
+        if known and len(known) == len(columns):
+            arrays[object_] = known
     return arrays
 
 

@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
+from itertools import takewhile
 
 import islpy as isl
 
@@ -225,12 +226,8 @@ def _webs(flow: ArrayFlow) -> Iterator[Web]:
 def _shared_loops(sites: tuple[Site, ...]) -> tuple[Loop, ...]:
     loops = sites[0].statement.loops
     for site in sites[1:]:
-        same = 0
-        for outer, loop in zip(loops, site.statement.loops, strict=False):
-            if outer.index != loop.index:
-                break
-            same += 1
-        loops = loops[:same]
+        pairs = zip(loops, site.statement.loops, strict=False)
+        loops = tuple(outer for outer, _ in takewhile(lambda pair: pair[0].index == pair[1].index, pairs))
     return loops
 
 

@@ -125,8 +125,10 @@ def proven_scop(region: Region, expansion: ExpandedKernel, statements: tuple[Sta
     original, changed = Version(region.statements, region.scop), Version(statements, scop)
     mapping = StorageMap(expansion.instead, expansion.copies, expansion.dead)
     if expansion.everywhere:
-        return scop if layout_fault(original, changed, mapping, expansion.touching) is None else None
-    return scop if storage_fault(original, changed, mapping) is None else None
+        fault = layout_fault(original, changed, mapping, expansion.touching)
+    else:
+        fault = storage_fault(original, changed, mapping)
+    return scop if fault is None else None
 
 
 def not_named(region: Region, objects: Iterable[DataObject]) -> Iterator[DataObject]:

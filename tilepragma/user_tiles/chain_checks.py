@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.ir.accesses import leaves_early, uses
 from tilepragma.ir.directives import AxisKind, TileClause, TileKind
-from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.loop_tree import Axis, Declaration, ForLoop, Kernel, Loop, Statement, Tile
 from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.traversal import mentions
@@ -46,6 +45,11 @@ def check_tiles(
         )
 
 
+def axis_of(clause: TileClause) -> Axis | None:
+    """The axis that the clause distributes a tile over, if any."""
+    return Axis(AxisKind(clause.kind.value), clause.dimension) if clause.kind in _DISTRIBUTED else None
+
+
 def check_collapse(loop: Loop, available: int, diagnostics: Diagnostics) -> None:
     """Report a collapse beyond the `available` perfectly nested loops, `loop` included."""
     directive = loop.directive
@@ -79,8 +83,9 @@ def covers(loop: Loop, clauses: tuple[TileClause, ...], counts: Mapping[Axis, in
     trip = literal_trip(loop)
     tiles = []
     for clause in clauses:
-        if clause.kind in _DISTRIBUTED:
-            argument = counts.get(Axis(AxisKind(clause.kind.value), clause.dimension))
+        axis = axis_of(clause)
+        if axis is not None:
+            argument = counts.get(axis)
         else:
             argument = clause.argument.literal if clause.argument is not None else None
         if argument is not None:
@@ -133,13 +138,20 @@ def literal_trip(loop: Loop) -> int | None:
     return trip_count(0, distance, step.constant, loop.comparison)
 
 
-def depends_on(loop: Loop, iterator: DataObject) -> bool:
-    """Whether the bounds or the step of `loop` mention `iterator`."""
-    return any(mentions(bound, iterator) for bound in (loop.lower, loop.upper, loop.step))
+def needed_loops(chain: Sequence[Loop]) -> dict[int, frozenset[int]]:
+    """For each loop of a chain, the loops around it whose iterators its bounds or step mention."""
+    return {
+        loop.index: frozenset(
+            outer.index
+            for outer in chain[:place]
+            if any(mentions(bound, outer.iterator) for bound in (loop.lower, loop.upper, loop.step))
+        )
+        for place, loop in enumerate(chain)
+    }
 
 
 def legal_order(order: tuple[Tile, ...], needs: Mapping[int, frozenset[int]]) -> tuple[Tile, ...]:
-    """`order` with undistributed tiles moved behind the tiles of the loops in `needs`."""
+    """`order` with undistributed tiles moved behind those of the `needed_loops`."""
     waiting = list(order)
     result: list[Tile] = []
     while waiting:

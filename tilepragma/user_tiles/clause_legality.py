@@ -20,7 +20,7 @@ from tilepragma.poly.dependences import Dependence, memory_dependences
 from tilepragma.poly.extraction import extract_scop
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 from tilepragma.poly.tile_legality import Violation, carried_outside, distribution_violation, order_violation
-from tilepragma.user_tiles.chain_checks import depends_on, legal_order
+from tilepragma.user_tiles.chain_checks import legal_order, needed_loops
 from tilepragma.user_tiles.tile_nests import axis_text
 
 
@@ -187,10 +187,7 @@ def _nearest_legal(nest: TileNest, order: tuple[Tile, ...], dependences: list[De
     """A legal order that moves one tile, if any; else the written loop order, always legal."""
     loops = [tiled.loop for tiled in nest.loops]
     indices = [loop.index for loop in loops]
-    needs = {
-        loop.index: frozenset(outer.index for outer in loops[:place] if depends_on(loop, outer.iterator))
-        for place, loop in enumerate(loops)
-    }
+    needs = needed_loops(loops)
     for candidate in _single_moves(order):
         keys = [(tile.loop, tile.position) for tile in candidate]
         if legal_order(candidate, needs) == candidate and order_violation(dependences, indices, keys) is None:

@@ -13,7 +13,7 @@ from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import DataObject, Expression, Scope
 from tilepragma.ir.loop_tree import Axis, Block, Declaration, ExpressionStatement, Function, TileNest
 from tilepragma.ir.traversal import children, statements_of, walk
-from tilepragma.user_tiles.tile_nests import axis_text, nest_range
+from tilepragma.user_tiles.tile_nests import axis_text
 
 _EVALUATED = (ExpressionStatement, Declaration, *get_args(Expression))
 
@@ -60,7 +60,7 @@ def check_repeated(node: Any, diagnostics: Diagnostics, around: tuple[Axis, ...]
     if isinstance(node, TileNest):
         for axis in _ordered(nest_axes(node) & set(around)):
             diagnostics.error(
-                nest_range(node),
+                node.loops[0].loop.header,
                 f"{axis_text(axis)} is distributed here and again by a loop around this one",
                 "give each of the loops its own dimension",
             )

@@ -13,14 +13,11 @@ from collections.abc import Callable, Mapping
 
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.directives import AxisKind, TileClause, TileKind
 from tilepragma.ir.expressions import Expression
 from tilepragma.ir.loop_tree import Axis, Block, Loop, Statement, Tile, TiledLoop, TileNest
 from tilepragma.ir.traversal import with_blocks
-from tilepragma.user_tiles.chain_checks import check_collapse, check_tiles, covers, depends_on, legal_order
-
-_AXIS_KINDS = {TileKind(kind.value): kind for kind in AxisKind}
+from tilepragma.user_tiles.chain_checks import axis_of, check_collapse, check_tiles, covers, legal_order, needed_loops
 
 
 @dataclass(frozen=True)
@@ -47,22 +44,16 @@ class _Placed:
     explicit: bool
 
 
-def inner_loop(loop: Loop) -> Loop | None:
-    """The loop that `loop` nests perfectly, if any."""
-    statements = loop.body.statements
-    while len(statements) == 1 and isinstance(statements[0], Block):
-        statements = statements[0].statements
-    if len(statements) == 1 and isinstance(statements[0], Loop):
-        return statements[0]
-    return None
-
-
 def chain_from(loop: Loop) -> tuple[Loop, ...]:
     """The maximal perfectly nested chain that starts at `loop`."""
     chain = [loop]
-    while (inner := inner_loop(chain[-1])) is not None:
-        chain.append(inner)
-    return tuple(chain)
+    while True:
+        statements = chain[-1].body.statements
+        while len(statements) == 1 and isinstance(statements[0], Block):
+            statements = statements[0].statements
+        if len(statements) != 1 or not isinstance(statements[0], Loop):
+            return tuple(chain)
+        chain.append(statements[0])
 
 
 def build_nests(body: Block, context: ChainContext) -> Block:
@@ -139,9 +130,7 @@ def _placed(chain: tuple[Loop, ...], context: ChainContext) -> list[_Placed]:
         clauses = context.clauses.get(loop.index, ())
         for position, clause in enumerate(clauses):
             order = order if clause.order is None else clause.order
-            kind = _AXIS_KINDS.get(clause.kind)
-            axis = None if kind is None else Axis(kind, clause.dimension)
-            tile = Tile(loop.index, position, clause.kind, clause.argument, axis, clause.range)
+            tile = Tile(loop.index, position, clause.kind, clause.argument, axis_of(clause), clause.range)
             placed.append(_Placed(tile, order, clause.order is not None))
         kinds = {clause.kind for clause in clauses}
         if TileKind.DYNAMIC not in kinds and not (clauses and covers(loop, clauses, context.literal_counts)):
@@ -201,10 +190,7 @@ def _check_crossing(placed: list[_Placed], outer: _Placed | None, diagnostics: D
 
 def _check_triangular(chain: tuple[Loop, ...], order: tuple[Tile, ...], diagnostics: Diagnostics) -> None:
     by_index = {loop.index: loop for loop in chain}
-    needs = {
-        loop.index: frozenset(outer.index for outer in chain[:place] if depends_on(loop, outer.iterator))
-        for place, loop in enumerate(chain)
-    }
+    needs = needed_loops(chain)
     legal = legal_order(order, needs)
     if legal == order:
         return
@@ -223,8 +209,3 @@ def _check_triangular(chain: tuple[Loop, ...], order: tuple[Tile, ...], diagnost
 def axis_text(axis: Axis) -> str:
     """`gang 0`, `thread`: the axis as the language names it."""
     return "thread" if axis.kind is AxisKind.THREAD else f"{axis.kind.value} {axis.dimension}"
-
-
-def nest_range(nest: TileNest) -> SourceRange:
-    """Where to report on a nest: the header of its first loop."""
-    return nest.loops[0].loop.header
