@@ -85,8 +85,7 @@ def searched_plan(region: TiledRegion, diagnostics: Diagnostics) -> Planned:
         counted, finals = unit
         planned = _as_it_stands(with_kernel(region, counted, messages), messages)
         counting = replace(planned.plan, stepped=region.kernel, final_values=(*planned.plan.final_values, *finals))
-        faults = tuple(unit_step_faults(counting))
-        if counting.as_written is None and not faults:
+        if counting.as_written is None and not tuple(unit_step_faults(counting)):
             diagnostics.add_all(messages)
             return with_plan(planned, counting)
     return _as_it_stands(region, diagnostics)
@@ -231,10 +230,8 @@ def _automatic(region: TiledRegion, diagnostics: Diagnostics) -> Planned:
         planned = None if choice.taken is None else copied.planned(choice, diagnostics)
     if attempt.region.ordered:
         return _with_tiles(planned or attempt.planned(attempt.choice((as_written,)), diagnostics), attempt)
-    if planned is not None:
-        return planned
-    planned = _with_storage(attempt, diagnostics) or _with_scalars(attempt, diagnostics)
-    return planned if planned is not None else attempt.planned(attempt.choice(STRATEGIES), diagnostics)
+    planned = planned or _with_storage(attempt, diagnostics) or _with_scalars(attempt, diagnostics)
+    return planned or attempt.planned(attempt.choice(STRATEGIES), diagnostics)
 
 
 def _with_tiles(planned: Planned, attempt: Attempt) -> Planned:

@@ -31,8 +31,6 @@ from tilepragma.planner.assembly import Planned, with_plan
 from tilepragma.poly.extents import Bounds, Box, hull
 from tilepragma.user_tiles.clause_variables import check_names
 
-_LOOPS = (Loop, ForLoop, While)
-
 #: Plans one kernel, as make_plan does.
 Make = Callable[[Kernel, Diagnostics], Planned | None]
 
@@ -111,7 +109,8 @@ def _split(kernel: Kernel, parts: Parts, make: Make, diagnostics: Diagnostics) -
 def _in_region(planned: Planned, held: frozenset[str]) -> Planned:
     """The plan as a part of a split region."""
     plan = replace(planned.plan, held=planned.plan.held | held)
-    if plan.as_written is not None and not any(isinstance(node, _LOOPS) for node in walk(plan.kernel.body)):
+    nodes = walk(plan.kernel.body)
+    if plan.as_written is not None and not any(isinstance(node, (Loop, ForLoop, While)) for node in nodes):
         reason = "it is no loop; each time, the newest values of the arrays that it names first come from their device"
         plan = replace(plan, as_written=reason)
     return with_plan(planned, plan)

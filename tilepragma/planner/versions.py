@@ -65,7 +65,10 @@ def plan_version(
         raise RefusalError(f"would run as written: {plan.as_written}")
     if plan.prologue != usual.prologue:
         raise RefusalError("would declare other variables before the launch")
-    if not floating.fast and any(map(_sums_reals, (plan, usual))) and _launches(plan) != _launches(usual):
+    launches = (launch for made in (plan, usual) for launch in (*made.host, *made.device))
+    # Real numbers are combined in an order that follows the tiles.
+    sums_reals = any(reduction.rounds for launch in launches for reduction in launch.reductions)
+    if not floating.fast and sums_reals and _launches(plan) != _launches(usual):
         raise RefusalError("would add real numbers up in another order")
     conditions = tuple(dict.fromkeys((*usual.conditions, *plan.conditions)))
     # The choices of the usual plan decide what launches of a version take.
@@ -78,11 +81,6 @@ def plan_version(
     except PlanFault as fault:
         raise RefusalError(f"is not proven right: {fault}") from None
     return PlanVersion(version.text, plan)
-
-
-def _sums_reals(plan: KernelPlan) -> bool:
-    """Whether a launch combines real numbers, in an order that follows its tiles."""
-    return any(reduction.rounds for launch in (*plan.host, *plan.device) for reduction in launch.reductions)
 
 
 def _launches(plan: KernelPlan) -> tuple[object, ...]:

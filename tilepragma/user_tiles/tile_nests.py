@@ -89,7 +89,7 @@ def _chain(head: Loop, context: ChainContext, outer: _Placed | None) -> Statemen
     placed = [tile for tile in placed if tile.tile.loop in inside]
     nest = _nest(chain[first:last], placed, context, outer)
     numbered = [tile for tile in placed if tile.explicit and tile.tile.axis is None]
-    deepest = max(numbered, key=_order, default=None)
+    deepest = max(numbered, key=lambda tile: tile.order, default=None)
     if deepest is not None and (outer is None or deepest.order > outer.order):
         outer = deepest
     inner = _block(chain[-1].body, context, outer)
@@ -112,7 +112,7 @@ def _extent(chain: tuple[Loop, ...], placed: list[_Placed], context: ChainContex
     fixed = [place for place, loop in enumerate(chain) if context.clauses.get(loop.index)]
     if not fixed:
         return 0, 0
-    order = [tile.tile.loop for tile in sorted(placed, key=_order)]
+    order = [tile.tile.loop for tile in sorted(placed, key=lambda tile: tile.order)]
     first, last = 0, len(chain)
     while last - 1 > fixed[-1] and order[-1] == chain[last - 1].index:
         last -= 1
@@ -139,12 +139,8 @@ def _placed(chain: tuple[Loop, ...], context: ChainContext) -> list[_Placed]:
     return placed
 
 
-def _order(placed: _Placed) -> int:
-    return placed.order
-
-
 def _nest(chain: tuple[Loop, ...], placed: list[_Placed], context: ChainContext, outer: _Placed | None) -> TileNest:
-    order = tuple(tile.tile for tile in sorted(placed, key=_order))
+    order = tuple(tile.tile for tile in sorted(placed, key=lambda tile: tile.order))
     _check_axes(order, context.diagnostics)
     _check_crossing(placed, outer, context.diagnostics)
     _check_triangular(chain, order, context.diagnostics)
