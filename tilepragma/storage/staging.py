@@ -56,7 +56,7 @@ from tilepragma.schedule.staged_form import StagedForm
 from tilepragma.storage.gpu_register_tiles import POINTS, buffers, retiled, sums_of, with_points, worth_points
 from tilepragma.user_tiles.mapping import literal_counts
 from tilepragma.verify.certificate import Proof
-from tilepragma.verify.proofs import prove_staged, with_staged_forms
+from tilepragma.verify.proofs import prove_staged
 from tilepragma.verify.statement_matching import Original
 
 #: Staging pays from this average number of worker rows that read a row of the array.
@@ -158,8 +158,12 @@ def _with_launches(
 def _with_scalars_of_staged_forms(plan: KernelPlan) -> KernelPlan:
     """Make scalars arguments whose bounds move from the launch into its staged text."""
     by_address = [argument.object for argument in plan.arrays]
-    staged = scalar_arguments(plan.kernel, with_staged_forms(plan.device_steps), by_address)
-    wanted = {*plan.scalars, *staged}
+    wanted = set(plan.scalars)
+    for launch in plan.device:
+        if launch.staged is not None:
+            # Among the written: iterators of loops that were the nest's.
+            written = [use.object for use in uses(launch.staged, plan.kernel.functions) if use.writes]
+            wanted |= set(scalar_arguments(plan.kernel, forms(launch)[-1:], [*by_address, *written]))
     return replace(plan, scalars=tuple(object_ for object_ in plan.kernel.objects if object_ in wanted))
 
 
