@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.model.bank_conflicts import Banks, element_conflicts
+from tilepragma.model import bank_conflicts
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,19 @@ class AccessCost:
     def of(self, degree: int) -> float:
         """C(degree)."""
         return self.start + self.request * degree
+
+
+@dataclass(frozen=True)
+class Banks:
+    """The banks of shared memory: `number` banks serve words of `width` bytes in turn."""
+
+    number: int = 32
+    width: int = 4
+
+
+def element_conflicts(stride: int, bytes_of_element: int, banks: Banks) -> int:
+    """`element_conflicts` of the product, on these banks."""
+    return bank_conflicts.element_conflicts(stride, bytes_of_element, banks.number, banks.width)
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,25 @@ import numpy as np
 from tests.thesis.box_wavefronts import add_corners
 from tests.thesis.plane_tiles import plane_rounds
 from tilepragma.base.ragged_arrays import members
-from tilepragma.model.execution_time import Integers, Numbers, TileWavefronts, sums
+from tilepragma.model.execution_time import Integers, Numbers, slowest_rounds, sums
 
 ENTRIES = 1 << 20
 """Rows of tiles and wavefronts that are counted at once, some 100 bytes each; more of one tile size where it has more."""
+
+
+@dataclass(frozen=True)
+class TileWavefronts:
+    """The inter-tile wavefronts of each layout, as `slowest_rounds` takes them."""
+
+    starts: Integers
+    repeats: Integers
+    tiles: Integers
+    full: Integers
+    share: Numbers
+
+    def rounds(self, units: int) -> Numbers:
+        """The time of the slowest unit."""
+        return slowest_rounds(self.starts, self.repeats, self.tiles, self.full, self.share, units)
 
 
 @dataclass(frozen=True)

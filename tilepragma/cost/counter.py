@@ -170,14 +170,12 @@ def _decisive(body: Block) -> frozenset[str]:
             parts += (bound for tiled in node.loops for bound in (tiled.loop.lower, tiled.loop.upper, tiled.loop.step))
         elif isinstance(node, Loop):
             parts += (node.lower, node.upper, node.step)
-        elif isinstance(node, If) and _is_plain(node.condition):
+        elif isinstance(node, If) and not any(
+            isinstance(inner, Access) and inner.subscripts for inner in walk(node.condition)
+        ):
             parts.append(node.condition)
     return names_behind(parts, body)
 
 
 def _names(parts: Iterable[Any]) -> set[str]:
     return {node.object.name for part in parts for node in walk(part) if isinstance(node, Access)}
-
-
-def _is_plain(condition: Expression) -> bool:
-    return not any(isinstance(node, Access) and node.subscripts for node in walk(condition))

@@ -12,6 +12,7 @@ those that have a point.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -25,7 +26,7 @@ from tilepragma.cost.gang_workers import gang_workers
 from tilepragma.cost.host_nest_work import operators_in
 from tilepragma.cost.launch_counts import ENTRIES, entries_of
 from tilepragma.cost.launch_work import LaunchWork, plan_work
-from tilepragma.cost.memory_transactions import Step, array_tile_conflicts, neighbour_steps, wasted
+from tilepragma.cost.memory_transactions import array_tile_conflicts, neighbour_steps, wasted
 from tilepragma.cost.model_work import LaunchModel, launch_model, roofline_demand
 from tilepragma.cost.operation_counts import operations_in
 from tilepragma.cost.parameter_batch import ParameterBatch
@@ -37,7 +38,6 @@ from tilepragma.ir.expressions import Binary, Call, Callee
 from tilepragma.ir.loop_tree import Declaration, ExpressionStatement, If, PackedPanels
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ScalarType
-from tilepragma.model.bank_conflicts import Banks
 from tilepragma.model.device import Gpu, Overheads
 from tilepragma.model.execution_time import Integers, Numbers, cost_at, predict
 from tilepragma.model.fitting import Mix, estimate
@@ -122,7 +122,12 @@ class _LaunchTerms:
         """The launch in the thesis's model."""
         most = (int(self.workers[0].max()), int(self.workers[1].max()), int(self.workers[2].max()))
         model = launch_model(self.work, self.gpu, most)
-        return model if self.cached else _without_cache(model, self.element, self._wasted(self.gpu.transaction))
+        if self.cached:
+            return model
+        # Each access goes to device memory.
+        accesses = self.work.accesses / np.maximum(self.work.points, 1) / self.element
+        moved = np.rint(accesses * model.work.points * self._wasted(self.gpu.transaction)).astype(np.int64)
+        return replace(model, work=replace(model.work, transfers=moved))
 
     @property
     def cached(self) -> bool:
@@ -166,14 +171,6 @@ class _LaunchTerms:
         rounds = np.ceil(work.rounds / np.maximum(work.wavefronts, 1))
         return np.asarray(np.clip(rounds, 1, np.maximum(self.blocks, 1)), dtype=np.float64)
 
-    @property
-    def _keeps_sums(self) -> bool:
-        staged = self.work.place.launch.staged
-        return staged is not None and any(isinstance(node, PackedPanels) for node in walk(staged))
-
-    def _points_of_worker(self) -> int:
-        return int(np.prod([loop.points for loop in self.work.loops if loop.workers], dtype=np.int64))
-
     @cached_property
     def mix(self) -> Mix:
         """The instructions of a point."""
@@ -202,13 +199,15 @@ class _LaunchTerms:
         place, fronts = self.work.place, self.work.tile.fronts
         if not place.launch.staged_scratchpads or not fronts:
             return plain
-        banks = Banks(self.gpu.banks, self.gpu.bank_width)
-        tiles = np.mean([array_tile_conflicts(front.nest, place, banks) for front in fronts], axis=0)
+        banks = self.gpu.banks, self.gpu.bank_width
+        tiles = np.mean([array_tile_conflicts(front.nest, place, *banks) for front in fronts], axis=0)
         return np.asarray(np.where(self.model.work.shared > 0, tiles, plain))
 
     def _wasted(self, width: int) -> Numbers:
         """Bytes moved by warps in units of `width`, per byte used, in tiles with wavefronts."""
-        return wasted(self._steps, self.gpu.warp, self.workers[0], width)
+        fronts = self.work.tile.fronts
+        steps = tuple(step for front in fronts for step in neighbour_steps(front.nest, self.work.place))
+        return wasted(steps, self.gpu.warp, self.workers[0], width)
 
     def _wavefronts(self) -> tuple[Numbers, ...]:
         """(5.2)-(5.11), positions without a point, and what the roofline needs beyond these."""
@@ -228,11 +227,6 @@ class _LaunchTerms:
         """The middle launch of each case."""
         return entries_of(self.work.place, ENTRIES).at_part(1, 2)
 
-    @cached_property
-    def _steps(self) -> tuple[Step, ...]:
-        """Accesses of tiles with wavefronts."""
-        return tuple(step for fronts in self.work.tile.fronts for step in neighbour_steps(fronts.nest, self.work.place))
-
     def _positions(self, fronts: Fronts) -> Numbers:
         """Seconds in which the workers of a tile test which of their positions have a point."""
         batch = self._batch
@@ -249,7 +243,7 @@ class _LaunchTerms:
         """The roofline and the launch overheads."""
         work, overheads = self.model.work, overheads_of(self.gpu)
         roofs = self._roofs()
-        several = self._points_of_worker()
+        several = math.prod(loop.points for loop in self.work.loops if loop.workers)
         slow, fast = (
             estimate(self.gpu, self.mix, resident).alpha for resident in (self.resident * self.warps * several, np.inf)
         )
@@ -264,18 +258,11 @@ class _LaunchTerms:
         nearest, *others = self.gpu.memories
         gpu = self.gpu if self.cached else replace(self.gpu, memories=(replace(nearest, size=1), *others))
         demand = roofline_demand(self.model, gpu, self.arrays, self.resident)
-        if self._keeps_sums:
+        staged = self.work.place.launch.staged
+        if staged is not None and any(isinstance(node, PackedPanels) for node in walk(staged)):
             # Sums stay in registers, and a read beside them serves several points.
             demand = replace(demand, traffic=(np.zeros_like(demand.traffic[0]), *demand.traffic[1:]))
         return roofline(demand, gpu, self.element == 8)
-
-
-def _without_cache(model: LaunchModel, element: int, wasted: Numbers) -> LaunchModel:
-    """Each access goes to device memory and moves `wasted` times its bytes."""
-    counted = model.counted
-    of_point = counted.accesses / np.maximum(counted.points, 1) / element
-    every = np.asarray(np.rint(of_point * model.work.points * wasted), dtype=np.int64)
-    return replace(model, work=replace(model.work, transfers=every))
 
 
 def _special_share(body: object) -> float:

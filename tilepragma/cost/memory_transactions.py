@@ -17,10 +17,10 @@ from tilepragma.cost.tile_traffic import is_of_memory
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.evaluation import UncountableError
-from tilepragma.ir.expressions import DataObject, Expression
+from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.loop_tree import Axis, Block, Declaration, If, Loop, TileNest
-from tilepragma.ir.traversal import walk
-from tilepragma.model.bank_conflicts import Banks, element_conflicts
+from tilepragma.ir.traversal import loops_and_tiled, statements_of, walk
+from tilepragma.model.bank_conflicts import element_conflicts
 from tilepragma.model.execution_time import Integers, Numbers
 from tilepragma.model.roofline import scattered_bytes
 from tilepragma.plan.array_bytes import element_bytes
@@ -38,7 +38,7 @@ def neighbour_steps(nest: TileNest, place: Place) -> tuple[Step, ...]:
     return tuple((_step(worker, beside), element_bytes(array)) for array, worker, beside in _neighbours(nest, place))
 
 
-def array_tile_conflicts(nest: TileNest, place: Place, banks: Banks) -> Numbers:
+def array_tile_conflicts(nest: TileNest, place: Place, banks: int, width: int) -> Numbers:
     """The mean slowdown by bank conflicts of a nest's accesses to the scratchpads of the launch's
     staged form, for each case. Other arrays count as fully serialised. Raises UncountableError.
     """
@@ -52,12 +52,14 @@ def array_tile_conflicts(nest: TileNest, place: Place, banks: Banks) -> Numbers:
     conflicts = []
     for array, worker, beside in _neighbours(nest, place):
         if worker is None or beside is None or array not in lengths:
-            conflicts.append(np.full(batch.count, banks.number))
+            conflicts.append(np.full(batch.count, banks))
             continue
         stride = np.zeros(batch.count, dtype=np.int64)
         for start, end, length in zip(worker, beside, lengths[array], strict=True):
             stride = stride * length + (end - start)
-        degrees = {int(step): element_conflicts(int(step), element_bytes(array), banks) for step in np.unique(stride)}
+        degrees = {
+            int(step): element_conflicts(int(step), element_bytes(array), banks, width) for step in np.unique(stride)
+        }
         conflicts.append(np.array([degrees[int(step)] for step in stride]))
     return np.asarray(np.mean(conflicts, axis=0) if conflicts else np.ones(batch.count), dtype=np.float64)
 
@@ -88,12 +90,9 @@ def wasted(steps: tuple[Step, ...], warp: int, row: Integers, width: int) -> Num
 def _origin(place: Place) -> ParameterBatch:
     """The first case, with iterators and declared names set to 0."""
     names = {step.loop.iterator.name for step in place.around if isinstance(step, HostLoop)}
+    names |= {loop.iterator.name for loop in loops_and_tiled(place.launch.body)}
     for node in walk(place.launch.body):
-        if isinstance(node, Loop):
-            names.add(node.iterator.name)
-        elif isinstance(node, TileNest):
-            names |= {loop.loop.iterator.name for loop in node.loops}
-        elif isinstance(node, Declaration):
+        if isinstance(node, Declaration):
             names |= {declarator.object.name for declarator in node.declarators}
     return place.batch.at(np.zeros(1, dtype=np.int64)).inside(dict.fromkeys(names, 0))
 
@@ -102,29 +101,18 @@ def _accesses(block: Block, batch: ParameterBatch) -> Iterator[tuple[DataObject,
     """The array of each access and its subscripts, None if they depend on data."""
     for declared, statement in declared_along(block, batch):
         if isinstance(statement, (If, Loop, TileNest, Block)):
-            yield from _inside(statement, declared)
+            parts = (statement,) if isinstance(statement, Block) else statements_of(statement)
+            for part in parts:
+                yield from _accesses(part, declared)
             continue
         for use in uses(statement):
             if is_of_memory(use):
-                for _ in range(use.reads + use.writes):
-                    yield use.object, _subscripts(use.subscripts, declared)
-
-
-def _inside(statement: If | Loop | TileNest | Block, batch: ParameterBatch) -> Iterator[tuple[DataObject, _Subscripts]]:
-    if isinstance(statement, Block):
-        yield from _accesses(statement, batch)
-    elif isinstance(statement, If):
-        for part in (statement.then, statement.otherwise):
-            yield from _accesses(part, batch) if part is not None else ()
-    else:
-        yield from _accesses(statement.body, batch)
-
-
-def _subscripts(subscripts: tuple[Expression, ...], batch: ParameterBatch) -> _Subscripts:
-    try:
-        return tuple(int(batch.all(batch.evaluation.value(subscript))[0]) for subscript in subscripts)
-    except UncountableError:
-        return None
+                try:
+                    values = (declared.evaluation.value(subscript) for subscript in use.subscripts)
+                    subscripts: _Subscripts = tuple(int(declared.all(value)[0]) for value in values)
+                except UncountableError:
+                    subscripts = None
+                yield from [(use.object, subscripts)] * (use.reads + use.writes)
 
 
 def _step(subscripts: _Subscripts, neighbour: _Subscripts) -> int:

@@ -18,7 +18,7 @@ from tilepragma.cost.tile_traffic import ArrayTraffic, GangTile, tile_traffic
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.evaluation import UncountableError
 from tilepragma.model.device import Gpu
-from tilepragma.model.execution_time import HALF_A_TILE, Integers, Numbers, TileWavefronts, Work, sums
+from tilepragma.model.execution_time import HALF_A_TILE, Integers, Numbers, Work, slowest_rounds, sums
 from tilepragma.model.roofline import Demand, level_traffic, row_bytes
 from tilepragma.plan.array_bytes import ArrayBytes
 
@@ -105,7 +105,7 @@ def _balance(work: LaunchWork, points: Numbers, units: int, workers: Workers) ->
     share = np.where(points > 0, _mean(work, workers) / np.maximum(points, 1e-300), 0.0)
     # The slowest unit has at least its share of all tiles, and at most all of them.
     full_tiles = np.asarray(every * share)
-    rounds = _wavefronts(work, tiles, share).rounds(units)
+    rounds = _rounds(work, tiles, share, units)
     return full_tiles, np.clip(rounds, full_tiles / units, full_tiles)
 
 
@@ -156,8 +156,8 @@ def _moved(traffic: ArrayTraffic, transaction: int) -> Numbers:
     return np.asarray(moved[0] + moved[1], dtype=np.float64)
 
 
-def _wavefronts(work: LaunchWork, tiles: Integers, share: Numbers) -> TileWavefronts:
-    """The inter-tile wavefronts, where a tile is on average such a share of a full tile.
+def _rounds(work: LaunchWork, tiles: Integers, share: Numbers, units: int) -> Numbers:
+    """The slowest unit's tiles, in full ones, where a tile is on average such a share of one.
 
     Tiles are full or halves (thesis 5.3.4), with the share 2 share - 1 of full tiles in each
     wavefront, so that all points are covered. If that is not between 0 and 1, all tiles have the
@@ -167,7 +167,7 @@ def _wavefronts(work: LaunchWork, tiles: Integers, share: Numbers) -> TileWavefr
     halves = (share >= HALF_A_TILE) & (share <= 1)
     part = np.where(halves, (share - HALF_A_TILE) / (1 - HALF_A_TILE), 0.0)
     full = np.rint(part[case] * tiles).astype(np.int64)
-    return TileWavefronts(work.starts, work.repeats, tiles, full, np.where(halves, HALF_A_TILE, share))
+    return slowest_rounds(work.starts, work.repeats, tiles, full, np.where(halves, HALF_A_TILE, share), units)
 
 
 def _tile(work: LaunchWork, workers: Workers, lanes: int) -> tuple[Numbers, Numbers, Integers]:

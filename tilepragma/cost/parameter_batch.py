@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -151,13 +150,8 @@ def declared_along(block: Block, batch: ParameterBatch) -> Iterator[tuple[Parame
         if not isinstance(statement, (Barrier, Stage)):
             yield batch, statement
         if isinstance(statement, Declaration):
-            batch = batch.inside(
-                {declarator.object.name: _initial(declarator.initializer) for declarator in statement.declarators}
-            )
-
-
-def _initial(initializer: Any) -> Expression | None:
-    return None if isinstance(initializer, tuple) else initializer
+            initial = {declarator.object.name: declarator.initializer for declarator in statement.declarators}
+            batch = batch.inside({name: None if isinstance(value, tuple) else value for name, value in initial.items()})
 
 
 def is_leaf(statement: Statement, batch: ParameterBatch) -> bool:

@@ -24,8 +24,8 @@ from tilepragma.cost.parameter_batch import (
 from tilepragma.cost.tile_traffic import is_of_memory
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.evaluation import TooManyError, Values
-from tilepragma.ir.loop_tree import Block, ExpressionStatement, If, Loop, PackedPanels, Statement, TileNest
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.loop_tree import Block, ExpressionStatement, Loop, Statement, TileNest
+from tilepragma.ir.traversal import statements_of, walk
 from tilepragma.plan.array_bytes import element_bytes
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
 
@@ -89,7 +89,12 @@ class SourceCounts:
 
     @cached_property
     def _accesses(self) -> dict[object, int]:
-        return {place: _accessed(statement) for place, statement in self._statements}
+        return {
+            place: sum(
+                (use.reads + use.writes) * element_bytes(use.object) for use in uses(statement) if is_of_memory(use)
+            )
+            for place, statement in self._statements
+        }
 
     @property
     def _statements(self) -> Iterator[tuple[object, ExpressionStatement]]:
@@ -114,30 +119,20 @@ def each_case(cases: int, values: Mapping[str, Values]) -> Iterator[dict[str, in
         yield {name: int(np.broadcast_to(value, (cases,))[case]) for name, value in values.items()}
 
 
-def _accessed(statement: ExpressionStatement) -> int:
-    accesses = (use for use in uses(statement) if is_of_memory(use))
-    return sum((use.reads + use.writes) * element_bytes(use.object) for use in accesses)
-
-
 def leaves_under(node: Statement, batch: ParameterBatch) -> set[Leaf]:
     """The leaves that `Counter.count` finds under the statement. Raises UncountableError."""
-    if isinstance(node, Block):
-        return set(_leaves(node, batch))
-    if isinstance(node, If):
-        parts = (node.then,) if node.otherwise is None else (node.then, node.otherwise)
-        return {leaf for part in parts for leaf in _leaves(part, batch)}
     if isinstance(node, (Loop, TileNest)):
         loops = (node,) if isinstance(node, Loop) else tuple(tiled.loop for tiled in node.loops)
-        return leaves_under(node.body, batch.inside({loop.iterator.name: loop.lower for loop in loops}))
-    return leaves_under(node.body if isinstance(node, PackedPanels) else Block((node,)), batch)
-
-
-def _leaves(block: Block, batch: ParameterBatch) -> Iterator[Leaf]:
+        batch = batch.inside({loop.iterator.name: loop.lower for loop in loops})
+    leaves: set[Leaf] = set()
+    if not isinstance(node, Block):
+        for part in [part for part in statements_of(node) if isinstance(part, Block)] or [Block((node,))]:
+            leaves |= leaves_under(part, batch)
+        return leaves
     leaf: list[object] = []
-    for declared, statement in declared_along(block, batch):
+    for declared, statement in declared_along(node, batch):
         if is_leaf(statement, declared):
             leaf += places(statement)
         else:
-            yield from leaves_under(statement, declared)
-    if leaf:
-        yield tuple(leaf)
+            leaves |= leaves_under(statement, declared)
+    return {*leaves, tuple(leaf)} if leaf else leaves

@@ -26,7 +26,7 @@ from tilepragma.ir.directives import AxisKind, TileKind
 from tilepragma.ir.evaluation import UncountableError
 from tilepragma.ir.expressions import Binary, Expression
 from tilepragma.ir.loop_tree import Block, Declaration, If, Loop, PackedPanels, Statement, TiledLoop, TileNest
-from tilepragma.ir.traversal import walk, with_blocks
+from tilepragma.ir.traversal import loops_in, walk, with_blocks
 from tilepragma.plan.kernel_plan import Launch
 
 #: A position among the tiles: a fraction of the launches, and a fraction of each loop's iterations.
@@ -72,7 +72,12 @@ def mapped_nest(launch: Launch, batch: ParameterBatch) -> MappedNest | None:
     """The nest mapped to gangs or threads; None if one instance does everything. All instances run
     the loops around it, so these are part of the body. Raises UncountableError.
     """
-    nests = [node for node in walk(launch.body) if isinstance(node, TileNest) and _is_outermost(node)]
+    nests = [
+        node
+        for node in walk(launch.body)
+        if isinstance(node, TileNest)
+        and any(tile.axis is not None and tile.axis.kind is not AxisKind.WORKER for tile in node.order)
+    ]
     if not nests:
         return None
     if len(nests) > 1:
@@ -86,7 +91,8 @@ def mapped_nest(launch: Launch, batch: ParameterBatch) -> MappedNest | None:
             body = Block((replace(tiled.loop, body=body),))
     if node is not nest:
         bounds = (part for tiled in loops for part in (tiled.loop.lower, tiled.loop.upper, tiled.loop.step))
-        if names_behind(bounds, launch.body) & {loop.iterator.name for loop in _around(node, nest)}:
+        outer = (loop for loop in loops_in(node) if any(inner is nest for inner in walk(loop)))
+        if names_behind(bounds, launch.body) & {loop.iterator.name for loop in outer}:
             raise UncountableError(f"the mapped loops of {launch.name} depend on a loop around them")
         body = Block((_with_body(node, nest, body),))
     return MappedNest(loops, body, around)
@@ -100,20 +106,12 @@ def tiled_nest(launch: Launch, batch: ParameterBatch) -> MappedNest:
     return nest
 
 
-def _is_outermost(nest: TileNest) -> bool:
-    return any(tile.axis is not None and tile.axis.kind is not AxisKind.WORKER for tile in nest.order)
-
-
 def _outermost(block: Block, batch: ParameterBatch, nest: TileNest) -> tuple[Statement, ParameterBatch]:
     """The non-block statement that is or contains the nest, and the cases around it."""
     for declared, statement in declared_along(block, batch):
         if any(node is nest for node in walk(statement)):
             return _outermost(statement, declared, nest) if isinstance(statement, Block) else (statement, declared)
     raise ValueError("the nest stands elsewhere")
-
-
-def _around(node: Statement, nest: TileNest) -> Iterator[Loop]:
-    return (node for node in walk(node) if isinstance(node, Loop) and any(inner is nest for inner in walk(node)))
 
 
 def _with_body(node: Statement, nest: TileNest, body: Block) -> Statement:
@@ -187,8 +185,13 @@ def representative_tile(launch: Launch, entries: Entries) -> TileWork:
     except UncountableError:
         return TileWork(None, (), EVERYWHERE)
     nests = {id(node): node for node in walk(launch.body) if isinstance(node, TileNest)}
-    fronts = tuple(_joined(nests[key], cases, parts) for key, parts in collected.fronts.items() if key is not None)
-    return TileWork(points, fronts, order)
+    fronts = []
+    for key, found_parts in collected.fronts.items():
+        if key is not None:
+            case, of_front = (np.concatenate(column) for column in zip(*found_parts, strict=True))
+            sorted_ = np.argsort(case, kind="stable")
+            fronts.append(Fronts(nests[key], cases, case[sorted_], of_front[sorted_]))
+    return TileWork(points, tuple(fronts), order)
 
 
 def _at_parts(launch: Launch, entries: Entries, parts: TileParts, cases: Numbers, fronts: _TileFronts) -> Numbers:
@@ -244,13 +247,6 @@ class _TileFronts:
             raise UncountableError("barriers of workers depend on data")
 
 
-def _joined(nest: TileNest, cases: int, parts: list[tuple[Numbers, Numbers]]) -> Fronts:
-    case = np.concatenate([case_ for case_, _ in parts])
-    points = np.concatenate([points_ for _, points_ in parts])
-    order = np.argsort(case, kind="stable")
-    return Fronts(nest, cases, case[order], points[order])
-
-
 # -- Tiles that have work: those whose condition holds, if one condition guards the whole tile
 #
 # Mapped loops run over a box of tiles; a tile's condition is a conjunction of affine inequalities
@@ -263,8 +259,10 @@ def nonempty_tiles(nest: MappedNest, trips: tuple[Numbers, ...]) -> tuple[Number
     plan's non-empty condition (which may be slightly weak), and whether all were counted. None if
     tiles have no condition.
     """
-    content = _content(nest.body)
-    if not isinstance(content, If) or content.otherwise is not None:
+    content = [
+        node for _, node in declared_along(nest.body, ParameterBatch(1, {})) if not isinstance(node, Declaration)
+    ]
+    if len(content) != 1 or not isinstance(content[0], If) or content[0].otherwise is not None:
         return None
     launched = np.prod(trips, axis=0, dtype=np.int64)
     order = sorted(range(len(trips)), key=lambda place: int(trips[place].sum()))
@@ -285,12 +283,6 @@ def nonempty_tiles(nest: MappedNest, trips: tuple[Numbers, ...]) -> tuple[Number
     return np.asarray(np.rint(every), dtype=np.int64), False
 
 
-def _content(body: Block) -> object:
-    """The tile's only statement besides declarations, else None."""
-    statements = [node for _, node in declared_along(body, ParameterBatch(1, {})) if not isinstance(node, Declaration)]
-    return statements[0] if len(statements) == 1 else None
-
-
 def _iterations(loops: list[Loop], batch: ParameterBatch) -> Iterator[tuple[Numbers, ParameterBatch]]:
     """All iterations of loops with independent bounds, with the case of each."""
     if not loops:
@@ -309,7 +301,14 @@ def _holding(body: Block, loop: Loop, batch: ParameterBatch) -> Numbers:
     low, high = first, first + batch.all(evaluation.trips(loop)) - 1
     if np.any(batch.all(evaluation.value(loop.step)) != 1):
         raise UncountableError("a mapped loop has a step other than 1")
-    samples = [_differences(body, batch.inside({loop.iterator.name: value})) for value in (0, 1, 2)]
+    samples = []
+    for value in (0, 1, 2):
+        (sides,) = (
+            list(_sides(statement.condition, declared))
+            for declared, statement in declared_along(body, batch.inside({loop.iterator.name: value}))
+            if isinstance(statement, If)
+        )
+        samples.append(sides)
     for at_zero, at_one, at_two in zip(*samples, strict=True):
         slope = at_one - at_zero
         if np.any(at_two - at_one != slope):
@@ -321,15 +320,8 @@ def _holding(body: Block, loop: Loop, batch: ParameterBatch) -> Numbers:
     return np.asarray(np.maximum(high - low + 1, 0), dtype=np.int64)
 
 
-def _differences(body: Block, batch: ParameterBatch) -> list[Numbers]:
-    """Values that are >= 0 exactly where the tile's condition holds."""
-    for declared, statement in declared_along(body, batch):
-        if isinstance(statement, If):
-            return [declared.all(side) for side in _sides(statement.condition, declared)]
-    raise UncountableError("tiles have no condition")
-
-
 def _sides(condition: Expression, batch: ParameterBatch) -> Iterator[Numbers]:
+    """Values that are >= 0 exactly where the condition holds."""
     match condition:
         case Binary(operator="&&"):
             yield from _sides(condition.left, batch)

@@ -5,16 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from math import gcd
 
-from tilepragma.base.frozen_values import dataclass
-
-
-@dataclass(frozen=True)
-class Banks:
-    """The banks of shared memory: `number` banks serve words of `width` bytes in turn."""
-
-    number: int = 32
-    width: int = 4
-
 
 def conflict_degree(stride: int, banks: int) -> int:
     """The threads that access one bank together if neighbours' words are `stride` words apart:
@@ -23,18 +13,18 @@ def conflict_degree(stride: int, banks: int) -> int:
     return 1 if stride == 0 else gcd(stride, banks)
 
 
-def element_conflicts(stride: int, bytes_of_element: int, banks: Banks) -> int:
-    """The slowdown of accesses to elements of any width, `stride` elements apart, by bank
-    conflicts.
+def element_conflicts(stride: int, bytes_of_element: int, banks: int, width: int) -> int:
+    """The slowdown of accesses to elements of any width, `stride` elements apart, by conflicts of
+    banks that serve words of `width` bytes in turn.
 
     Elements wider than a word take neighbouring banks and fewer threads at a time (doubles: half a
     warp), so the degree is that of so many fewer banks. Several narrower elements share a word,
     which is one request.
     """
-    if bytes_of_element % banks.width == 0:
-        return conflict_degree(stride, max(1, banks.number * banks.width // bytes_of_element))
-    words = {thread * stride * bytes_of_element // banks.width for thread in range(banks.number)}
-    return max(Counter(word % banks.number for word in words).values())
+    if bytes_of_element % width == 0:
+        return conflict_degree(stride, max(1, banks * width // bytes_of_element))
+    words = {thread * stride * bytes_of_element // width for thread in range(banks)}
+    return max(Counter(word % banks for word in words).values())
 
 
 def odd_rows(within: int, rows: int) -> bool | None:

@@ -43,7 +43,7 @@ class Work:
     of their G (warps that have points), `points` the sum of their H (L_tile), `transfers` N_mem
     (elements moved in and out), `shared` bytes of shared memory. Of all tiles: `wavefronts` is the
     number of inter-tile wavefronts, `rounds` how many full tiles' time the slowest unit takes for
-    all of them (`TileWavefronts.rounds`).
+    all of them (`slowest_rounds`).
     """
 
     steps: Integers
@@ -72,26 +72,18 @@ class Parts:
         return self.compute + self.barriers + self.memory + self.wavefronts + self.launch
 
 
-@dataclass(frozen=True)
-class TileWavefronts:
-    """The inter-tile wavefronts of each layout, equal ones stored once.
+def slowest_rounds(
+    starts: Integers, repeats: Integers, tiles: Integers, full: Integers, share: Numbers, units: int
+) -> Numbers:
+    """The time of the slowest unit for each layout's tiles, in full tiles.
 
-    Those of layout k begin at `starts[k]` and end where the next layout's begin (each has at least
-    one). An entry stands for `repeats` wavefronts of `tiles` tiles, of which `full` are full.
-    `share`: the mean size of a layout's other tiles relative to a full one.
+    The inter-tile wavefronts of layout k begin at `starts[k]` and end where the next layout's begin
+    (each has at least one). An entry stands for `repeats` equal wavefronts of `tiles` tiles, of
+    which `full` are full. `share`: the mean size of a layout's other tiles relative to a full one.
     """
-
-    starts: Integers
-    repeats: Integers
-    tiles: Integers
-    full: Integers
-    share: Numbers
-
-    def rounds(self, units: int) -> Numbers:
-        """The time of the slowest unit for each layout's tiles, in full tiles."""
-        every = sums(self.repeats * slowest_unit(self.tiles, units), self.starts)
-        full = sums(self.repeats * slowest_unit(self.full, units), self.starts)
-        return np.asarray(full + self.share * (every - full), dtype=np.float64)
+    every = sums(repeats * slowest_unit(tiles, units), starts)
+    whole = sums(repeats * slowest_unit(full, units), starts)
+    return np.asarray(whole + share * (every - whole), dtype=np.float64)
 
 
 def sums(values: Integers, starts: Integers) -> Integers:

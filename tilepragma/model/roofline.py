@@ -24,7 +24,7 @@ class Demand:
     `operations` of floating type. `traffic`: for each of the device's memories, nearest first, the
     bytes that come from it or go to it, in whole transactions (`row_bytes`, `level_traffic`),
     unions of footprints counted once. `tiles` are blocks of work in full ones' worth, `rounds`
-    those that the slowest unit runs one after the other (`slowest_unit`, `TileWavefronts.rounds`).
+    those that the slowest unit runs one after the other (`slowest_unit`, `slowest_rounds`).
     `filled` is the share of lanes that have a point.
     """
 

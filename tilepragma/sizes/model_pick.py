@@ -14,12 +14,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.host_prediction import predicted_terms
 from tilepragma.cost.parameter_batch import Numbers
 from tilepragma.cost.statement_counts import SourceCounts
 from tilepragma.ir.evaluation import Evaluation, UncountableError
-from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.types import ScalarType
 from tilepragma.model.device import Processor
 from tilepragma.plan.array_bytes import array_bytes
@@ -48,13 +46,8 @@ _LONGEST = 2**24
 Scalars = dict[str, int]
 
 
-@dataclass(frozen=True)
-class _Occasion:
-    """Launches up to so many `bytes` and outermost `trips`, represented by `scalars`."""
-
-    bytes: int | None
-    trips: int | None
-    scalars: Scalars
+#: Launches up to so many bytes and outermost iterations, and the scalars that represent them.
+_Occasion = tuple[int | None, int | None, Scalars]
 
 
 def model_choices(plan: KernelPlan, processor: Processor) -> tuple[SizeChoice, ...]:
@@ -80,10 +73,10 @@ def model_choices(plan: KernelPlan, processor: Processor) -> tuple[SizeChoice, .
         near = [(place, sizes) for place in hopeful for sizes in _around(best[place], varied, _FINER)]
         wanted = [pair for pair in near if pair not in seconds]
     chosen = []
-    for place, occasion in enumerate(occasions):
+    for place, (limit, trips, _) in enumerate(occasions):
         best_sizes = _best(seconds, place)
         is_worth_it = _share(seconds, place, best_sizes, default) < worth
-        chosen.append(SizeChoice(occasion.bytes, occasion.trips, best_sizes if is_worth_it else default))
+        chosen.append(SizeChoice(limit, trips, best_sizes if is_worth_it else default))
     return _shortened(chosen, default)
 
 
@@ -120,7 +113,7 @@ def _predict(
     places = np.array([place for place, _ in wanted])
     scalars = {name: column[places] for name, column in _columns(occasions).items()}
     try:
-        taken = [with_even_sizes(plan, layout, occasions[place].scalars, processor.cores) for place, layout in wanted]
+        taken = [with_even_sizes(plan, layout, occasions[place][2], processor.cores) for place, layout in wanted]
         columns = np.array(taken, dtype=np.int64).T
         sizes = {size.object.name: column for size, column in zip(plan.sizes, columns, strict=True)}
         terms = predicted_terms(plan, scalars, sizes, processor, source.at(places))
@@ -132,12 +125,15 @@ def _predict(
 
 def _columns(occasions: tuple[_Occasion, ...]) -> dict[str, Numbers]:
     """The values of each scalar on all occasions."""
-    return {name: np.array([occasion.scalars[name] for occasion in occasions]) for name in occasions[0].scalars}
+    every = [scalars for _, _, scalars in occasions]
+    return {name: np.array([scalars[name] for scalars in every]) for name in every[0]}
 
 
 def _occasions(plan: KernelPlan) -> Iterator[_Occasion]:
     """Occasions in the order of limits. Raises UncountableError if lengths are undetermined."""
-    names = [scalar.name for scalar in plan.scalars if _is_integer(scalar)]
+    names = [
+        scalar.name for scalar in plan.scalars if isinstance(scalar.element, ScalarType) and scalar.element.is_integer
+    ]
     usual = dict.fromkeys(names, 64)
     extents = [name for name in names if _held(plan, usual | {name: 128}) > 1.3 * _held(plan, usual)]
     others = [name for name in names if name not in extents]
@@ -145,11 +141,7 @@ def _occasions(plan: KernelPlan) -> Iterator[_Occasion]:
     for limit, held in _BYTES if extents else _BYTES[-1:]:
         for most, trips in by_trips:
             scalars = usual | dict.fromkeys(others, trips)
-            yield _Occasion(limit, most, scalars | dict.fromkeys(extents, _length(plan, scalars, extents, held)))
-
-
-def _is_integer(scalar: DataObject) -> bool:
-    return isinstance(scalar.element, ScalarType) and scalar.element.is_integer
+            yield limit, most, scalars | dict.fromkeys(extents, _length(plan, scalars, extents, held))
 
 
 def _held(plan: KernelPlan, scalars: Scalars) -> int:

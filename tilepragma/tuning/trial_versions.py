@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
@@ -159,19 +158,8 @@ def _same(first: KernelPlan, second: KernelPlan, target: str) -> bool:
     return target in _HOSTS or first.device_steps == second.device_steps
 
 
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """A version with its predicted seconds of each kind of work; no terms without a prediction."""
-
-    version: Version
-    terms: Numbers
-
-    @property
-    def seconds(self) -> float:
-        """The predicted seconds; infinite without a prediction."""
-        return float(self.terms.sum()) if self.terms.size else math.inf
-
-
+#: A version with its predicted seconds of each kind of work; no terms without a prediction.
+Candidate = tuple[Version, Numbers]
 #: The terms of what is not predicted.
 UNKNOWN: Numbers = np.zeros(0)
 
@@ -190,11 +178,9 @@ def space_of(
     versions: dict[str, Version] = {}
     order: dict[str, list[str]] = {}
     for text, numbers in points.items():
-        default = Candidate(Version(), _terms(builds[""].plan, numbers, serves, device))
+        default = (Version(), _terms(builds[""].plan, numbers, serves, device))
         others = [
-            Candidate(Version(name), _terms(build.alone(), numbers, serves, device))
-            for name, build in builds.items()
-            if name
+            (Version(name), _terms(build.alone(), numbers, serves, device)) for name, build in builds.items() if name
         ]
         layouts = _layouts(builds, numbers, serves, device) if with_sizes else []
         in_order = ordered(default, others, layouts)
@@ -239,7 +225,7 @@ def _layouts(
             if launches not in seen:
                 seen.add(launches)
                 sizes = tuple(pair for pair in zip(ranking.names, layout.sizes, strict=True) if pair[0] in used)
-                candidates.append(Candidate(Version(name, sizes), row))
+                candidates.append((Version(name, sizes), row))
     return candidates
 
 
@@ -275,41 +261,45 @@ def ordered(default: Candidate, builds: Sequence[Candidate], layouts: Sequence[C
     """The default, then all predicted versions, the fastest first; unpredicted `builds` follow the
     best, and unpredicted `layouts` stay in their order at the end.
     """
-    known = [candidate for candidate in (*builds, *layouts) if math.isfinite(candidate.seconds)]
-    unknown_builds = [build.version for build in builds if not math.isfinite(build.seconds)]
-    unknown = [layout.version for layout in layouts if not math.isfinite(layout.seconds)]
-    best = [candidate.version for candidate in _spread(default, known)] + unknown
-    return list(dict.fromkeys((default.version, *best[:1], *unknown_builds, *best[1:])))
+    known = [candidate for candidate in (*builds, *layouts) if candidate[1].size]
+    unknown_builds = [version for version, terms in builds if not terms.size]
+    unknown = [version for version, terms in layouts if not terms.size]
+    best = [version for version, _ in _spread(default, known)] + unknown
+    return list(dict.fromkeys((default[0], *best[:1], *unknown_builds, *best[1:])))
+
+
+def _seconds(candidate: Candidate) -> float:
+    return float(candidate[1].sum())
 
 
 def _spread(default: Candidate, known: Sequence[Candidate]) -> list[Candidate]:
     """By predicted time, spreading kinds. The default came first, and is the first of its kind."""
     keys = []
-    for kind in _kinds(known if not math.isfinite(default.seconds) else [default, *known]):
+    for kind in _kinds([default, *known] if default[1].size else known):
         members = sorted(kind, key=lambda candidate: candidate is not default)
         keys += [
-            (candidate.seconds * (1 + AGAIN * place), candidate)
+            (_seconds(candidate) * (1 + AGAIN * place), candidate)
             for place, candidate in enumerate(members)
             if candidate is not default
         ]
     return [candidate for _, candidate in sorted(keys, key=lambda key: key[0])]
 
 
-def _kinds(known: Sequence[Candidate]) -> Iterator[list[Candidate]]:
+def _kinds(known: Sequence[Candidate]) -> list[list[Candidate]]:
     """Groups of versions that the model can hardly tell from the fastest of their kind."""
     kinds: list[list[Candidate]] = []
-    for candidate in sorted(known, key=lambda candidate_: candidate_.seconds):
+    for candidate in sorted(known, key=_seconds):
         for kind in kinds:
             if _is_same(kind[0], candidate):
                 kind.append(candidate)
                 break
         else:
             kinds.append([candidate])
-    yield from kinds
+    return kinds
 
 
 def _is_same(first: Candidate, second: Candidate) -> bool:
-    limit = SAME * first.seconds
-    if second.seconds - first.seconds > limit or first.terms.shape != second.terms.shape:
+    limit = SAME * _seconds(first)
+    if _seconds(second) - _seconds(first) > limit or first[1].shape != second[1].shape:
         return False
-    return float(np.abs(first.terms - second.terms).sum()) <= limit
+    return float(np.abs(first[1] - second[1]).sum()) <= limit

@@ -21,7 +21,6 @@ from tilepragma.cost.launch_work import plan_work
 from tilepragma.cost.memory_transactions import array_tile_conflicts, neighbour_steps, wasted
 from tilepragma.ir.directives import Target
 from tilepragma.ir.evaluation import UncountableError
-from tilepragma.model.bank_conflicts import Banks
 from tilepragma.model.descriptor_files import named_device
 from tilepragma.model.device import Gpu
 from tilepragma.model.fitting import LATEST, SHARED_LATENCY
@@ -244,7 +243,7 @@ def test_boxes_of_gangs_have_banks_and_take_room() -> None:
         4360,
         4488,
     ]
-    assert array_tile_conflicts(fronts.nest, launch.place, Banks()).tolist() == [1, 4]
+    assert array_tile_conflicts(fronts.nest, launch.place, 32, 4).tolist() == [1, 4]
     # Without room for its box a gang reads where the array is, at which each worker of a row is
     # served by itself.
     room, none = (replace(device("h100"), shared_per_block=size) for size in (4360, 4359))

@@ -8,14 +8,8 @@ from collections import Counter
 
 import pytest
 
-from tests.thesis.padding import AccessCost, Often, Padding, best_padding, stride
-from tilepragma.model.bank_conflicts import (
-    Banks,
-    conflict_degree,
-    element_conflicts,
-    odd_rows,
-    padded_row,
-)
+from tests.thesis.padding import AccessCost, Banks, Often, Padding, best_padding, element_conflicts, stride
+from tilepragma.model.bank_conflicts import conflict_degree, odd_rows, padded_row
 
 GEFORCE_8800 = Banks(16, 4)
 TODAY = Banks(32, 4)

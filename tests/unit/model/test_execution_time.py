@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.thesis import box_wavefronts
+from tests.thesis.skewed_tiles import TileWavefronts
 from tilepragma.model.device import Overheads
 from tilepragma.model.execution_time import (
     HALF_A_TILE,
     Coefficients,
-    TileWavefronts,
     Work,
     cost_at,
     predict,

@@ -7,15 +7,15 @@ import numpy as np
 from tilepragma.tuning.measuring import Version
 from tilepragma.tuning.trial_versions import UNKNOWN, Candidate, ordered
 
-DEFAULT = Candidate(Version(), np.array([0.5, 0.5]))
+DEFAULT = (Version(), np.array([0.5, 0.5]))
 
 
 def layout(size: int, *terms: float) -> Candidate:
-    return Candidate(Version(sizes=(("i_size", size),)), np.array(terms))
+    return (Version(sizes=(("i_size", size),)), np.array(terms))
 
 
 def build(name: str, *terms: float) -> Candidate:
-    return Candidate(Version(name), np.array(terms) if terms else UNKNOWN)
+    return (Version(name), np.array(terms) if terms else UNKNOWN)
 
 
 def texts(*order: Version) -> list[str]:
@@ -50,6 +50,6 @@ def test_what_nothing_is_predicted_of_comes_behind_the_best() -> None:
     assert texts(*ordered(DEFAULT, [build("unroll(2)")], [layout(1, 0.6), layout(2, 0.9)])) == [
         *("default", "i_size=1", "unroll(2)", "i_size=2"),
     ]
-    nothing = Candidate(Version(), UNKNOWN)
-    unknown = [Candidate(Version(sizes=(("i_size", size),)), UNKNOWN) for size in (8, 4)]
+    nothing = (Version(), UNKNOWN)
+    unknown = [(Version(sizes=(("i_size", size),)), UNKNOWN) for size in (8, 4)]
     assert texts(*ordered(nothing, [build("a")], unknown)) == ["default", "i_size=8", "a", "i_size=4"]
