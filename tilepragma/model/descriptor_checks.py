@@ -282,55 +282,40 @@ def _check_memories(reader: _Reader, memories: tuple[Memory, ...], units: int, w
             )
 
 
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and -_MOST <= value <= _MOST
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and _is_whole(value) and value >= 1
-
-
-def _is_power(value: object) -> bool:
-    return isinstance(value, int) and _is_count(value) and value & (value - 1) == 0
+def _is_whole(value: object, least: int = 1) -> bool:
+    return type(value) is int and least <= value <= _MOST
 
 
 def _is_number(value: object, least: float) -> bool:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return False
-    return (math.isfinite(value) if isinstance(value, float) else _is_whole(value)) and value >= least
+    if isinstance(value, float):
+        return math.isfinite(value) and value >= least
+    return type(value) is int and least <= value <= _MOST
 
 
-def _is_capability(value: object) -> bool:
-    return value is None or (
-        isinstance(value, list) and len(value) == 2 and _is_count(value[0]) and _is_amount(value[1])
-    )
-
-
-def _is_amount(value: object) -> bool:
-    return isinstance(value, int) and _is_whole(value) and value >= 0
-
-
-def _is_ascending(value: object, of: Callable[[Any], bool]) -> bool:
-    return isinstance(value, list) and all(map(of, value)) and value == sorted(set(value))
+def _is_ascending(value: object) -> bool:
+    return isinstance(value, list) and all(map(_is_whole, value)) and value == sorted(set(value))
 
 
 def _is_costs(value: object) -> bool:
     if not isinstance(value, list) or not value:
         return False
     pairs = all(isinstance(pair, list) and len(pair) == 2 and _is_number(pair[1], 0) for pair in value)
-    return pairs and _is_ascending([pair[0] for pair in value], _is_count)
+    return pairs and _is_ascending([pair[0] for pair in value])
 
 
 _RULES: dict[Value, Callable[[object], bool]] = {
     Value.TEXT: lambda value: isinstance(value, str) and bool(value.strip()) and value.isprintable(),
-    Value.COUNT: _is_count,
-    Value.AMOUNT: _is_amount,
-    Value.POWER: _is_power,
-    Value.AMOUNTS: lambda value: _is_ascending(value, _is_count),
+    Value.COUNT: _is_whole,
+    Value.AMOUNT: lambda value: _is_whole(value, 0),
+    Value.POWER: lambda value: isinstance(value, int) and _is_whole(value) and value & (value - 1) == 0,
+    Value.AMOUNTS: _is_ascending,
     Value.RATE: lambda value: _is_number(value, _LEAST_RATE),
     Value.RATE_OR_NULL: lambda value: value is None or _is_number(value, _LEAST_RATE),
     Value.SECONDS: lambda value: _is_number(value, 0),
-    Value.CAPABILITY: _is_capability,
+    Value.CAPABILITY: lambda value: (
+        value is None
+        or (isinstance(value, list) and len(value) == 2 and _is_whole(value[0]) and _is_whole(value[1], 0))
+    ),
     Value.SCOPE: lambda value: value in ("warp", "block"),
     Value.COSTS: _is_costs,
 }

@@ -70,7 +70,7 @@ def named_device(name: str) -> Device:
     Raises LookupError for an unknown name (the message lists the known ones), OSError if the file
     cannot be read, LocatedError if it is no descriptor.
     """
-    if _is_path(name):
+    if name.endswith(_SUFFIX) or "/" in name or os.sep in name:
         return device_of(Path(name).read_bytes().decode("utf-8", "replace"), name)  # a pipe will do
     paths = _paths()
     wanted = name.strip().lower()
@@ -136,7 +136,3 @@ def _paths() -> dict[str, Path]:
         if folder.is_dir():
             paths |= {path.stem.lower(): path for path in folder.iterdir() if path.suffix == _SUFFIX}
     return paths
-
-
-def _is_path(name: str) -> bool:
-    return name.endswith(_SUFFIX) or "/" in name or os.sep in name

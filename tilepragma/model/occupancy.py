@@ -87,10 +87,15 @@ def resident_blocks(gpu: Gpu, threads: ArrayLike, registers: ArrayLike, shared: 
 
 def _limits(gpu: Gpu, threads: Numbers, registers: Numbers, shared: Numbers, most: int) -> dict[Limit, Numbers]:
     """The blocks that each limit allows; a block has at most so many bytes of shared memory."""
+    warps = gpu.threads_per_multiprocessor // gpu.warp // _warps(gpu, threads)
+    given = _given_shared(gpu, shared)
+    fits = np.where(given > 0, gpu.shared_per_multiprocessor // np.maximum(given, 1), UNLIMITED)
+    # Before 8.0 the system's bytes were part of a block's.
+    beside = gpu.shared_reserved if gpu.compute_capability is not None and gpu.compute_capability >= (8, 0) else 0
     return {
-        Limit.WARPS: _by_warps(gpu, threads),
+        Limit.WARPS: np.where(threads > gpu.threads_per_block, 0, warps),
         Limit.REGISTERS: _by_registers(gpu, threads, registers)[0],
-        Limit.SHARED: _by_shared(gpu, _given_shared(gpu, shared), most),
+        Limit.SHARED: np.where(given > most + beside, 0, fits),
         Limit.BLOCKS: np.asarray(gpu.blocks_per_multiprocessor),
         Limit.BARRIERS: np.asarray(_by_barriers(gpu)),
     }
@@ -106,11 +111,6 @@ def _warps(gpu: Gpu, threads: Numbers) -> Numbers:
     return _up(warps, gpu.warps_unit) if gpu.register_scope == "block" else np.asarray(warps, np.int64)
 
 
-def _by_warps(gpu: Gpu, threads: Numbers) -> Numbers:
-    room = gpu.threads_per_multiprocessor // gpu.warp
-    return np.where(threads > gpu.threads_per_block, 0, room // _warps(gpu, threads))
-
-
 def _by_registers(gpu: Gpu, threads: Numbers, registers: Numbers) -> tuple[Numbers, Numbers]:
     """The blocks that registers allow, and the registers allocated to a block."""
     warps = _warps(gpu, threads)
@@ -119,7 +119,8 @@ def _by_registers(gpu: Gpu, threads: Numbers, registers: Numbers) -> tuple[Numbe
         fits = np.asarray(gpu.registers_per_multiprocessor // np.maximum(given, 1), np.int64)
         refused = np.asarray(registers > gpu.registers_per_thread)
     else:
-        unit = np.where(_is_uneven(gpu, registers), _UNEVEN_UNIT, gpu.register_unit)
+        fermi = gpu.compute_capability is not None and gpu.compute_capability[0] == 2
+        unit = np.where(np.isin(registers, _UNEVEN_REGISTERS) & fermi, _UNEVEN_UNIT, gpu.register_unit)
         of_warp = _up(registers * gpu.warp, unit)
         given = of_warp * warps
         # Each partition has its part of the registers and of the warps; the device checks as though
@@ -132,23 +133,8 @@ def _by_registers(gpu: Gpu, threads: Numbers, registers: Numbers) -> tuple[Numbe
     return np.where(refused, 0, np.where(given > 0, fits, UNLIMITED)), given
 
 
-def _is_uneven(gpu: Gpu, registers: Numbers) -> NDArray[np.bool_]:
-    fermi = gpu.compute_capability is not None and gpu.compute_capability[0] == 2
-    return np.isin(registers, _UNEVEN_REGISTERS) & fermi
-
-
 def _given_shared(gpu: Gpu, used: Numbers) -> Numbers:
     return _up(used + gpu.shared_reserved, gpu.shared_unit)
-
-
-def _reserved_beside(gpu: Gpu) -> int:
-    """The system's bytes besides a block's; before 8.0 they were part of these."""
-    return 0 if gpu.compute_capability is None or gpu.compute_capability[0] < 8 else gpu.shared_reserved
-
-
-def _by_shared(gpu: Gpu, given: Numbers, most: int) -> Numbers:
-    fits = np.where(given > 0, gpu.shared_per_multiprocessor // np.maximum(given, 1), UNLIMITED)
-    return np.where(given > most + _reserved_beside(gpu), 0, fits)
 
 
 def _by_barriers(gpu: Gpu) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from tilepragma.ir.loop_tree import Kernel, SourceFile
 from tilepragma.ir.loop_tree_text import statement_text, type_text
@@ -24,8 +24,9 @@ def kernel_digest(kernel: Kernel, files: Iterable[SourceFile]) -> str:
     texts = {file.path: file.text for file in files}
     for place in (kernel.directive.range, kernel.range):
         text = texts.get(place.start.file, b"")[place.start.offset : place.end.offset]
-        for word in _words(text.decode("utf-8", "replace")):
-            digest.update(word.encode() + b"\0")
+        for match in _TOKEN.finditer(text.decode("utf-8", "replace")):
+            if match["space"] is None:
+                digest.update(match[0].encode() + b"\0")
     expanded = [
         statement_text(kernel.body),
         *(f"{object_.host} {type_text(object_.element)} {object_.rank}" for object_ in kernel.objects),
@@ -33,9 +34,3 @@ def kernel_digest(kernel: Kernel, files: Iterable[SourceFile]) -> str:
     ]
     digest.update("\0".join(expanded).encode())
     return digest.hexdigest()
-
-
-def _words(text: str) -> Iterator[str]:
-    for match in _TOKEN.finditer(text):
-        if match["space"] is None:
-            yield match[0]

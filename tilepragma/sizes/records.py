@@ -22,7 +22,7 @@ from tilepragma.base.located_json import LocatedJson, read_located
 from tilepragma.base.source_ranges import NOWHERE, SourceRange
 from tilepragma.ir.directives import TemporalTiles
 from tilepragma.plan.dispatch_table import around
-from tilepragma.plan.kernel_plan import KernelPlan, MeasuredSizes, SizeChoice, TileSize
+from tilepragma.plan.kernel_plan import KernelPlan, MeasuredSizes, SizeChoice
 
 SUFFIX = ".tilek.json"
 VERSION = 1
@@ -220,7 +220,12 @@ def fitting(plan: KernelPlan, kept: Iterable[TuningRecord], diagnostics: Diagnos
     records = [record_ for record_ in kept if record_.kernel == plan.kernel.name]
     right = []
     for record in records:
-        wrong = [(text, sizes) for text, sizes in record.layouts if not _fits(sizes, text, names)]
+        # All sizes of a version, or none of another version than the plan itself.
+        wrong = [
+            (text, sizes)
+            for text, sizes in record.layouts
+            if text not in names or (set(sizes) != set(names[text]) and not (text and not sizes))
+        ]
         if not wrong:
             right.append(record)
             continue
@@ -231,11 +236,6 @@ def fitting(plan: KernelPlan, kept: Iterable[TuningRecord], diagnostics: Diagnos
         message = f"what is kept of kernel '{record.kernel}' is ignored: it says {named}; the {of} {there}"
         diagnostics.warning(record.place, message, _AGAIN)
     return tuple(right)
-
-
-def _fits(sizes: Mapping[str, int], version: str, names: Mapping[str, list[str]]) -> bool:
-    """Whether these are all sizes of a version, or none of another version than the plan itself."""
-    return version in names and (set(sizes) == set(names[version]) or bool(version and not sizes))
 
 
 def _names(plan: KernelPlan) -> list[str]:
@@ -249,10 +249,13 @@ def with_records(plan: KernelPlan, kept: Iterable[TuningRecord]) -> KernelPlan:
         if record.choices:
             plan = _with_choices(plan, record, on_host)
             continue
-        sizes = tuple(_with(size, record.sizes[size.object.name], on_host) for size in plan.sizes)
-        plan = replace(plan, sizes=sizes)
+        pairs = [(size, record.sizes[size.object.name]) for size in plan.sizes]
         if on_host:
-            plan = replace(plan, choices=(), processor_choices=())
+            # Measured sizes are taken unchanged: threads have as balanced chunks as they had then.
+            sizes = tuple(replace(size, host=value, unit=0) for size, value in pairs)
+            plan = replace(plan, sizes=sizes, choices=(), processor_choices=())
+        else:
+            plan = replace(plan, sizes=tuple(replace(size, device=value) for size, value in pairs))
     places = ", ".join(
         f"those for {record_.size_class.people}{f' with {record_.tiles.value} tiles' if record_.tiles else ''}"
         for record_ in kept
@@ -279,11 +282,6 @@ def _with_choices(plan: KernelPlan, kept: TuningRecord, on_host: bool) -> Kernel
         return replace(plan, device_choices=around(measured, (), default))
     default = tuple(size.host for size in plan.sizes)
     return replace(plan, measured=measured, choices=around(measured, (), default), processor_choices=())
-
-
-def _with(size: TileSize, value: int, on_host: bool) -> TileSize:
-    # Measured sizes are taken unchanged: threads have as balanced chunks as in the measurement.
-    return replace(size, host=value, unit=0) if on_host else replace(size, device=value)
 
 
 def warn_of_unknown(kept: Iterable[TuningRecord], kernels: Iterable[str], diagnostics: Diagnostics) -> None:

@@ -109,8 +109,12 @@ def rank_layouts(
     varied = [place for place, size in enumerate(plan.sizes) if size in used]
 
     def unknown(reason: str, default: Sizes = usual) -> Ranking:
-        near = sorted(_neighbourhood(default, varied), key=lambda sizes: _distance(sizes, default))
-        return Ranking(names, tuple(Layout(sizes) for sizes in near[:MOST_LAYOUTS]), Layout(default), reason)
+        def distance(sizes: Sizes) -> float:
+            return sum(max(size / usual, usual / size) for size, usual in zip(sizes, default, strict=True))
+
+        near = dict.fromkeys(_combined(default, varied[:3], tuple(2.0**power for power in range(-3, 5))))
+        layouts = sorted(near, key=distance)[:MOST_LAYOUTS]
+        return Ranking(names, tuple(map(Layout, layouts)), Layout(default), reason)
 
     if not varied:
         return unknown("its tiles have no sizes to choose")
@@ -206,10 +210,6 @@ def _search(
         yield wanted
 
 
-def _neighbourhood(default: Sizes, varied: Sequence[int]) -> Iterable[Sizes]:
-    return dict.fromkeys(_combined(default, varied[:3], tuple(2.0**power for power in range(-3, 5))))
-
-
 def _combined(default: Sizes, places: Collection[int], steps: tuple[float, ...]) -> Iterator[Sizes]:
     """All combinations of the steps at these places."""
     factors = [steps if place in places else (1.0,) for place in range(len(default))]
@@ -224,7 +224,3 @@ def beside(sizes: Sizes, place: int, factors: Iterable[float]) -> Iterator[Sizes
 
 def _scaled(sizes: Sizes, factors: Iterable[float]) -> Sizes:
     return tuple(min(max(int(size * factor), 1), LARGEST) for size, factor in zip(sizes, factors, strict=True))
-
-
-def _distance(sizes: Sizes, default: Sizes) -> float:
-    return sum(max(size / usual, usual / size) for size, usual in zip(sizes, default, strict=True))

@@ -235,7 +235,6 @@ _OPENCL = {
 }
 _MAJOR, _MINOR, _CUDA_CACHE, _OPENCL_CACHE = 75, 76, 38, 0x101E
 _SHARED_BLOCK = 256
-_RATES = frozenset({"clock"})
 #: Bytes of data that measure L2's bandwidth: half of most devices' L2, and a power of two.
 _CACHED_BYTES = 4 << 20
 _SHARE_OF_MEMORY = 8
@@ -259,14 +258,17 @@ def measured_gpu(subject: CalibrationTarget, effort: Effort, findings: Findings,
     """The GPU with its findings. Raises CalibrationError if its memory could not be measured."""
     capability = _capability(findings) if subject.target == "cuda" else None
     base = nearest(subject.name, capability, ours())
-    facts = _facts(subject, findings)
+    facts: dict[str, Any] = {}
+    for field, (number, unit) in _attributes(subject).items():
+        value = findings.value("attribute", number)
+        if value:
+            facts[field] = value * unit if field == "clock" else int(value) * unit
     if facts.get("shared_per_multiprocessor", base.shared_per_multiprocessor) != base.shared_per_multiprocessor:
         facts["shared_carve_outs"] = ()
     gpu = replace(base, name=subject.name, compute_capability=capability, overheads=overheads, **facts)
-    shared_fits = max(gpu.shared_per_multiprocessor, gpu.shared_per_block)
     gpu = replace(
         gpu,
-        shared_per_multiprocessor=shared_fits,
+        shared_per_multiprocessor=max(gpu.shared_per_multiprocessor, gpu.shared_per_block),
         threads_per_multiprocessor=max(gpu.threads_per_multiprocessor, gpu.threads_per_block),
         float_rate=findings.value("rate", 4) or gpu.float_rate,
         double_rate=findings.value("rate", 8) or gpu.double_rate,
@@ -302,16 +304,6 @@ def _model(name: str) -> str:
 
 def _attributes(subject: CalibrationTarget) -> dict[str, tuple[int, int]]:
     return _CUDA if subject.target == "cuda" else _OPENCL
-
-
-def _facts(subject: CalibrationTarget, findings: Findings) -> dict[str, Any]:
-    """The fields that the device reports."""
-    facts: dict[str, Any] = {}
-    for name, (number, unit) in _attributes(subject).items():
-        value = findings.value("attribute", number)
-        if value:
-            facts[name] = value * unit if name in _RATES else int(value) * unit
-    return facts
 
 
 def _capability(findings: Findings) -> tuple[int, int]:

@@ -188,8 +188,10 @@ def run(
     Raises CalibrationError if the program cannot be started, fails, or falls silent.
     """
     command = [str(program), f"{milliseconds:.3f}", *words]
+    kept = {name: value for name, value in os.environ.items() if name not in _FOREIGN}
+    environment = kept | {"TILEK_TARGET": subject.target, "TILEK_DEVICE": str(subject.number), "TILEK_STRICT": "1"}
     try:
-        with streamed(command, _environment(subject)) as (process, lines, errors):
+        with streamed(command, environment) as (process, lines, errors):
             series = _listen(process, lines, notify)
             status = process.wait()
             if status != 0 or len(series) != len(words):
@@ -231,11 +233,6 @@ def _watch(process: subprocess.Popen[str]) -> threading.Timer:
     timer.daemon = True
     timer.start()
     return timer
-
-
-def _environment(subject: CalibrationTarget) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name not in _FOREIGN}
-    return kept | {"TILEK_TARGET": subject.target, "TILEK_DEVICE": str(subject.number), "TILEK_STRICT": "1"}
 
 
 # -- Rows

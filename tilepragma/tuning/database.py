@@ -238,7 +238,7 @@ class Database:
         return Study(
             self.connection,
             self._row("kernels", {"name": kernel.name, "digest": kernel.digest}, {"source": kernel.source}),
-            self._row("environments", _columns(environment), {}),
+            self._row("environments", {name: getattr(environment, name) for name in _names(Environment)}, {}),
         )
 
     def _row(self, table: str, key: Mapping[str, str | int], attributes: Mapping[str, str | int]) -> int:
@@ -342,10 +342,6 @@ def _outcome(row: tuple[str, str, float, str]) -> Outcome:
 
 def _names(of: type) -> tuple[str, ...]:
     return tuple(field.name for field in fields(of))
-
-
-def _columns(environment: Environment) -> dict[str, str | int]:
-    return {name: getattr(environment, name) for name in _names(Environment)}
 
 
 # -- Kernels

@@ -183,11 +183,8 @@ def lesson_of(
         )
     best = max(lessons, key=_worth)
     # At equal worth, prefer the source's build, then rules without versions.
-    return next(lesson for lesson in lessons if _is_as_good(lesson, best))
-
-
-def _is_as_good(lesson: FittedRules, best: FittedRules) -> bool:
-    return all(worth > best_worth - LEAST_GAIN for worth, best_worth in zip(_worth(lesson), _worth(best), strict=True))
+    least, mean = (worth - LEAST_GAIN for worth in _worth(best))
+    return next(lesson for lesson in lessons if lesson.decision.least > least and lesson.decision.mean > mean)
 
 
 def _with_versions(
