@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import field
 from enum import Enum
 
@@ -67,6 +68,14 @@ class Diagnostics:
         """Keep the diagnostics of another run, such as an accepted trial."""
         for diagnostic in diagnostics:
             self.add(diagnostic)
+
+    @contextmanager
+    def reporting(self) -> Iterator[None]:
+        """Keep the diagnostic of a SourceError that ends the block."""
+        try:
+            yield
+        except SourceError as error:
+            self.add(error.diagnostic)
 
     def error(self, range_: SourceRange, message: str, *remedies: str) -> Diagnostic:
         """Report an error at `range_`; each remedy becomes a note at the same place."""

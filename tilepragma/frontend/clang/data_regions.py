@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilepragma.base.diagnostics import SourceError, source_error
+from tilepragma.base.diagnostics import source_error
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.clause_objects import resolve_path
 from tilepragma.frontend.clang.cursor_tree import LOOPS, CursorKind, Node
@@ -24,18 +24,15 @@ def data_regions(
     """The file's data regions and standalone data directives, in order; reports every fault."""
     regions = []
     for directive in directives:
-        if directive.data is None:
-            continue
-        try:
-            regions.append(_region(builder, directive, kernels))
-        except SourceError as refusal:
-            builder.diagnostics.add(refusal.diagnostic)
+        if directive.data is not None:
+            with builder.diagnostics.reporting():
+                regions.append(_region(builder, directive, directive.data, kernels))
     return tuple(regions)
 
 
-def _region(builder: RegionBuilder, placed: LocatedDirective, kernels: Sequence[Kernel]) -> DataRegion:
-    directive = placed.data
-    assert directive is not None
+def _region(
+    builder: RegionBuilder, placed: LocatedDirective, directive: DataDirective, kernels: Sequence[Kernel]
+) -> DataRegion:
     what = f"#pragma tilek {directive.construct.value}"
     offset = placed.range.start.offset
     for kernel in kernels:
@@ -68,12 +65,10 @@ def _objects(
     )
     objects: dict[str, DataObject] = {}
     for section in (s for clause in directive.clauses for s in clause.sections):
-        try:
+        with builder.diagnostics.reporting():
             object_ = resolve_path(context, section, offset)
             _require_lengths(section, object_)
             objects[section.path] = object_
-        except SourceError as refusal:
-            builder.diagnostics.add(refusal.diagnostic)
     return tuple(objects.items())
 
 

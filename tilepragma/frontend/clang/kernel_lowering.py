@@ -62,13 +62,11 @@ def _kernel(
     diagnostics = Diagnostics()
     name = builder.kernel_name(directive.name or statement.facts.node.spelling)
     whole: Kernel | None = None
-    try:
+    with diagnostics.reporting():
         context = builder.context(statement, loops, diagnostics)
         body = lower_region(context, statement.node, statement.range)
         refuse_inner_variables(context, (directive, *loop_directives(body)), statement.node)
         whole = builder.kernel(context, body, directive, statement, name)
-    except SourceError as refusal:
-        diagnostics.add(refusal.diagnostic)
     refused = diagnostics.has_errors
     if not _may_be_split(statement.node, None if refused or whole is None else whole.body):
         builder.diagnostics.add_all(_grouped(diagnostics))
@@ -312,13 +310,11 @@ class _Splitting:
         """The statement as a kernel; None if it cannot be one, with the reason in `diagnostics`."""
         statement = self.builder.bound(self.region.facts, path)
         context = self.builder.context(statement, self.loops, diagnostics)
-        try:
+        with diagnostics.reporting():
             body = lower_region(context, statement.node, statement.range)
             directive = replace(_narrowed(self.directive, context.used), range=self._place(statement))
             refuse_inner_variables(context, (directive, *loop_directives(body)), statement.node)
             kernel = self.builder.kernel(context, body, directive, statement, "")
-        except SourceError as refusal:
-            diagnostics.add(refusal.diagnostic)
         if diagnostics.has_errors or not body.statements:
             return None
         return _Piece(statement, kernel, diagnostics, conditional)

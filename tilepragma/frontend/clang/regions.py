@@ -134,15 +134,11 @@ class RegionBuilder:
         """One file's kernel directives with their statements, in order; reports every fault."""
         bound: list[tuple[LocatedDirective, BoundStatement]] = []
         for directive in directives:
-            if directive.kernel is None:
-                continue
-            try:
-                statement = self._kernel_statement(directive)
-                self._refuse_nesting(directive, statement, [s for _, s in bound])
-            except SourceError as refusal:
-                self.diagnostics.add(refusal.diagnostic)
-                continue
-            bound.append((directive, statement))
+            if directive.kernel is not None:
+                with self.diagnostics.reporting():
+                    statement = self._kernel_statement(directive)
+                    self._refuse_nesting(directive, statement, [s for _, s in bound])
+                    bound.append((directive, statement))
         return bound
 
     def _kernel_statement(self, directive: LocatedDirective) -> BoundStatement:
@@ -179,29 +175,22 @@ class RegionBuilder:
         """Loop directives by the offset of their `for`; reports every fault."""
         loops: dict[int, LoopDirective] = {}
         for directive in directives:
-            if directive.loop is None:
-                continue
-            offset = directive.statement
-            try:
-                self._check_loop(directive, kernels)
-            except SourceError as refusal:
-                self.diagnostics.add(refusal.diagnostic)
-                continue
-            assert offset is not None
-            if offset in loops:
-                self.diagnostics.error(
-                    directive.range, "two 'loop' directives stand before one loop", "put all clauses into one of them"
-                )
-            loops[offset] = directive.loop
+            if directive.loop is not None:
+                with self.diagnostics.reporting():
+                    offset = self._loop_offset(directive, kernels)
+                    if offset in loops:
+                        remedy = "put all clauses into one of them"
+                        self.diagnostics.error(directive.range, "two 'loop' directives stand before one loop", remedy)
+                    loops[offset] = directive.loop
         return loops
 
-    def _check_loop(self, directive: LocatedDirective, kernels: list[tuple[LocatedDirective, BoundStatement]]) -> None:
+    def _loop_offset(self, directive: LocatedDirective, kernels: list[tuple[LocatedDirective, BoundStatement]]) -> int:
         offset = directive.statement
         facts = self.function_around(directive, "#pragma tilek loop")
         around = [s for _, s in kernels if offset is not None and _contains(s.range, offset)]
         path = None if offset is None else find_statement(facts.node.body, offset)
         is_kernel = not around and directive.kernel is not None
-        if is_kernel or path is None or path[-1].kind != CursorKind.FOR_STMT:
+        if is_kernel or offset is None or path is None or path[-1].kind != CursorKind.FOR_STMT:
             what = "#pragma tilek kernel loop" if is_kernel else "#pragma tilek loop"
             raise source_error(directive.range, f"no loop follows '{what}'", "put it right before a 'for' loop")
         if not around:
@@ -210,6 +199,7 @@ class RegionBuilder:
                 "'#pragma tilek loop' stands outside every kernel",
                 "put '#pragma tilek kernel' before the outermost loop, or write '#pragma tilek kernel loop'",
             )
+        return offset
 
     def context(
         self, statement: BoundStatement, loops: Mapping[int, LoopDirective], diagnostics: Diagnostics

@@ -87,13 +87,9 @@ def _statements(context: Context, nodes: tuple[Node, ...], scope: Scope, in_loop
     outer_end = context.block_end
     context.block_end = nodes[-1].end if nodes else outer_end
     for node in nodes:
-        try:
+        with context.diagnostics.reporting():
             statement = _statement(context, node, scope, in_loop)
-        except SourceError as refusal:
-            context.diagnostics.add(refusal.diagnostic)
-            continue
-        if statement is not None:
-            statements.append(statement)
+            statements += () if statement is None else (statement,)
     context.block_end = outer_end
     return tuple(statements)
 

@@ -76,12 +76,10 @@ def parse_clause(raw: RawClause, construct: Construct, diagnostics: Diagnostics)
     parser, form = PARSERS[raw.name], FORMS[raw.name]
     if construct is Construct.UPDATE and raw.name == "device":
         parser, form = parse_data, "device(A[0:n])"
-    try:
+    with diagnostics.reporting():
         _check_brackets(raw, form)
         return parser(raw, diagnostics)
-    except SourceError as fault:
-        diagnostics.add(fault.diagnostic)
-        return ()
+    return ()
 
 
 def _check_brackets(raw: RawClause, form: str) -> None:
@@ -355,15 +353,13 @@ def parse_data(raw: RawClause, diagnostics: Diagnostics) -> tuple[DataClause, ..
     sections: list[Section] = []
     attributes: list[tuple[Mode | Live, SourceRange]] = []
     for part in split_at_commas(raw.arguments or ()):
-        try:
+        with diagnostics.reporting():
             if not part:
                 raise _empty_argument(raw)
             if len(part) > 1 and part[0].is_identifier and part[1].text == ":":
                 attributes.append((_attribute(raw, part), range_of(part)))
             else:
                 sections.append(_section(part))
-        except SourceError as fault:
-            diagnostics.add(fault.diagnostic)
     mode = _single("mode", [(value, place) for value, place in attributes if isinstance(value, Mode)], diagnostics)
     live = _single("live", [(value, place) for value, place in attributes if isinstance(value, Live)], diagnostics)
     if not sections:

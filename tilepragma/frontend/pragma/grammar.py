@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from tilepragma.base.diagnostics import Diagnostics, SourceError, source_error
+from tilepragma.base.diagnostics import Diagnostics, source_error
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.pragma.clauses import Clause, PlainClause, parse_clause
 from tilepragma.frontend.pragma.constructs import (
@@ -71,10 +71,8 @@ def parse_directive(tokens: Sequence[Token], place: SourceRange, diagnostics: Di
     """
     unsorted = Diagnostics()
     directive: Directive | None = None
-    try:
+    with unsorted.reporting():
         directive = _parse(tokens, place, unsorted)
-    except SourceError as fault:
-        unsorted.add(fault.diagnostic)
     diagnostics.add_all(sorted(unsorted, key=lambda item: item.range.start.offset))
     return directive
 
