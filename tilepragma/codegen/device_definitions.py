@@ -71,8 +71,8 @@ class DeviceFunctions:
         for parameter in function.parameters:
             lengths = []
             for place, length in enumerate(parameter.lengths[1:], 1):
-                text = None if length is None else _literal_length(plain, length)
-                if text is None:
+                text = "" if length is None or literal_value(length) is None else plain.expression(length)
+                if not text:
                     text = f"tilek_{parameter.name}_length{place}"  # no name of the user's begins so
                     declared = f"const {self.dialect.wide} {text}"
                     # The caller passes lengths of rows. Other lengths are computed where the
@@ -100,10 +100,6 @@ class DeviceFunctions:
         return space + const + printer.type(parameter.element, stars + printer.name(parameter))
 
 
-def _literal_length(printer: Printer, length: Expression) -> str | None:
-    return None if literal_value(length) is None else printer.expression(length)
-
-
 def _base(argument: Expression) -> DataObject | None:
     target = argument.target if isinstance(argument, AddressOf) else argument
     return target.object if isinstance(target, Access) else None
@@ -124,17 +120,14 @@ def _record(printer: Printer, record: RecordType) -> str:
     for field_ in record.fields:
         if not natural and field_.offset > end:
             writer.line(f"    char padding{end}[{field_.offset - end}];")
-        writer.line(f"    {printer.type(_stored(field_.type), printer.member(field_.name))};")
+        # A pointer inside a record means nothing on a device: a number in its place.
+        stored = UNSIGNED_LONG if isinstance(field_.type, PointerType) else field_.type
+        writer.line(f"    {printer.type(stored, printer.dialect.identifier(field_.name))};")
         end = field_.offset + type_size(field_.type)
     if not natural and record.size > end:
         writer.line(f"    char padding{end}[{record.size - end}];")
     writer.line("};")
     return writer.text()
-
-
-def _stored(type_: Type) -> Type:
-    """A number in place of a pointer inside a record, which means nothing on a device."""
-    return UNSIGNED_LONG if isinstance(type_, PointerType) else type_
 
 
 def _natural_layout(record: RecordType) -> bool:

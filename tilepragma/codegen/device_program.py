@@ -95,7 +95,7 @@ def device_program(plan: KernelPlan, dialect: Dialect) -> DeviceProgram:
     definitions = "\n".join(functions.texts.values())
     code = definitions + "".join(texts)
     launches = tuple(entry.launch for entry in entries)
-    stagings = [entry.staged.macros for entry in entries if entry.staged is not None]
+    stagings = [entry.staged for entry in entries if entry.staged is not None]
     start = plan.kernel.range.start
     text = render(
         dialect.template,
@@ -187,7 +187,7 @@ class Entry:
             self._instances(writer, self.queues.body(self.launch.body))
         elif self.staged is not None:
             self.staged.declare(writer)
-            with writer.block(f"if ({self.staged.macros.fits})"):
+            with writer.block(f"if ({self.staged.fits})"):
                 self.staged.start(writer)
                 self._instances(writer, self.staged.body(), self.staged)
                 writer.otherwise()
@@ -259,6 +259,9 @@ class Entry:
         constants = [name for name, parameter in self.numbers.parameters() if parameter.constant is not None]
         wide = self.dialect.wide
         signature = [text for text, _ in self.signature()]
+        parameters = signature
+        if constants:  # the macro after the last one; a comma between them is the macro's
+            parameters = [*signature[:-1], f"{signature[-1]} {self.macro}" if signature else self.macro]
         text = render(
             "device/entry.j2",
             guard=f"TILEK_WITHOUT_{self.launch.name}" if self.may_be_missing() else "",
@@ -266,12 +269,10 @@ class Entry:
             macro=self.macro if constants else "",
             constants=self._constants([f"const {wide} {name}" for name in constants], bool(signature)),
             slots=self.reductions().slots(),
-            staged=None if self.staged is None else self.staged.macros,
+            staged=self.staged,
             columns=None if self.queues is None or not self.queues.used else self.queues,
             comment=self.comment(),
-            head=wrapped_list(
-                f"{self.dialect.kernel} {self.launch.name}(", self._with_macro(signature, constants), ")"
-            ),
+            head=wrapped_list(f"{self.dialect.kernel} {self.launch.name}(", parameters, ")"),
             body=body,
         )
         specialized = text.partition("\n#else\n")[0] if "#ifdef TILEK_SPECIALIZED" in text else ""
@@ -295,12 +296,6 @@ class Entry:
             return line
         return " \\\n".join([comma.strip(), *item_lines(declarations)]).strip()
 
-    def _with_macro(self, signature: list[str], constants: list[str]) -> list[str]:
-        """The parameters, with the macro after the last. A needed comma belongs to the macro."""
-        if not constants:
-            return signature
-        return [*signature[:-1], f"{signature[-1]} {self.macro}" if signature else self.macro]
-
     def parameters(self) -> tuple[Parameter, ...]:
         """In the order of the signature. The text must have been printed."""
         constants = [parameter for _, parameter in self.numbers.parameters() if parameter.constant is not None]
@@ -311,7 +306,9 @@ class Entry:
         space, wide = self.dialect.global_space, self.dialect.wide
         result: list[tuple[str, Parameter]] = []
         for index, object_ in (*self.objects.arrays, *self.objects.indirect):
-            const = "const " if object_.const or self._only_read(index) else ""
+            # Unless a called function takes the parameter without const.
+            only_read = not self.plan.arrays[index].writes and not self.plan.kernel.functions
+            const = "const " if object_.const or only_read else ""
             restrict = f"{self.dialect.restrict} " if self.is_sole_access(index, object_) else ""
             pointer = self.printer.type(object_.element, f"*{restrict}{self.pointer_name(object_)}")
             result.append((f"{space}{const}{pointer}", Parameter("ARRAY", index)))
@@ -341,10 +338,6 @@ class Entry:
         """Whether the entry point reaches the memory of array `index` by its parameter only."""
         return object_.restrict or is_checked_disjoint(self.plan, object_)
 
-    def _only_read(self, index: int) -> bool:
-        """Whether the parameter may point to const: no called function takes it without const."""
-        return not self.plan.arrays[index].writes and not self.plan.kernel.functions
-
     def _flat(self, argument: ArrayArgument, index: int) -> Flat:
         object_ = argument.object
         if object_.storage is Storage.ROWS:
@@ -358,16 +351,15 @@ class Entry:
         for dimension in range(1, object_.rank):
             # Compilers for processors gather elements at known distances, which is slow.
             literal = None if self.dialect.hints else literal_value(object_.lengths[dimension])
-            constant = str(literal) if literal is not None else None
-            lengths.append(constant or self._length(object_, index, dimension))
+            if literal is not None:
+                lengths.append(str(literal))
+            elif self._may_be_short:
+                lengths.append(self.numbers.length(object_.name, index, dimension))
+            else:
+                lengths.append(self._extra(object_, "LENGTH", index, dimension))
         whole = all(literal_value(bound.lower) == 0 for bound in argument.section)
         whole = whole and not argument.is_gathered and not self.plan.divisions
         return Flat(tuple(lengths), None if whole else self.origin(self._extra(object_, "ORIGIN", index, 0)))
-
-    def _length(self, object_: DataObject, index: int, dimension: int) -> str:
-        if self._may_be_short:
-            return self.numbers.length(object_.name, index, dimension)
-        return self._extra(object_, "LENGTH", index, dimension)
 
     @property
     def _may_be_short(self) -> bool:
@@ -499,7 +491,7 @@ class _PersistentEntry(Entry):
         assert self.staged is not None, "asked for staged forms alone"
         (nest,) = self.staged.body().statements
         assert isinstance(nest, TileNest), "scratchpads are of a staged form, which is one nest"
-        with writer.block(f"if ({self.staged.macros.fits})"):
+        with writer.block(f"if ({self.staged.fits})"):
             self._print_privates(writer)
             self._statements(writer, self.staged).block(nest.body)
             writer.otherwise()

@@ -49,7 +49,12 @@ def loop_hints(
     if _has_chain(iterator, body):
         return "", "#pragma OPENCL FP_CONTRACT OFF" if dialect.contracts else ""
     width = vector_width(iterator, step, body)
-    if width is None or _reads_under_conditions(body):
+    choices = (node for node in walk(body) if isinstance(node, Conditional))
+    branches = (branch for node in choices for branch in (node.then, node.otherwise))
+    reads_under_conditions = any(
+        isinstance(node, Access) and bool(node.subscripts) for branch in branches for node in walk(branch)
+    )
+    if width is None or reads_under_conditions:
         return (_UNROLL if short else ""), ""
     parts = trip // width if trip is not None and trip % width == 0 and trip // width in (1, 2, 4, 8) else 2
     return f"#pragma clang loop vectorize_width({width}) interleave_count({parts})", ""
@@ -74,12 +79,6 @@ def vector_width(iterator: DataObject, step: Expression, body: Block) -> int | N
         elif isinstance(getattr(node, "type", None), ScalarType) and node.type.is_floating:
             largest = max(largest, node.type.bits)
     return _VECTOR * 8 // largest if largest else None
-
-
-def _reads_under_conditions(body: Block) -> bool:
-    choices = (node for node in walk(body) if isinstance(node, Conditional))
-    branches = (branch for node in choices for branch in (node.then, node.otherwise))
-    return any(isinstance(node, Access) and bool(node.subscripts) for branch in branches for node in walk(branch))
 
 
 def _keeps_apart(iterator: DataObject, body: Block, values: Values) -> bool:

@@ -375,7 +375,10 @@ def _launches(tables: _Tables, plan: KernelPlan, side: str, launches: _LaunchesO
             for item in launch.reductions
         )
         parameter_rows = (
-            _row(f"TILEK_PARAMETER_{item.kind}", item.index, item.dimension, _text_or_null(item.constant))
+            _row(
+                *(f"TILEK_PARAMETER_{item.kind}", item.index, item.dimension),
+                quote(item.constant) if item.constant else "NULL",
+            )
             for item in parameters
         )
         members = (
@@ -398,10 +401,6 @@ def _launches(tables: _Tables, plan: KernelPlan, side: str, launches: _LaunchesO
 
 def _sizes(tables: _Tables, name: str, objects: Iterable[DataObject]) -> str:
     return tables.items("const size_t", name, (type_size(object_.element) for object_ in objects))
-
-
-def _text_or_null(text: str | None) -> str:
-    return quote(text) if text else "NULL"
 
 
 def _number_type(object_: DataObject) -> str:

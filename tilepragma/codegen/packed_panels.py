@@ -186,12 +186,10 @@ def _body(node: PackedPanels) -> Block:
         return access
 
     body = with_accesses(node.body, local)
-    return with_each(body, If, _without_test) if any(panel.padded for panel in node.buffers) else body
-
-
-def _without_test(node: If) -> Statement:
-    """The branch without its test, since compilers keep no array in registers around a test."""
-    return node.then if node.padded else node
+    if not any(panel.padded for panel in node.buffers):
+        return body
+    # Compilers keep no array in registers around a test.
+    return with_each(body, If, lambda branch: branch.then if branch.padded else branch)
 
 
 def has_padded_tiles(node: PackedPanels) -> bool:

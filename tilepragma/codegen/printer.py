@@ -190,9 +190,13 @@ class Printer:
                 text = self.expression(operand, UNARY)
                 return f"{operator}({text})" if text.startswith(operator) else f"{operator}{text}", UNARY
             case Cast(type_, operand):
-                return self._cast(type_, operand), UNARY
-            case Binary():
-                return self._binary(node), _BINARY[node.operator]
+                if self._is_boolean_store(type_):
+                    return f"(uchar)({self.expression(operand, _BINARY['=='] + 1)} != 0)", UNARY
+                return f"({self.type(type_)}){self.expression(operand, UNARY)}", UNARY
+            case Binary(operator):
+                precedence = _BINARY[operator]
+                left = self._operand(node.left, precedence, operator)
+                return f"{left} {operator} {self._operand(node.right, precedence + 1, operator)}", precedence
             case Assignment():
                 return self._assignment(node), ASSIGNMENT
             case Increment(operator, prefix, target):
@@ -201,21 +205,16 @@ class Printer:
                     return _boolean_increment(operator, prefix, text), PRIMARY
                 return (f"{operator}{text}", UNARY) if prefix else (f"{text}{operator}", POSTFIX)
             case Conditional(condition, then, otherwise):
-                test = self._choice(condition)
+                test = self.expression(condition, CONDITIONAL + 1)
+                is_integer = isinstance(condition.type, ScalarType) and not condition.type.is_floating
+                if self.dialect.has_strict_choices and not is_integer:
+                    test = f"{self._operand(condition, _BINARY['=='], '!=')} != 0"
                 rest = self.expression(otherwise, CONDITIONAL)
                 return f"{test} ? {self.expression(then, ASSIGNMENT)} : {rest}", CONDITIONAL
             case Comma(left, right):
                 return f"{self.expression(left, COMMA)}, {self.expression(right, ASSIGNMENT)}", COMMA
             case Call():
                 return self._call(node)
-
-    def _choice(self, condition: Expression) -> str:
-        """The text before `?`, which must be an integer in OpenCL C."""
-        if self.dialect.has_strict_choices and not (
-            isinstance(condition.type, ScalarType) and not condition.type.is_floating
-        ):
-            return f"{self._operand(condition, _BINARY['=='], '!=')} != 0"
-        return self.expression(condition, CONDITIONAL + 1)
 
     def _integer(self, node: IntegerLiteral) -> tuple[str, int]:
         spelling = node.spelling
@@ -251,13 +250,13 @@ class Printer:
             text, precedence = text + "".join(f"[{subscript}]" for subscript in subscripts), POSTFIX
         for step in node.path:
             text = text if precedence >= POSTFIX else f"({text})"
-            text += f"[{self.expression(step.index)}]" if isinstance(step, Index) else f".{self.member(step.name)}"
+            text += (
+                f"[{self.expression(step.index)}]"
+                if isinstance(step, Index)
+                else f".{self.dialect.identifier(step.name)}"
+            )
             precedence = POSTFIX
         return text, precedence
-
-    def member(self, name: str) -> str:
-        """The name of a record's member."""
-        return self.dialect.identifier(name)
 
     def flat_index(self, node: Access, flat: Flat) -> str:
         """The row-major index of an access, in the dialect's type; missing subscripts are 0."""
@@ -280,23 +279,11 @@ class Printer:
 
     def _term(self, subscript: Expression | None, lower: str | None, widened: bool) -> str:
         """One subscript less its lower bound; empty for 0."""
-        zero = subscript is None or literal_value(subscript) == 0
-        if subscript is None or zero:
+        if subscript is None or literal_value(subscript) == 0:
             return f"(0 - {lower})" if lower else ""
-        if widened or lower:
-            text = (
-                f"({self.dialect.index}){self.expression(subscript, UNARY)}"
-                if widened
-                else self.expression(subscript, _BINARY["+"])
-            )
-            return f"({text} - {lower})" if lower else text
-        return self.expression(subscript, _BINARY["+"])
-
-    def _binary(self, node: Binary) -> str:
-        precedence = _BINARY[node.operator]
-        left = self._operand(node.left, precedence, node.operator)
-        right = self._operand(node.right, precedence + 1, node.operator)
-        return f"{left} {node.operator} {right}"
+        text = self.expression(subscript, UNARY if widened else _BINARY["+"])
+        text = f"({self.dialect.index}){text}" if widened else text
+        return f"({text} - {lower})" if lower else text
 
     def _operand(self, node: Expression, least: int, parent: str) -> str:
         if isinstance(node, Binary) and _asks_for_parentheses(parent, node.operator):
@@ -311,11 +298,6 @@ class Printer:
         if operator != "=" and self._is_boolean_store(target.type):
             operator, value = "=", Binary(operator[:-1], target, value, INT)
         return f"{self.expression(target, UNARY)} {operator} {self._converted_value(value, target.type)}"
-
-    def _cast(self, type_: Type, operand: Expression) -> str:
-        if self._is_boolean_store(type_):
-            return f"(uchar)({self.expression(operand, _BINARY['=='] + 1)} != 0)"
-        return f"({self.type(type_)}){self.expression(operand, UNARY)}"
 
     def _call(self, node: Call) -> tuple[str, int]:
         if node.callee is not Callee.MATH or not self.dialect.device:

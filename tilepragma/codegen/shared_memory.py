@@ -19,10 +19,9 @@ tile's. So proofs about array tiles hold for both loops, and they read only elem
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.dialect import Dialect
@@ -41,7 +40,7 @@ from tilepragma.ir.expressions import (
     access_to,
     local_scalar,
 )
-from tilepragma.ir.loop_tree import Axis, Block, Loop, Scratchpad, Stage, Staged, StagedSide, TileNest
+from tilepragma.ir.loop_tree import Axis, Block, Loop, Stage, Staged, StagedSide, TileNest
 from tilepragma.ir.loop_tree_text import subscripts_text
 from tilepragma.ir.polynomial import Polynomial, expression, number, of_atom, polynomial
 from tilepragma.ir.substitution import with_accesses
@@ -70,91 +69,128 @@ def named_ends(numbers: Numbers, prefix: str) -> tuple[str, str]:
     return numbers.fresh(f"{prefix}_first"), numbers.fresh(f"{prefix}_last")
 
 
-@dataclass(frozen=True)
-class StagedMacros:
-    """Macros of an entry point.
+class _Pool:
+    """The arrays of a staged launch in shared memory, which `printer` and `numbers` print.
 
-    `words` of shared memory that the array tiles take (with the value as text); `fits`: whether a
-    gang has as many; `pool`: how many words are declared.
+    Macros of the entry point, as the template needs them: `words` of shared memory that the arrays
+    take (with the value as text); `fits`: whether a gang has as many; `pool`: how many words are
+    declared.
 
-    For double buffering: `twice`: whether the array tiles fit twice. `held`: whether a worker holds
-    its elements in registers until their tile is computed, since the `cost`, in 32-bit registers,
-    is at most `most`. `each`: how many elements a worker copies of each array tile, with the value.
+    For double buffering: `twice`: whether the arrays fit twice. `held`: whether a worker holds its
+    elements in registers until their tile is computed, since the `cost`, in 32-bit registers, is at
+    most `most`. `each`: how many elements a worker copies of each array, with the value.
     `async_sizes`: the element sizes in bytes that the device copies asynchronously.
     """
 
-    words: str
-    value: str
-    fits: str
-    pool: str
-    twice: str = ""
-    held: str = ""
+    twice = held = cost = ""
     each: tuple[tuple[str, str], ...] = ()
-    cost: str = ""
-    most: int = _MOST_HELD
+    most = _MOST_HELD
     async_sizes: tuple[int, ...] = ()
 
+    def __init__(self, launch: Launch, numbers: Numbers, printer: Printer, sizes: list[str], alignment: str) -> None:
+        """`sizes` are the words of each array."""
+        self.launch, self.numbers, self.printer = launch, numbers, printer
+        self.sizes, self.alignment = sizes, alignment
+        self.value = " + ".join(sizes)
+        name = launch.name.upper()
+        self.words, self.fits, self.pool = f"{name}_STAGED_WORDS", f"{name}_STAGED", f"{name}_POOL_WORDS"
 
-def _pool_macros(launch: Launch, words: Iterable[str]) -> StagedMacros:
-    name = launch.name.upper()
-    return StagedMacros(f"{name}_STAGED_WORDS", " + ".join(words), f"{name}_STAGED", f"{name}_POOL_WORDS")
+    def declare(self, writer: Writer) -> None:
+        """Declare the pool, at the head of the entry point."""
+        dialect, name = self.printer.dialect, self.numbers.fresh("pool")
+        writer.line(f"{dialect.local_space}{dialect.wide} {name}[{self.pool}]{self.alignment};")
+
+    def pointers(self, names: Sequence[tuple[str, Type]], beyond: str = "") -> Iterator[str]:
+        """Declarations of pointers to the arrays, which follow each other in the pool, `beyond` so
+        many words.
+        """
+        space = self.printer.dialect.pointed_local_space
+        offsets = [self.numbers.fresh("pool"), *([beyond] if beyond else [])]
+        for (name, element), size in zip(names, self.sizes, strict=True):
+            place = offsets[0] if len(offsets) == 1 else f"({' + '.join(offsets)})"
+            pointer = self.printer.type(element, "*")
+            yield f"{space}{self.printer.type(element, f'*const {name}')} = ({space}{pointer}){place};"
+            offsets.append(size)
 
 
-def _pointer(printer: Printer, element: Type, name: str, offsets: Sequence[str]) -> str:
-    """The declaration of a pointer into shared memory, at the sum of the pool and `offsets`."""
-    space = printer.dialect.pointed_local_space
-    place = " + ".join(offsets) if len(offsets) == 1 else f"({' + '.join(offsets)})"
-    return f"{space}{printer.type(element, f'*const {name}')} = ({space}{printer.type(element, '*')}){place};"
+class ScratchpadPool(_Pool):
+    """The scratchpads of a staged launch (`Launch.staged_scratchpads`), whose lengths are sums of
+    tile sizes.
+    """
 
+    def __init__(self, launch: Launch, numbers: Numbers, printer: Printer) -> None:
+        self.lengths = {
+            pad.object: [printer.expression(length, 1) for length in pad.object.lengths if length is not None]
+            for pad in launch.staged_scratchpads
+        }
+        sizes = [_words(lengths, _bytes(object_), _WORD) for object_, lengths in self.lengths.items()]
+        super().__init__(launch, numbers, printer, sizes, "")
 
-@dataclass(frozen=True)
-class StagingPrinter:
-    """Prints the array tiles of one launch. `printer` prints the launch's arrays."""
-
-    launch: Launch
-    numbers: Numbers
-    printer: Printer
-
-    @cached_property
-    def tiles(self) -> tuple[StagedTile, ...]:
-        """The array tiles, in textual order."""
-        begins, seen = _begins_of_loops(self._nest), Counter[DataObject]()
-        tiles = []
-        for array in staged_arrays(self.launch):
-            seen[array.object] += 1
-            flat = self.printer.objects.flat[array.object]
-            vector = _vector_of(array, flat, begins, self.printer.dialect, copies_ahead(self.launch))
-            tiles.append(StagedTile(array, seen[array.object], vector, self.numbers, self.printer))
-        return tuple(tiles)
-
-    @property
-    def _nest(self) -> TileNest:
+    def body(self) -> Block:
+        """The body of the launch's staged variant."""
         assert self.launch.staged is not None, "asked for staged launches only"
-        (nest,) = self.launch.staged.statements
+        return self.launch.staged
+
+    def flats(self) -> dict[DataObject, Flat]:
+        """The layout of each scratchpad, for accesses by one index."""
+        return {object_: Flat(tuple(self._row_lengths(object_))) for object_ in self.lengths}
+
+    def start(self, writer: Writer) -> None:
+        """Declare the scratchpads' pointers into the pool, and the lengths of their rows."""
+        names = [(self.printer.name(object_), object_.element) for object_ in self.lengths]
+        for pointer, (object_, lengths) in zip(self.pointers(names), self.lengths.items(), strict=True):
+            writer.line(pointer)
+            for name, length in zip(self._row_lengths(object_), lengths[1:], strict=True):
+                writer.line(f"const int {name} = {length};")
+
+    def _row_lengths(self, object_: DataObject) -> list[str]:
+        return [self.numbers.fresh(f"{object_.name}_length{dimension}") for dimension in range(1, object_.rank)]
+
+
+class StagingPrinter(_Pool):
+    """The array tiles of a staged launch, in textual order, and their copies."""
+
+    def __init__(self, launch: Launch, numbers: Numbers, printer: Printer) -> None:
+        assert launch.staged is not None, "asked for staged launches only"
+        (nest,) = launch.staged.statements
         assert isinstance(nest, TileNest), "a staged form is one nest"
-        return nest
+        self.nest, self.is_ahead = nest, copies_ahead(launch)
+        begins, seen = _begins_of_loops(nest), Counter[DataObject]()
+        self.tiles: list[StagedTile] = []
+        for array in staged_arrays(launch):
+            seen[array.object] += 1
+            flat = printer.objects.flat[array.object]
+            vector = _vector_of(array, flat, begins, printer.dialect, self.is_ahead)
+            self.tiles.append(StagedTile(array, seen[array.object], vector, numbers, printer))
+        has_vectors = any(tile.vector is not None for tile in self.tiles)
+        unit = WIDE_BYTES if has_vectors else _WORD
+        sizes = [_words([*tile.lengths[:-1], tile.last_length], tile.bytes, unit) for tile in self.tiles]
+        aligned = f" __attribute__((aligned({WIDE_BYTES})))" if has_vectors else ""
+        super().__init__(launch, numbers, printer, sizes, aligned)
+        if not self.is_ahead:
+            return
+        name = launch.name.upper()
+        self.twice, self.held = f"{name}_TWICE", f"{name}_HELD"
+        workers = numbers.total(used_dimensions(launch, AxisKind.WORKER))
+        products = [" * ".join(map(_operand, tile.lengths)) for tile in self.tiles]
+        macros = [self._each(tile) for tile in self.tiles]
+        self.each = tuple(
+            (macro, f"({product} + {workers} - 1) / ({workers})")
+            for macro, product in zip(macros, products, strict=True)
+        )
+        registers = [tile.bytes // 4 for tile in self.tiles]
+        costs = zip(macros, registers, strict=True)
+        self.cost = " + ".join(macro if size < 2 else f"{size} * {macro}" for macro, size in costs)
+        if printer.dialect.has_async_copies:
+            elements = [tile.bytes for tile in self.tiles if tile.bytes in _ASYNC_SIZES]
+            self.async_sizes = (*elements, *([WIDE_BYTES] if has_vectors else []))
+
+    def _each(self, tile: StagedTile) -> str:
+        """The macro for the most elements that a worker copies."""
+        return f"{self.launch.name}_{tile.each}".upper()
 
     def _staged(self, stage: Stage) -> list[StagedTile]:
         return [tile for tile in self.tiles if tile.staged in stage.arrays]
-
-    @cached_property
-    def macros(self) -> StagedMacros:
-        """The macros defined before the entry point."""
-        name = self.launch.name.upper()
-        plain = _pool_macros(self.launch, map(self._words, self.tiles))
-        if not copies_ahead(self.launch):
-            return plain
-        sizes = [tile.bytes for tile in self.tiles if tile.bytes in _ASYNC_SIZES]
-        sizes += [WIDE_BYTES] if self._has_vectors else []
-        costs = [(self._each_macro(tile), tile.bytes // 4) for tile in self.tiles]
-        return replace(
-            plain,
-            twice=f"{name}_TWICE",
-            held=f"{name}_HELD",
-            each=tuple((self._each_macro(tile), self._each(tile)) for tile in self.tiles),
-            cost=" + ".join(count if size < 2 else f"{size} * {count}" for count, size in costs),
-            async_sizes=tuple(sizes) if self.printer.dialect.has_async_copies else (),
-        )
 
     def flats(self) -> dict[DataObject, Flat]:
         """The layout of the copies, for accesses by one index."""
@@ -162,9 +198,9 @@ class StagingPrinter:
 
     def body(self) -> Block:
         """The body of the launch's staged variant, reading the copies."""
-        nest = self._nest
+        nest = self.nest
         tiles = {(tile.object, text): tile for tile in self.tiles for text in tile.staged.reads}
-        values, offsets = settled_values(nest.body), self._offsets(nest)
+        values, offsets = settled_values(nest.body), self._offsets()
 
         def change(access: Access) -> Access:
             tile = tiles.get((access.object, subscripts_text(access.subscripts)))
@@ -176,10 +212,10 @@ class StagingPrinter:
         # A nest's loops keep their identity, since their numbers depend on it.
         return Block((replace(nest, body=with_accesses(nest.body, change)),))
 
-    def _offsets(self, nest: TileNest) -> dict[DataObject, tuple[Polynomial, Polynomial]]:
+    def _offsets(self) -> dict[DataObject, tuple[Polynomial, Polynomial]]:
         """A worker's distances from the first and last iterations of each tile iterator."""
         offsets: dict[DataObject, tuple[Polynomial, Polynomial]] = {}
-        for tiled in nest.loops:
+        for tiled in self.nest.loops:
             workers = any(tile.kind is TileKind.WORKER for tile in tiled.tiles)
             place = "worker" if tiled.points == 1 else "place"
             worker = _atom(self.numbers.name(tiled, place), INT) if workers else number(0)
@@ -216,123 +252,122 @@ class StagingPrinter:
         assert total is not None, "arrays have dimensions"
         return total
 
-    def declare(self, writer: Writer) -> None:
-        """Declare the pool, at the head of the entry point."""
-        aligned = f" __attribute__((aligned({WIDE_BYTES})))" if self._has_vectors else ""
-        dialect = self.printer.dialect
-        writer.line(f"{dialect.local_space}{dialect.wide} {self._pool()}[{self.macros.pool}]{aligned};")
-
     def start(self, writer: Writer) -> None:
         """Declare the array tiles' places in the pool, and their sizes."""
-        if not copies_ahead(self.launch):
+        if not self.is_ahead:
             self._point(writer, [tile.name for tile in self.tiles])
         for tile in self.tiles:
-            for size, side in zip(tile.sizes, tile.staged.sides, strict=True):
-                writer.line(f"const int {size} = {self._length(side)};")
+            for size, length in zip(tile.sizes, tile.lengths, strict=True):
+                writer.line(f"const int {size} = {length};")
             if tile.staged.odd is not None:
-                writer.line(f"const int {tile.pitch} = {self._last_size(tile)};")
+                writer.line(f"const int {tile.pitch} = {tile.last_length};")
         axes = used_dimensions(self.launch, AxisKind.WORKER)
         writer.line(f"const int {self.numbers.fresh('worker')} = {self.numbers.linear_index(axes)};")
         writer.line(f"const int {self.numbers.fresh('workers')} = {self.numbers.total(axes)};")
 
     def _point(self, writer: Writer, names: list[str], beyond: str = "") -> None:
         """Set the pointers to the array tiles in the pool, `beyond` so many words."""
-        offsets = [self._pool(), *([beyond] if beyond else [])]
-        for tile, name in zip(self.tiles, names, strict=True):
-            writer.line(_pointer(self.printer, tile.object.element, name, offsets))
-            offsets.append(self._words(tile))
+        typed = [(name, tile.object.element) for name, tile in zip(names, self.tiles, strict=True)]
+        for pointer in self.pointers(typed, beyond):
+            writer.line(pointer)
 
     def stage(self, writer: Writer, stage: Stage, ends: Ends, some: str) -> None:
-        """The copies of one stage; consecutive workers take consecutive elements."""
+        """The copies of the tile that is computed next; consecutive workers take consecutive
+        elements. `ends` are those of the iterators of the copied tile. `some` is the condition that
+        the tile has an iteration.
+        """
         writer.line("/* What the gang's tile reads, copied by all of its workers. */")
-        self._begins(writer, stage, ends, lambda least: least)
+        tiles = self._staged(stage)
+        for tile in tiles:
+            tile.print_lowers(writer, ends, lambda least: least)
         with writer.block(f"if ({some})"):
-            for tile in self._staged(stage):
-                self._spans(writer, tile, ends)
+            for tile in tiles:
+                tile.print_spans(writer, ends)
                 tile.print_copy(writer, tile.name)
 
     def start_ahead(self, writer: Writer, step: str) -> str:
-        """Start double buffering: one half of the pool is read, the other filled; how far ahead."""
-        writer.line(f"int {self._half()} = 0;")
-        return f"({self.macros.twice} ? {step} : 0)"
+        """Start double buffering: one half of the pool is read, the other filled. Gives how far
+        ahead copies are: `step`, or nothing.
+        """
+        writer.line(f"int {self.numbers.fresh('present')} = 0;")
+        return f"({self.twice} ? {step} : 0)"
 
     def copy_ahead(self, writer: Writer, stage: Stage, ends: Ends, some: str, moved: Moved) -> None:
-        """Copy a tile into the other half, or into registers for it; else into the only half."""
-        macros, half = self.macros, self._half()
+        """Copy a tile into the other half, or into registers for it; else into the only half, with
+        a barrier. `moved` maps expressions of iterators around to that tile.
+        """
+        half, other, tiles = self.numbers.fresh("present"), self.numbers.fresh("other"), self._staged(stage)
         self._point(writer, [tile.name for tile in self.tiles], half)
-        other = self.numbers.fresh("other")
-        writer.line(f"const int {other} = {macros.twice} ? {macros.words} - {half} : {half};")
+        writer.line(f"const int {other} = {self.twice} ? {self.words} - {half} : {half};")
         self._point(writer, [tile.next for tile in self.tiles], other)
-        for tile in self._staged(stage):
+        for tile in tiles:
             register = self.printer.type(tile.object.element, tile.held)
-            writer.line(f"{register}[{macros.held} ? {self._each_macro(tile)} : 1];")
-        self._begins(writer, stage, ends, moved)
+            writer.line(f"{register}[{self.held} ? {self._each(tile)} : 1];")
+        for tile in tiles:
+            tile.print_lowers(writer, ends, moved)
         with writer.block(f"if ({some})"):
-            for tile in self._staged(stage):
-                self._spans(writer, tile, ends)
-                with writer.block(f"if ({macros.held})"):
-                    with tile.each_held(writer, self._each_macro(tile)) as (each, places):
+            for tile in tiles:
+                tile.print_spans(writer, ends)
+                with writer.block(f"if ({self.held})"):
+                    with tile.each_held(writer, self._each(tile)) as (each, places):
                         writer.line(f"if ({tile.tests(places)}) {tile.held}[{each}] = {tile.source(places)};")
                     writer.otherwise()
-                    tile.print_copy(writer, tile.next, macros.async_sizes)
-        with writer.block(f"if (!{macros.twice})"):
+                    tile.print_copy(writer, tile.next, self.async_sizes)
+        with writer.block(f"if (!{self.twice})"):
             self._meet(writer)
 
     def finish_ahead(self, writer: Writer, stage: Stage, ends: Ends, some: str) -> None:
-        """Store what registers hold in the other half, which the next tile reads."""
-        macros, half = self.macros, self._half()
-        with writer.block(f"if ({macros.held} && {some})"):
+        """After the tile is computed, store what registers hold in the other half, which the next
+        tile reads.
+        """
+        half = self.numbers.fresh("present")
+        with writer.block(f"if ({self.held} && {some})"):
             for tile in self._staged(stage):
-                self._spans(writer, tile, ends)
-                with tile.each_held(writer, self._each_macro(tile)) as (each, places):
+                tile.print_spans(writer, ends)
+                with tile.each_held(writer, self._each(tile)) as (each, places):
                     target = f"{tile.next}[{tile.index(places)}]"
                     writer.line(f"if ({tile.tests(places)}) {target} = {tile.held}[{each}];")
         self._meet(writer)
-        writer.line(f"{half} = {macros.twice} ? {macros.words} - {half} : {half};")
+        writer.line(f"{half} = {self.twice} ? {self.words} - {half} : {half};")
 
     def _meet(self, writer: Writer) -> None:
         if self.printer.dialect.has_async_copies:
             writer.line("tilek_wait_for_copies();")
         writer.line(self.printer.dialect.barrier)
 
-    def _begins(self, writer: Writer, stage: Stage, ends: Ends, moved: Moved) -> None:
-        for tile in self._staged(stage):
-            for lower, side in zip(tile.lowers, tile.staged.sides, strict=True):
-                least = self._least(side, ends, moved)
-                writer.line(f"const {self.printer.dialect.index} {lower} = {least};")
 
-    def _spans(self, writer: Writer, tile: StagedTile, ends: Ends) -> None:
-        for span, side in zip(tile.spans, tile.staged.sides, strict=True):
-            writer.line(f"const int {span} = {self._span(side, ends)};")
+class StagedTile:
+    """`staged` is array tile `ordinal` of its array, with the names of what the program has for it.
+    `vector`: how workers copy it where its tiles lie at multiples of 16 bytes. `printer` prints the
+    launch's arrays.
+    """
 
-    def _least(self, side: StagedSide, ends: Ends, moved: Moved) -> str:
-        """The least index of a dimension in this tile."""
-        text = ""
-        for term in side.terms:
-            end = ends[term.iterator][0 if term.coefficient > 0 else 1]
-            size = abs(term.coefficient)
-            scaled = (
-                _operand(end)
-                if size == 1 and term.coefficient < 0
-                else end
-                if size == 1
-                else f"{size} * {_operand(end)}"
-            )
-            text = _sum(text, scaled, negative=term.coefficient < 0)
-        literal = literal_value(side.least)
-        if literal is None:
-            return _sum(text, self.printer.expression(moved(side.least), 12), negative=False)
-        return _sum(text, str(abs(literal)), negative=literal < 0) if literal or not text else text
+    def __init__(self, staged: Staged, ordinal: int, vector: Vector | None, numbers: Numbers, printer: Printer) -> None:
+        self.staged, self.vector, self.numbers, self.printer = staged, vector, numbers, printer
+        self.object, element = staged.object, staged.object.element
+        self.bytes = _bytes(staged.object)
+        dimensions = range(self.object.rank)
 
-    def _span(self, side: StagedSide, ends: Ends) -> str:
-        """The elements of a dimension in this tile: sum of |c| (last - first) + one iteration's."""
-        text = ""
-        for term in side.terms:
-            first, last = ends[term.iterator]
-            size = abs(term.coefficient)
-            difference = f"{last} - {_operand(first)}"
-            text = _sum(text, difference if size == 1 else f"{size} * ({difference})", negative=False)
-        return _sum(text, str(side.width + 1), negative=False)
+        def called(what: str) -> str:
+            """`A_staged`; for further tiles of an array, `A_2_staged`."""
+            name = self.object.name
+            return numbers.fresh(f"{name}_{what}" if ordinal == 1 else f"{name}_{ordinal}_{what}")
+
+        #: Pointers to the copy that is read, and to the one that double buffering fills; the
+        #: worker's registers for the latter, and how many these are.
+        self.name, self.next, self.held, self.each = map(called, ("staged", "next", "held", "each"))
+        #: The elements of each dimension in a full tile, with the values; those in the tile that is
+        #: copied; the least index of each in that tile.
+        self.sizes = [called(f"size{dimension}") for dimension in dimensions]
+        self.lengths = list(map(self._length, staged.sides))
+        self.spans = [called(f"span{dimension}") for dimension in dimensions]
+        self.lowers = [called(f"staged{dimension}") for dimension in dimensions]
+        #: The distance between rows of the copy.
+        self.pitch = called("pitch") if staged.odd is not None else self.sizes[-1]
+        #: How many vectors of a row are copied whole, and how many elements one at a time.
+        self.vectors, self.single = called("vectors"), called("single")
+        #: The object that accesses to the copy mention.
+        self.copy = DataObject(self.name, self.name, element, Storage.CONTIGUOUS, Scope.LOCAL, (None,))
 
     def _length(self, side: StagedSide) -> str:
         """`worker0_count + 2`: the elements of a dimension in a full tile."""
@@ -350,134 +385,41 @@ class StagingPrinter:
             return " + ".join([*terms, str(number)]).replace("+ -", "- ")
         return " + ".join(terms)
 
-    def _last_size(self, tile: StagedTile) -> str:
-        text = self._length(tile.staged.sides[-1])
-        if tile.staged.odd is None:
+    @property
+    def last_length(self) -> str:
+        """The elements from one row of the copy to the next."""
+        text, odd = self.lengths[-1], self.staged.odd
+        if odd is None:
             return text
         if text.isdigit():
-            return str(int(text) + (int(text) % 2 != tile.staged.odd))
-        return f"({text}) | 1" if tile.staged.odd else f"({text}) + ({text}) % 2"
+            return str(int(text) + (int(text) % 2 != odd))
+        return f"({text}) | 1" if odd else f"({text}) + ({text}) % 2"
 
-    def _words(self, tile: StagedTile) -> str:
-        """The words of the pool that an array tile takes, rounded up to its vectors."""
-        sizes = [*map(self._length, tile.staged.sides[:-1]), self._last_size(tile)]
-        return _words(sizes, tile.bytes, WIDE_BYTES if self._has_vectors else _WORD)
+    def print_lowers(self, writer: Writer, ends: Ends, moved: Moved) -> None:
+        """Declare the least index of each dimension in this tile."""
+        for lower, side in zip(self.lowers, self.staged.sides, strict=True):
+            writer.line(f"const {self.printer.dialect.index} {lower} = {self._least(side, ends, moved)};")
 
-    def _each(self, tile: StagedTile) -> str:
-        """The most elements that a worker copies."""
-        workers = self.numbers.total(used_dimensions(self.launch, AxisKind.WORKER))
-        product = " * ".join(_operand(self._length(side)) for side in tile.staged.sides)
-        return f"({product} + {workers} - 1) / ({workers})"
+    def _least(self, side: StagedSide, ends: Ends, moved: Moved) -> str:
+        """The least index of a dimension in this tile."""
+        text = ""
+        for term in side.terms:
+            end = ends[term.iterator][0 if term.coefficient > 0 else 1]
+            size = abs(term.coefficient)
+            if size > 1:
+                end = f"{size} * {_operand(end)}"
+            elif term.coefficient < 0:
+                end = _operand(end)
+            text = _sum(text, end, negative=term.coefficient < 0)
+        literal = literal_value(side.least)
+        if literal is None:
+            return _sum(text, self.printer.expression(moved(side.least), 12), negative=False)
+        return _sum(text, str(abs(literal)), negative=literal < 0) if literal or not text else text
 
-    def _each_macro(self, tile: StagedTile) -> str:
-        return f"{self.launch.name}_{tile.each}".upper()
-
-    @property
-    def _has_vectors(self) -> bool:
-        return any(tile.vector is not None for tile in self.tiles)
-
-    def _pool(self) -> str:
-        return self.numbers.fresh("pool")
-
-    def _half(self) -> str:
-        return self.numbers.fresh("present")
-
-
-@dataclass(frozen=True)
-class ScratchpadPool:
-    """Prints the scratchpads of one staged launch (`Launch.staged_scratchpads`), whose lengths are
-    sums of tile sizes. `printer` prints the launch's arrays.
-    """
-
-    launch: Launch
-    numbers: Numbers
-    printer: Printer
-
-    @cached_property
-    def macros(self) -> StagedMacros:
-        """The macros defined before the entry point."""
-        return _pool_macros(self.launch, map(self._words, self.launch.staged_scratchpads))
-
-    def body(self) -> Block:
-        """The body of the launch's staged variant."""
-        assert self.launch.staged is not None, "asked for staged launches only"
-        return self.launch.staged
-
-    def flats(self) -> dict[DataObject, Flat]:
-        """The layout of each scratchpad, for accesses by one index."""
-        return {
-            scratchpad.object: Flat(
-                tuple(self._length(scratchpad, place) for place in range(1, scratchpad.object.rank))
-            )
-            for scratchpad in self.launch.staged_scratchpads
-        }
-
-    def declare(self, writer: Writer) -> None:
-        """Declare the pool, at the head of the entry point."""
-        writer.line(f"{self.printer.dialect.local_space}{self.printer.dialect.wide} {self._pool}[{self.macros.pool}];")
-
-    def start(self, writer: Writer) -> None:
-        """Declare the scratchpads' pointers into the pool, and the lengths of their rows."""
-        offsets = [self._pool]
-        for scratchpad in self.launch.staged_scratchpads:
-            object_ = scratchpad.object
-            writer.line(_pointer(self.printer, object_.element, self.printer.name(object_), offsets))
-            for dimension in range(1, object_.rank):
-                writer.line(f"const int {self._length(scratchpad, dimension)} = {self._text(scratchpad, dimension)};")
-            offsets.append(self._words(scratchpad))
-
-    @property
-    def _pool(self) -> str:
-        return self.numbers.fresh("pool")
-
-    def _length(self, scratchpad: Scratchpad, dimension: int) -> str:
-        return self.numbers.fresh(f"{scratchpad.object.name}_length{dimension}")
-
-    def _text(self, scratchpad: Scratchpad, dimension: int) -> str:
-        length = scratchpad.object.lengths[dimension]
-        assert length is not None, "scratchpads have lengths"
-        return self.printer.expression(length, 1)
-
-    def _words(self, scratchpad: Scratchpad) -> str:
-        """How many words of the pool a scratchpad takes."""
-        element = scratchpad.object.element
-        assert isinstance(element, ScalarType), "scratchpads are of numbers"
-        sides = [self._text(scratchpad, dimension) for dimension in range(scratchpad.object.rank)]
-        return _words(sides, element.bits // 8, _WORD)
-
-
-class StagedTile:
-    """`staged` is array tile `ordinal` of its array, with the names of what the program has for it.
-    `vector`: how workers copy it where its tiles lie at multiples of 16 bytes. `printer` prints the
-    launch's arrays.
-    """
-
-    def __init__(self, staged: Staged, ordinal: int, vector: Vector | None, numbers: Numbers, printer: Printer) -> None:
-        self.staged, self.vector, self.numbers, self.printer = staged, vector, numbers, printer
-        self.object, element = staged.object, staged.object.element
-        assert isinstance(element, ScalarType), "tiles are of numbers"
-        self.bytes = element.bits // 8
-        dimensions = range(self.object.rank)
-
-        def called(what: str) -> str:
-            """`A_staged`; for further tiles of an array, `A_2_staged`."""
-            name = self.object.name
-            return numbers.fresh(f"{name}_{what}" if ordinal == 1 else f"{name}_{ordinal}_{what}")
-
-        #: Pointers to the copy that is read, and to the one that double buffering fills; the
-        #: worker's registers for the latter, and how many these are.
-        self.name, self.next, self.held, self.each = map(called, ("staged", "next", "held", "each"))
-        #: The elements of each dimension in a full tile, and in the tile that is copied; the least
-        #: index of each in that tile.
-        self.sizes = [called(f"size{dimension}") for dimension in dimensions]
-        self.spans = [called(f"span{dimension}") for dimension in dimensions]
-        self.lowers = [called(f"staged{dimension}") for dimension in dimensions]
-        #: The distance between rows of the copy.
-        self.pitch = called("pitch") if staged.odd is not None else self.sizes[-1]
-        #: How many vectors of a row are copied whole, and how many elements one at a time.
-        self.vectors, self.single = called("vectors"), called("single")
-        #: The object that accesses to the copy mention.
-        self.copy = DataObject(self.name, self.name, element, Storage.CONTIGUOUS, Scope.LOCAL, (None,))
+    def print_spans(self, writer: Writer, ends: Ends) -> None:
+        """Declare the elements of each dimension in this tile."""
+        for span, side in zip(self.spans, self.staged.sides, strict=True):
+            writer.line(f"const int {span} = {_span(side, ends)};")
 
     def print_copy(self, writer: Writer, target: str, async_sizes: tuple[int, ...] = ()) -> None:
         """Copy the tile's elements to `target`, a pointer to the array tile. `async_sizes`: bytes
@@ -588,6 +530,17 @@ class StagedTile:
         return " && ".join([*tests, *_in_user_array(self.staged, places, self.spans)])
 
 
+def _span(side: StagedSide, ends: Ends) -> str:
+    """The elements of a dimension in this tile: sum of |c| (last - first) + one iteration's."""
+    text = ""
+    for term in side.terms:
+        first, last = ends[term.iterator]
+        size = abs(term.coefficient)
+        difference = f"{last} - {_operand(first)}"
+        text = _sum(text, difference if size == 1 else f"{size} * ({difference})", negative=False)
+    return _sum(text, str(side.width + 1), negative=False)
+
+
 def _copied(to: str, source: str, size: int, async_sizes: tuple[int, ...]) -> str:
     return f"TILEK_COPY_{size}({to}, {source})" if size in async_sizes else f"{to} = {source}"
 
@@ -671,6 +624,12 @@ def _begins_with_vector(side: StagedSide, begins: Mapping[DataObject, int], coun
             return False
         least += term.coefficient * begin
     return least % count == 0
+
+
+def _bytes(object_: DataObject) -> int:
+    """The size of an element."""
+    assert isinstance(object_.element, ScalarType), "arrays in shared memory are of numbers"
+    return object_.element.bits // 8
 
 
 def _words(sizes: Sequence[str], element: int, unit: int) -> str:

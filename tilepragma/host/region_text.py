@@ -124,6 +124,9 @@ def region_text(plan: KernelPlan) -> SurroundingText:
     numbering = number(plan)
     instead = _reordered(plan)
     directive = plan.kernel.directive
+    device = "-1" if directive.device is None else host_text(directive.device)
+    # Choices of tile sizes may need the outermost loop's trip count.
+    outermost = outermost_loop(plan) if by_trips(plan) else None
     versions = tuple(_version(plan, place) for place in range(1, len(plan.versions) + 1))
     symbol = kernel_symbol(plan.kernel.name)
     launched = ("tilek_kernels[tilek_taken]" if versions else f"&{symbol}") + ", &tilek_call_"
@@ -137,7 +140,10 @@ def region_text(plan: KernelPlan) -> SurroundingText:
         prologue=_prologue(plan),
         elements=[object_.host for object_ in plan.kernel.objects if object_.is_element],
         place=f"{quote(directive.range.file)}, {directive.range.start.line}",
-        scalars=[(_scalar(plan, index), object_.host) for index, object_ in enumerate(plan.scalars)],
+        scalars=[
+            (f"const {USER.type(object_.element, f'tilek_scalar{index}')}", object_.host)
+            for index, object_ in enumerate(plan.scalars)
+        ],
         arrays=list(map(_array, plan.arrays)),
         loops=[_bounds(loop) for loop in numbering.loops],
         tile_arguments=_tile_arguments(numbering),
@@ -145,15 +151,18 @@ def region_text(plan: KernelPlan) -> SurroundingText:
         waits=[host_text(queue) for queue in directive.waits],
         wait_all=directive.wait_all,
         axes=_axes(plan),
-        device=_device(directive),
+        device="TILEK_DEVICES_ALL" if directive.all_devices else device,
         queue=_queue(directive),
         row_bases=[host_text(base) for base in plan.row_bases],
-        operations=_operations(plan, numbering),
+        operations=[
+            " * ".join([f"{operation.count}.0", *(_known_trip(loop, numbering) for loop in operation.loops)])
+            for operation in plan.operations
+        ],
         enabled=_enabled(plan),
         said=_if_clause(plan),
         runs=_runs(plan),
         failures=[(host_text(condition, UNARY), _failure(plan, condition)) for condition in plan.conditions],
-        trips=_outermost_trips(plan, numbering),
+        trips=None if outermost is None else _known_trip(outermost, numbering),
         instead=instead,
     )
     after = render(
@@ -316,10 +325,6 @@ def _array(item: ArrayArgument) -> str:
     return _array_initializer(item.object, [(host_text(b.lower), host_text(b.length)) for b in item.section])
 
 
-def _scalar(plan: KernelPlan, index: int) -> str:
-    return "const " + USER.type(plan.scalars[index].element, f"tilek_scalar{index}")
-
-
 def _prologue(plan: KernelPlan) -> list[str]:
     writer = Writer()
     printer = StatementPrinter(writer, USER)
@@ -358,20 +363,6 @@ def _known_trip(loop: Loop, numbering: Numbering) -> str:
     return f"tilek_loops[{entries.index(_bounds(loop))}].trip" if _bounds(loop) in entries else _trip(loop)
 
 
-def _operations(plan: KernelPlan, numbering: Numbering) -> list[str]:
-    """The summands of the number of floating-point operations."""
-    return [
-        " * ".join([f"{operation.count}.0", *(_known_trip(loop, numbering) for loop in operation.loops)])
-        for operation in plan.operations
-    ]
-
-
-def _outermost_trips(plan: KernelPlan, numbering: Numbering) -> str | None:
-    """The outermost loop's trip count; None if no choice of tile sizes needs it."""
-    loop = outermost_loop(plan) if by_trips(plan) else None
-    return None if loop is None else _known_trip(loop, numbering)
-
-
 def _tile_arguments(numbering: Numbering) -> list[str]:
     return [
         "0" if tile.argument is None or tile.axis is not None else host_text(tile.argument)
@@ -399,12 +390,6 @@ def _if_clause(plan: KernelPlan) -> str | None:
     """The `if` clause; if it is 0, the original loop runs and no failed check is reported."""
     condition = plan.kernel.directive.condition
     return None if condition is None else f"{host_text(condition, _EQUALITY)} != 0"
-
-
-def _device(directive: KernelDirective) -> str:
-    if directive.all_devices:
-        return "TILEK_DEVICES_ALL"
-    return "-1" if directive.device is None else host_text(directive.device)
 
 
 def _final_values(plan: KernelPlan, numbering: Numbering, loops: str = "tilek_loops") -> list[str]:

@@ -22,7 +22,7 @@ from tilepragma.codegen.manifest import KernelManifest, kernel_constants
 from tilepragma.codegen.writer import GENERATED_LINE
 from tilepragma.host.region_text import SurroundingText, data_text, held_text, region_text
 from tilepragma.host.user_macros import path_macros, without_macros
-from tilepragma.ir.loop_tree import Enclosing, Inclusion, Kernel, SourceFile, TranslationUnit
+from tilepragma.ir.loop_tree import DataRegion, Inclusion, Kernel, SourceFile, TranslationUnit
 from tilepragma.ir.traversal import loop_directives
 from tilepragma.plan.kernel_plan import HeldRegion
 
@@ -191,18 +191,22 @@ class _Rewriting:
             edits.append(Edit(0, len(BOM_UTF8), Rank.REPLACE, None))
         edits += self._inclusions(file)
         edits += self._other_includes(file)
-        edits += self._regions(file)
-        edits += self._data(file)
-        return tuple(self._without_macros(edit) for edit in _with_header(edits))
+        edits += self._generated(file)
+        first = min((edit.start for edit in edits if isinstance(edit.text, str)), default=None)
+        if first is not None:
+            # Before a file's first generated text, since the user's feature-test macros must
+            # precede system headers.
+            edits.insert(0, Edit(first, first, Rank.END_INNER, _HEADER))
+        return tuple(map(self._adapted, edits))
 
-    def _without_macros(self, edit: Edit) -> Edit:
+    def _adapted(self, edit: Edit) -> Edit:
+        """The edit, with generated text that the unit's compiler and macros take as it is meant."""
         if not isinstance(edit.text, str):
             return edit
-        edit = replace(edit, text=as_c90(edit.text)) if self.unit.c90 else edit
-        assert isinstance(edit.text, str)
+        text = as_c90(edit.text) if self.unit.c90 else edit.text
         # Paths of clauses stand in functions only.
-        needed = frozenset() if edit.rank is Rank.FILE_SCOPE or edit.text == _HEADER else self.in_paths
-        return replace(edit, text=without_macros(edit.text, self.unit.macros, needed))
+        needed = frozenset() if edit.rank is Rank.FILE_SCOPE or text == _HEADER else self.in_paths
+        return replace(edit, text=without_macros(text, self.unit.macros, needed))
 
     def _inclusions(self, file: SourceFile) -> list[Edit]:
         edits = []
@@ -237,34 +241,21 @@ class _Rewriting:
                 edits.append(Edit(match.start(1), match.end(1), Rank.REPLACE, seen))
         return edits
 
-    def _regions(self, file: SourceFile) -> list[Edit]:
+    def _generated(self, file: SourceFile) -> list[Edit]:
+        """The text around regions and data directives."""
         edits = []
         for manifest in self.manifests:
             plan, kernel = manifest.plan, manifest.plan.kernel
-            if kernel.range.file != file.path:
-                continue
-            if plan.as_written is not None and not (plan.arrays or plan.reordered or _waits(kernel)):
-                continue
-            text = region_text(plan)
-            start = region_start(file.text, kernel.range, kernel.directive.range)
-            end = kernel.range.end.offset
-            insertion, line = kernel.enclosing.insertion, kernel.directive.range.start.line
-            edits.append(Edit(insertion, insertion, Rank.FILE_SCOPE, _quiet(_definitions(manifest)), line))
-            edits.append(Edit(start, start, Rank.BEGIN_INNER, text.before, line))
-            edits.append(Edit(end, end, Rank.END_INNER, text.after, line))
-        return edits
-
-    def _data(self, file: SourceFile) -> list[Edit]:
-        edits = []
-        for index, region in enumerate(self.unit.data_regions):
-            if region.range.file == file.path:
-                text = data_text(region, index)
-                edits += _data_edits(file, region.enclosing, region.range, region.directive.range, text)
-        for index, held in enumerate(self.held, len(self.unit.data_regions)):
-            kernel = held.kernel
-            if kernel.range.file == file.path:
-                text = held_text(held, index)
-                edits += _data_edits(file, kernel.enclosing, kernel.range, kernel.directive.range, text)
+            is_launched = plan.as_written is None or plan.arrays or plan.reordered or _waits(kernel)
+            if kernel.range.file == file.path and is_launched:
+                text = replace(region_text(plan), constants=_definitions(manifest))
+                edits += _around(file, kernel, text, Rank.BEGIN_INNER, Rank.END_INNER)
+        regions: tuple[DataRegion | HeldRegion, ...] = (*self.unit.data_regions, *self.held)
+        for number, region in enumerate(regions):
+            place = region.kernel if isinstance(region, HeldRegion) else region
+            if place.range.file == file.path:
+                text = held_text(region, number) if isinstance(region, HeldRegion) else data_text(region, number)
+                edits += _around(file, place, text, Rank.BEGIN_OUTER, Rank.END_OUTER)
         return edits
 
 
@@ -284,20 +275,6 @@ def _waits(kernel: Kernel) -> bool:
     return bool(directive.waits) or directive.wait_all or asynchronous
 
 
-def _quiet(text: str) -> str:
-    """File-scope text without the warnings that the user enabled."""
-    return f"TILEK_GENERATED_BEGIN\n{text}TILEK_GENERATED_END\n"
-
-
-def _with_header(edits: list[Edit]) -> list[Edit]:
-    """`#include "tilek.h"` before a file's first generated text.
-
-    It must follow the user's feature-test macros, which must precede system headers.
-    """
-    first = min((edit.start for edit in edits if isinstance(edit.text, str)), default=None)
-    return edits if first is None else [Edit(first, first, Rank.END_INNER, _HEADER), *edits]
-
-
 def _directives(unit: TranslationUnit, held: Sequence[HeldRegion]) -> Iterator[object]:
     """All directives whose clauses may be in generated text."""
     yield from (region.directive for region in unit.data_regions)
@@ -306,18 +283,18 @@ def _directives(unit: TranslationUnit, held: Sequence[HeldRegion]) -> Iterator[o
         yield from loop_directives(kernel.body)
 
 
-def _data_edits(
-    file: SourceFile, enclosing: Enclosing, statement: SourceRange, directive: SourceRange, text: SurroundingText
-) -> list[Edit]:
-    """The text of a data directive around its statement, or alone in the statement's place."""
-    insertion, line = enclosing.insertion, directive.start.line
-    edits = [Edit(insertion, insertion, Rank.FILE_SCOPE, _quiet(text.constants), line)] if text.constants else []
-    start, end = statement.start.offset, statement.end.offset
+def _around(file: SourceFile, place: Kernel | DataRegion, text: SurroundingText, begin: Rank, end: Rank) -> list[Edit]:
+    """The text of a directive around its statement, or alone in the statement's place. Constants
+    stand without the warnings that the user enabled.
+    """
+    insertion, line = place.enclosing.insertion, place.directive.range.start.line
+    constants = f"TILEK_GENERATED_BEGIN\n{text.constants}TILEK_GENERATED_END\n"
+    edits = [Edit(insertion, insertion, Rank.FILE_SCOPE, constants, line)] if text.constants else []
+    start, behind = place.range.start.offset, place.range.end.offset
     if not text.after:
         return [*edits, Edit(start, start, Rank.DIRECTIVE, text.before, line)]
-    start = region_start(file.text, statement, directive)
-    edits.append(Edit(start, start, Rank.BEGIN_OUTER, text.before, line))
-    return [*edits, Edit(end, end, Rank.END_OUTER, text.after, line)]
+    start = region_start(file.text, place.range, place.directive.range)
+    return [*edits, Edit(start, start, begin, text.before, line), Edit(behind, behind, end, text.after, line)]
 
 
 def region_start(text: bytes, statement: SourceRange, directive: SourceRange) -> int:
