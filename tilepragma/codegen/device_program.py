@@ -334,7 +334,7 @@ class Entry:
         ]
         return result
 
-    def is_sole_access(self, index: int, object_: DataObject) -> bool:  # noqa: ARG002
+    def is_sole_access(self, index: int, object_: DataObject) -> bool:
         """Whether the entry point reaches the memory of array `index` by its parameter only."""
         return object_.restrict or is_checked_disjoint(self.plan, object_)
 

@@ -74,7 +74,7 @@ class _HostFunction:
             if not self._is_written_out(object_)
             for _, text, value in named
         ]
-        self.rows = Rows(f"tilek_{launch.name}_row", frozenset(declarations), passed)
+        self.rows = Rows(f"tilek_{launch.name}_row", passed)
 
     def text(self) -> str:
         body = self._body()
@@ -83,7 +83,7 @@ class _HostFunction:
         for index, object_ in self.objects.arrays:
             if self._is_written_out(object_):
                 arrays.append(f"static const {constant_definition(self.printer, object_)}")
-            elif object_ not in self.rows.apart:
+            elif object_ not in self.rows.arrays:
                 # The user's functions reach the object by its name.
                 object_ = replace(object_, restrict=False) if object_ in self.implied else object_
                 arrays += (f"{declared} = {value};" for _, declared, value in self._array(index, object_))

@@ -22,7 +22,7 @@ from tilepragma.codegen.numbering import (
     needs_function,
     number,
 )
-from tilepragma.codegen.reduction_printer import chunk
+from tilepragma.codegen.reduction_printer import chunk, reduced_type
 from tilepragma.codegen.statements import counts_in_iterations
 from tilepragma.ir.directives import Target
 from tilepragma.ir.expressions import DataObject, IntegerLiteral, Scope
@@ -371,15 +371,12 @@ def _launches(tables: _Tables, plan: KernelPlan, side: str, launches: _LaunchesO
         loops = _loops(plan, launch, steps)
         is_shared = not on_hosts and place < len(plan.host) and loops == _loops(plan, plan.host[place], plan.host_steps)
         reductions = (
-            _row(f"TILEK_{_OPERATORS[item.operator]}", f"TILEK_{_number_type(item.object)}", arrays.index(item.object))
-            for item in launch.reductions
-        )
-        parameter_rows = (
             _row(
-                *(f"TILEK_PARAMETER_{item.kind}", item.index, item.dimension),
-                quote(item.constant) if item.constant else "NULL",
+                f"TILEK_{_OPERATORS[reduction.operator]}",
+                f"TILEK_{scalar_type_name(reduced_type(reduction))}",
+                arrays.index(reduction.object),
             )
-            for item in parameters
+            for reduction in launch.reductions
         )
         members = (
             quote(launch.name),
@@ -390,7 +387,7 @@ def _launches(tables: _Tables, plan: KernelPlan, side: str, launches: _LaunchesO
             len(launch.reductions),
             tables.rows("const tilek_reduction", f"{name}_reductions", reductions),
             len(parameters),
-            tables.rows("const tilek_parameter", f"{name}_parameters", parameter_rows),
+            tables.rows("const tilek_parameter", f"{name}_parameters", map(_parameter, parameters)),
             len(launch.values),
             _sizes(tables, f"{name}_values", launch.values),
             chunk(launch),
@@ -403,9 +400,9 @@ def _sizes(tables: _Tables, name: str, objects: Iterable[DataObject]) -> str:
     return tables.items("const size_t", name, (type_size(object_.element) for object_ in objects))
 
 
-def _number_type(object_: DataObject) -> str:
-    assert isinstance(object_.element, ScalarType), "reductions are over numbers"
-    return scalar_type_name(object_.element)
+def _parameter(parameter: Parameter) -> str:
+    constant = quote(parameter.constant) if parameter.constant else "NULL"
+    return _row(f"TILEK_PARAMETER_{parameter.kind}", parameter.index, parameter.dimension, constant)
 
 
 def launch_axes(launch: Launch) -> int:

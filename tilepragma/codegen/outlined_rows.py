@@ -10,7 +10,7 @@ heat-3d takes 0.75 of the time (float, 120 points a side), 3-D Jacobi 0.8 to 0.8
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from tilepragma.base.frozen_values import dataclass
@@ -61,7 +61,7 @@ class OutlinedRow:
 _Rows = dict[Access, dict[Access, int]]
 
 
-def row_function(loop: Loop, apart: frozenset[DataObject], numbers: Numbers) -> OutlinedRow | None:
+def row_function(loop: Loop, apart: Collection[DataObject], numbers: Numbers) -> OutlinedRow | None:
     """The function for a planner's loop; None where the loop is to stay. It is called where the
     iterator has its first value. No written array of `apart` overlaps another.
     """
@@ -76,7 +76,7 @@ def row_function(loop: Loop, apart: frozenset[DataObject], numbers: Numbers) -> 
     return _outlined(loop, rows, written, numbers)
 
 
-def _elements(loop: Loop, apart: frozenset[DataObject]) -> list[Access] | None:
+def _elements(loop: Loop, apart: Collection[DataObject]) -> list[Access] | None:
     """The body's different elements, in order; None where it is no row, or has few of them."""
     upwards = loop.comparison in ("<", "<=") and literal_value(loop.step) == 1
     if loop.range != NOWHERE or not loop.declares_iterator or not upwards or not is_local_index(loop.iterator):

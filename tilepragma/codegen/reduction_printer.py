@@ -79,7 +79,7 @@ def combination(operator: str, type_: ScalarType, left: str, right: str) -> str:
 def declare_accumulators(writer: Writer, printer: Printer, launch: Launch) -> None:
     """Declare each instance's accumulators, with the operators' identities."""
     for reduction in launch.reductions:
-        writer.line(f"{printer.typed(reduction.object)} = {identity(reduction.operator, _scalar(reduction))};")
+        writer.line(f"{printer.typed(reduction.object)} = {identity(reduction.operator, reduced_type(reduction))};")
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class ReductionPrinter:
         if not self.partials or not workers:
             return None
         count = self.numbers.total(workers)
-        bytes_each = sum(_scalar(reduction).bits // 8 for reduction in self.launch.reductions)
+        bytes_each = sum(reduced_type(reduction).bits // 8 for reduction in self.launch.reductions)
         most = SLOTS
         while most * bytes_each > self.local_bytes:
             most //= 2
@@ -163,7 +163,7 @@ class ReductionPrinter:
 
     def _combine(self, writer: Writer, reduction: Reduction, slot: str, operand: str) -> None:
         left = f"{self._tree(reduction)}[{slot}]"
-        writer.line(f"{left} = {combination(reduction.operator, _scalar(reduction), left, operand)};")
+        writer.line(f"{left} = {combination(reduction.operator, reduced_type(reduction), left, operand)};")
 
     def _workers(self) -> list[Axis]:
         return used_dimensions(self.launch, AxisKind.WORKER)
@@ -175,7 +175,8 @@ class ReductionPrinter:
         return f"{self.launch.name.upper()}_SLOTS"
 
 
-def _scalar(reduction: Reduction) -> ScalarType:
+def reduced_type(reduction: Reduction) -> ScalarType:
+    """The type of the reduced scalar."""
     element = reduction.object.element
     assert isinstance(element, ScalarType), "reductions are over numbers"
     return element

@@ -52,14 +52,13 @@ from tilepragma.user_tiles.chain_checks import literal_trip
 
 @dataclass(frozen=True)
 class Rows:
-    """Collects row functions: `texts` of functions called `name` and a number. The arrays of their
-    loops are all in `apart`. `arrays` gives for each the names that the text uses, lengths of its
-    rows first, with declarations of parameters of these names.
+    """Collects row functions: `texts` of functions called `name` and a number. `arrays` are those
+    that their loops may have, none of which overlaps another. It gives for each the names that the
+    text uses, lengths of its rows first, with declarations of parameters of these names.
     """
 
     name: str
-    apart: frozenset[DataObject]
-    arrays: Mapping[DataObject, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    arrays: Mapping[DataObject, tuple[tuple[str, str], ...]]
     texts: list[str] = field(default_factory=list)
 
 
@@ -170,7 +169,7 @@ class StatementPrinter:
         self.writer.line("}")
 
     def _loop(self, node: Loop) -> None:
-        function = None if self.rows is None else row_function(node, self.rows.apart, self.numbers)
+        function = None if self.rows is None else row_function(node, self.rows.arrays, self.numbers)
         if self.rows is not None and function is not None:
             self._row(node, function, self.rows)
             return

@@ -40,7 +40,7 @@ def row(*statements: Statement, **more: object) -> Loop:
 
 def printed(node: Loop) -> tuple[str, str]:
     """The loop's text where it stood, and the functions' without their spaces."""
-    rows = Rows("f_row", frozenset({A, B, V, W}))
+    rows = Rows("f_row", dict.fromkeys((A, B, V, W), ()))
     writer = Writer()
     StatementPrinter(writer, Printer(C), Numbers((), {}, frozenset({"n"})), rows=rows).statement(node)
     return " ".join(writer.text().split()), " ".join("".join(rows.texts).split())
