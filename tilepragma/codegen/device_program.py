@@ -17,6 +17,7 @@ from tilepragma.codegen.device_definitions import DeviceFunctions, constant_defi
 from tilepragma.codegen.dialect import CUDA, OPENCL, PROCESSOR, Dialect
 from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.numbering import (
+    Indexed,
     Parameter,
     ParameterKind,
     axis_name,
@@ -53,9 +54,6 @@ _HELPERS = (
     "tilek_stretch",
     "tilek_await",
 )
-
-
-_Numbered = tuple[tuple[int, DataObject], ...]
 
 
 @dataclass(frozen=True)
@@ -315,7 +313,7 @@ class Entry:
             result += [
                 (f"const {wide} {name}", parameter) for name, parameter in self.declared if parameter.index == index
             ]
-        by_value: tuple[tuple[ParameterKind, _Numbered, Callable[[DataObject], str]], ...] = (
+        by_value: tuple[tuple[ParameterKind, Indexed, Callable[[DataObject], str]], ...] = (
             ("SCALAR", self.objects.scalars, self.printer.name),
             ("SCALAR", self.objects.first_privates, self._first),
             ("VALUE", self.objects.values, self.printer.name),

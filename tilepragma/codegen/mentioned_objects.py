@@ -7,8 +7,8 @@ from typing import Any
 
 from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.ir.expressions import Access, DataObject
-from tilepragma.ir.loop_tree import Declaration, Declarator, Statement
-from tilepragma.ir.traversal import mentions, walk
+from tilepragma.ir.loop_tree import Block, Declaration, Declarator, Loop, Statement, TileNest
+from tilepragma.ir.traversal import children, mentions, walk
 
 
 def accessed_objects(roots: Iterable[Any]) -> dict[DataObject, None]:
@@ -29,3 +29,30 @@ def is_idle(statement: Statement, rest: tuple[Statement, ...]) -> bool:
         declarator.object.const and not any(mentions(later, declarator.object) for later in rest)
         for declarator in statement.declarators
     )
+
+
+def printed_objects(node: Any) -> dict[DataObject, None]:
+    """The objects in the text of a launch's tree, in order, without bounds that the launch
+    supplies.
+    """
+    objects: dict[DataObject, None] = {}
+    _collect(node, objects)
+    return objects
+
+
+def _collect(node: Any, objects: dict[DataObject, None]) -> None:
+    parts: Iterable[Any] = children(node)
+    if isinstance(node, TileNest):
+        loops = [tiled.loop for tiled in node.loops if not tiled.launch_bounds]
+        parts = (*(part for loop in loops for part in (loop.lower, loop.upper, loop.step)), node.body)
+    elif isinstance(node, Block):
+        rest = node.statements
+        parts = [part for place, part in enumerate(rest) if not is_idle(part, rest[place + 1 :])]
+    elif isinstance(node, Access):
+        objects.setdefault(node.object)
+    elif isinstance(node, Loop) and not node.declares_iterator:
+        objects.setdefault(node.iterator)
+    elif isinstance(node, Declarator):
+        parts = (*(length for length in node.object.lengths if length is not None), *parts)
+    for part in parts:
+        _collect(part, objects)

@@ -5,19 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import field
 from typing import Literal, get_args
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.memoization import once
 from tilepragma.codegen.literal_values import literal_value
-from tilepragma.codegen.mentioned_objects import accessed_objects, is_idle
+from tilepragma.codegen.mentioned_objects import accessed_objects, printed_objects
 from tilepragma.ir.accesses import implied_objects
 from tilepragma.ir.directives import AxisKind, TileKind
-from tilepragma.ir.expressions import Access, DataObject, Scope, Storage
-from tilepragma.ir.loop_tree import Axis, Block, Declarator, Loop, Tile, TiledLoop, TileNest
-from tilepragma.ir.traversal import children, walk
+from tilepragma.ir.expressions import DataObject, Scope, Storage
+from tilepragma.ir.loop_tree import Axis, Block, Loop, Tile, TiledLoop, TileNest
+from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import FinalValue, HostLoop, KernelPlan, Launch, Step, launches_in
 
 #: tilek_parameter_kind, in the header's order: the endings of its names.
@@ -338,45 +338,46 @@ def launch_numbers(plan: KernelPlan, launch: Launch, program: tuple[Launch, ...]
     return numbers
 
 
+#: Objects with their indices in a list of the plan or the launch.
+Indexed = tuple[tuple[int, DataObject], ...]
+
+
 @dataclass(frozen=True)
 class LaunchObjects:
-    """The outside objects in a launch's text, sorted by how the text gets them. `arrays` and
-    `scalars` are (index in the plan, object). `indirect` are those of `arrays` that are scalars.
-    `privates` need a local copy. `reduced` are (index in launch.reductions, object), `values`
-    (index in launch.values, object), `sizes` (index in plan.sizes, object).
+    """The outside objects in a launch's text, sorted by how the text gets them. `arrays`, `scalars`
+    and `sizes` have indices in the plan; `indirect` are those of `arrays` that are scalars.
+    `privates` need a local copy. `reduced` and `values` have indices in the launch.
     """
 
-    arrays: tuple[tuple[int, DataObject], ...]
-    scalars: tuple[tuple[int, DataObject], ...]
-    indirect: tuple[tuple[int, DataObject], ...]
+    arrays: Indexed
+    scalars: Indexed
+    indirect: Indexed
     privates: tuple[DataObject, ...]
-    first_privates: tuple[tuple[int, DataObject], ...]
-    reduced: tuple[tuple[int, DataObject], ...]
-    values: tuple[tuple[int, DataObject], ...]
-    sizes: tuple[tuple[int, DataObject], ...]
+    first_privates: Indexed
+    reduced: Indexed
+    values: Indexed
+    sizes: Indexed
 
 
 def launch_objects(plan: KernelPlan, launch: Launch) -> LaunchObjects:
     """Sort the objects of a launch's text. Outside scalars that the plan omits are private."""
-    mentioned = _mentioned(launch)
+    mentioned = printed_objects(launch.body)
+    if launch.staged is not None:
+        mentioned |= printed_objects(launch.staged)
+
+    def indexed(objects: Iterable[DataObject], others: Collection[DataObject] = ()) -> Indexed:
+        return tuple((i, o) for i, o in enumerate(objects) if o in mentioned and o not in others)
+
     reductions = [reduction.object for reduction in launch.reductions]
-    values = tuple((i, o) for i, o in enumerate(launch.values) if o in mentioned)
-    sizes = tuple((i, size.object) for i, size in enumerate(plan.sizes) if size.object in mentioned)
+    values, sizes = indexed(launch.values), indexed(size.object for size in plan.sizes)
     declared = {*launch.privates, *launch.first_privates, *reductions, *(o for _, o in (*values, *sizes))}
     iterators = {loop.loop.iterator for loop in nest_loops(launch)}
-    arrays = [argument.object for argument in plan.arrays]
-    reached = tuple((i, o) for i, o in enumerate(arrays) if o in mentioned and o not in declared)
-    scalars = tuple(
-        (i, o) for i, o in enumerate(plan.scalars) if o in mentioned and o not in declared and o not in iterators
-    )
+    reached = indexed((argument.object for argument in plan.arrays), declared)
+    scalars = indexed(plan.scalars, declared | iterators)
     first = tuple((plan.scalars.index(o), o) for o in launch.first_privates if o in mentioned and o in plan.scalars)
-    sorted_objects = {o for _, o in (*reached, *scalars, *first, *values, *sizes)} | set(reductions) | iterators
-    privates = [o for o in launch.privates if o in mentioned and o not in sorted_objects]
-    privates += [
-        o
-        for o in mentioned
-        if o.scope is not Scope.LOCAL and o.storage is Storage.SCALAR and o not in sorted_objects and o not in privates
-    ]
+    passed = {o for _, o in (*reached, *scalars, *first, *values, *sizes)} | set(reductions) | iterators
+    outside = [o for o in mentioned if o.scope is not Scope.LOCAL and o.storage is Storage.SCALAR]
+    privates = dict.fromkeys(o for o in (*launch.privates, *outside) if o in mentioned and o not in passed)
     return LaunchObjects(
         arrays=tuple((i, o) for i, o in reached if o.storage is not Storage.SCALAR),
         scalars=scalars,
@@ -394,46 +395,6 @@ def is_checked_disjoint(plan: KernelPlan, object_: DataObject) -> bool:
     the user's functions use the variable by name.
     """
     return plan.apart and object_.storage is Storage.CONTIGUOUS and object_ not in implied_objects(plan.kernel.body)
-
-
-def _mentioned(launch: Launch) -> dict[DataObject, None]:
-    """The objects in the launch's text, in order, without bounds that the launch supplies."""
-    objects: dict[DataObject, None] = {}
-    _collect(launch.body, objects)
-    if launch.staged is not None:
-        _collect(launch.staged, objects)
-    return objects
-
-
-def _collect(node: object, objects: dict[DataObject, None]) -> None:
-    if isinstance(node, TileNest):
-        for tiled in node.loops:
-            if not tiled.launch_bounds:
-                for part in (tiled.loop.lower, tiled.loop.upper, tiled.loop.step):
-                    _collect(part, objects)
-        _collect(node.body, objects)
-        return
-    if isinstance(node, Access):
-        objects.setdefault(node.object)
-    if isinstance(node, Loop) and not node.declares_iterator:
-        objects.setdefault(node.iterator)
-    if isinstance(node, Declarator):
-        for length in node.object.lengths:
-            if length is not None:
-                _collect(length, objects)
-    for child in _printed(node):
-        _collect(child, objects)
-
-
-def _printed(node: object) -> Iterable[object]:
-    """The children of a node that are printed."""
-    if not isinstance(node, Block):
-        return children(node)
-    return [
-        statement
-        for place, statement in enumerate(node.statements)
-        if not is_idle(statement, node.statements[place + 1 :])
-    ]
 
 
 def used_dimensions(launch: Launch, *kinds: AxisKind) -> list[Axis]:
