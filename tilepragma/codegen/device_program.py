@@ -195,7 +195,6 @@ class Entry:
         return writer.text()
 
     def _declare_workers(self, writer: Writer) -> None:
-        """Declare the worker's place on each axis in use."""
         for axis in used_dimensions(self.launch, AxisKind.WORKER):
             index = self.dialect.worker[axis.dimension]
             writer.line(f"const {self.dialect.wide} {self.numbers.fresh(axis_name(axis))} = {index};")
@@ -378,7 +377,6 @@ class Entry:
         return self.numbers.fresh(f"{object_.name}_partials")
 
     def _print_privates(self, writer: Writer) -> None:
-        """Declare each instance's private objects."""
         for object_ in self.objects.privates:
             writer.line(f"{self.printer.declaration(replace(object_, const=False))};")
         for _, object_ in self.objects.first_privates:

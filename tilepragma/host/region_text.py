@@ -5,7 +5,7 @@ Text before a statement and text after it make one statement of the three.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from tilepragma.base.c_text import quote
 from tilepragma.base.frozen_values import dataclass
@@ -18,6 +18,7 @@ from tilepragma.codegen.printer import ASSIGNMENT, UNARY, ObjectMap, Printer
 from tilepragma.codegen.statements import StatementPrinter
 from tilepragma.codegen.templates import render
 from tilepragma.codegen.writer import Writer
+from tilepragma.host.retiling import perfect_nest
 from tilepragma.host.user_macros import as_written
 from tilepragma.ir.directives import (
     ClauseExpression,
@@ -28,7 +29,7 @@ from tilepragma.ir.directives import (
 )
 from tilepragma.ir.expressions import Access, Binary, Cast, DataObject, Expression, Scope, Storage, integer
 from tilepragma.ir.invariance import host_evaluable, written_objects
-from tilepragma.ir.loop_tree import Axis, Block, DataRegion, Declaration, Loop, Statement, TiledLoop
+from tilepragma.ir.loop_tree import Axis, DataRegion, Declaration, Loop, TiledLoop
 from tilepragma.ir.loop_tree_text import plain_text
 from tilepragma.ir.polynomial import is_scalar
 from tilepragma.ir.quotients import with_guarded_quotients
@@ -292,7 +293,7 @@ def _runs(plan: KernelPlan) -> str:
             continue
         trips = [
             host_text(_begins(loop), _AND)
-            for loop in _perfect_nest(statement)
+            for loop in perfect_nest(statement)
             if can_evaluate(loop.lower) and can_evaluate(loop.upper)
         ]
         if not trips:
@@ -307,18 +308,6 @@ def _begins(loop: Loop) -> Expression:
         return Binary("!=", loop.lower, integer(-1), INT)
     assert isinstance(loop.iterator.element, ScalarType)
     return Binary(loop.comparison, Cast(loop.iterator.element, loop.lower), loop.upper, INT)
-
-
-def _perfect_nest(statement: Statement) -> Iterator[Loop]:
-    """The perfectly nested loops from a statement inwards."""
-    while True:
-        if isinstance(statement, Block) and len(statement.statements) == 1:
-            statement = statement.statements[0]
-        elif isinstance(statement, Loop):
-            yield statement
-            statement = statement.body
-        else:
-            return
 
 
 def _array(item: ArrayArgument) -> str:

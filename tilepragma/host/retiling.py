@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from tilepragma.base.refusals import RefusalError
 from tilepragma.base.source_ranges import SourceRange
-from tilepragma.ir.loop_tree import Block, Kernel, Loop
+from tilepragma.ir.loop_tree import Block, Kernel, Loop, Statement
 from tilepragma.ir.traversal import loops_in
 
 #: Where a change of the source begins and ends, and the text that is there instead.
@@ -41,21 +41,22 @@ def unrolled(source: bytes, kernel: Kernel, times: int) -> bytes:
 
 def outermost(kernel: Kernel) -> tuple[Loop, Loop]:
     """The two outermost loops, directly nested. Raises RefusalError."""
-    outer = _only_loop(kernel.body)
-    inner = None if outer is None else _only_loop(outer.body)
-    if outer is None or inner is None:
+    loops = tuple(perfect_nest(kernel.body))
+    if len(loops) < 2:
         raise RefusalError("does not begin with two loops, one right inside the other")
-    return outer, inner
+    return loops[0], loops[1]
 
 
-def _only_loop(body: Block) -> Loop | None:
-    """The only statement of a block, if it is a loop."""
-    if len(body.statements) != 1:
-        return None
-    [only] = body.statements
-    if isinstance(only, Block):
-        return _only_loop(only)
-    return only if isinstance(only, Loop) else None
+def perfect_nest(statement: Statement) -> Iterator[Loop]:
+    """The perfectly nested loops from a statement inwards."""
+    while True:
+        if isinstance(statement, Block) and len(statement.statements) == 1:
+            statement = statement.statements[0]
+        elif isinstance(statement, Loop):
+            yield statement
+            statement = statement.body
+        else:
+            return
 
 
 def _recounted(source: bytes, kernel: Kernel, counts: str) -> list[_Change]:
