@@ -45,7 +45,7 @@ def rewrite(
     """
     main = unit.files[0]
     assembly = Assembly(output_path)
-    assembly.file(main.path, main.text, _Rewriting(unit, manifests, held).edits(main))
+    assembly.file(main, _Rewriting(unit, manifests, held).edits(main))
     check_kept(b"".join(assembly.kept), unit)
     return b"".join(assembly.chunks)
 
@@ -67,24 +67,15 @@ class Edit:
     """Generated text at `start`, in place of the bytes up to `end` (none for an insertion).
 
     Without `text` the bytes become blanks and keep their lines. A string gets lines of its own,
-    marked as generated; an Inlined file replaces its inclusion; bytes stay on the line.
+    marked as generated; a header with its edits replaces its inclusion; bytes stay on the line.
     `line` is the user's line that generated text stands for, by default that of `start`.
     """
 
     start: int
     end: int
     rank: Rank
-    text: str | Inlined | bytes | None
+    text: str | bytes | tuple[SourceFile, tuple[Edit, ...]] | None
     line: int | None = None
-
-
-@dataclass(frozen=True)
-class Inlined:
-    """A header's text with its edits."""
-
-    path: str
-    source: bytes
-    edits: tuple[Edit, ...]
 
 
 @dataclass
@@ -146,10 +137,10 @@ class Assembly:
             is_inside = not (alone or is_users)
         self.fresh_line()
 
-    def file(self, path: str, source: bytes, edits: tuple[Edit, ...]) -> None:
+    def file(self, file: SourceFile, edits: tuple[Edit, ...]) -> None:
         """Write a file with its edits, in order of offset; edits must not overlap."""
-        position = 0
-        self.directive(1, path)
+        position, source = 0, file.text
+        self.directive(1, file.path)
         for edit in sorted(edits, key=lambda edit: (edit.start, edit.rank)):
             self._keep(source[position : edit.start])
             position = max(edit.end, position)
@@ -159,24 +150,20 @@ class Assembly:
             if isinstance(edit.text, bytes):
                 self.raw(edit.text)
                 continue
-            if isinstance(edit.text, Inlined):
-                self.file(edit.text.path, edit.text.source, edit.text.edits)
+            if isinstance(edit.text, tuple):
+                self.file(*edit.text)
             else:
                 line = edit.line or source.count(b"\n", 0, edit.start) + 1
-                self.generated(edit.text, line, path)
-            self._resume(path, source, position)
+                self.generated(edit.text, line, file.path)
+            # Go on with the user's text at its line and, with blanks, at its column.
+            self.directive(source.count(b"\n", 0, position) + 1, file.path)
+            before = source[source.rfind(b"\n", 0, position) + 1 : position]
+            self.raw(bytes(c if c == 0x09 else 0x20 for c in before))
         self._keep(source[position:])
 
     def _keep(self, text: bytes) -> None:
         self.kept.append(text)
         self.raw(text)
-
-    def _resume(self, path: str, source: bytes, position: int) -> None:
-        """Go on with the user's text at its line and, with blanks, at its column."""
-        line_start = source.rfind(b"\n", 0, position) + 1
-        self.directive(source.count(b"\n", 0, position) + 1, path)
-        before = source[line_start:position]
-        self.raw(bytes(c if c == 0x09 else 0x20 for c in before))
 
 
 class _Rewriting:
@@ -215,8 +202,7 @@ class _Rewriting:
             if inclusion.range.file != file.path:
                 continue
             header = files[inclusion.included]
-            header_edits = (*self.edits(header), *_once_guard(header, files))
-            inlined = Inlined(header.path, header.text, header_edits)
+            inlined = header, (*self.edits(header), *_once_guard(header, files))
             edits.append(Edit(inclusion.range.start.offset, inclusion.range.end.offset, Rank.REPLACE, inlined))
         return edits
 
