@@ -150,12 +150,15 @@ def _object(object_: DataObject, rows: Rows) -> DataObject:
 
 def int_sum(part: Polynomial) -> Expression:
     """C for the sum: in int for at most two int variables, since the user's int sum is greater."""
+    return expression(part, INT) if is_short(part) else expression(part)
+
+
+def is_short(part: Polynomial) -> bool:
+    """Whether it is a sum of at most two int variables."""
     varying = [monomial for monomial, _ in part.terms if monomial]
-    if len(varying) > 2 or not all(
+    return len(varying) < 3 and all(
         len(monomial) == 1 and is_scalar(monomial[0]) and monomial[0].type == INT for monomial in varying
-    ):
-        return expression(part)
-    return expression(part, INT)
+    )
 
 
 def typed_sum(value: Polynomial, iterator: DataObject) -> Expression:

@@ -20,7 +20,7 @@ from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, number, 
 from tilepragma.ir.substitution import with_accesses, with_each
 from tilepragma.ir.traversal import loops_in, mentions, named_in_clauses, walk
 from tilepragma.ir.types import INT, LONG, is_signed
-from tilepragma.normalise.delinearisation import typed_sum
+from tilepragma.normalise.delinearisation import is_short, typed_sum
 from tilepragma.normalise.live_out import final_values
 from tilepragma.plan.kernel_plan import FinalValue
 
@@ -150,13 +150,6 @@ def _with_value(body: Block, iterator: DataObject, value: Polynomial, index: Dat
 
     def collected(subscript: Expression) -> Expression:
         sum_ = polynomial(subscript)
-        return typed_sum(sum_, iterator) if mentions(subscript, index) and _is_short(sum_) else subscript
+        return typed_sum(sum_, iterator) if mentions(subscript, index) and is_short(sum_) else subscript
 
     return with_accesses(body, change)
-
-
-def _is_short(value: Polynomial) -> bool:
-    varying = [monomial for monomial, _ in value.terms if monomial]
-    return len(varying) < 3 and all(
-        len(monomial) == 1 and is_scalar(monomial[0]) and monomial[0].type == INT for monomial in varying
-    )

@@ -73,15 +73,18 @@ SCATTERED = Pattern(Reach.SCATTERED)
 
 def worker_step(statement: ScopStatement, others: Iterable[Row], place: Row) -> isl.Map | None:
     """{ S[x] -> S[x + d] }, the least step d along `place` that keeps `others`, or None."""
+    direction = direction_along(statement, others, place)
+    return None if direction is None else step_along(statement, direction)
+
+
+def direction_along(statement: ScopStatement, others: Iterable[Row], place: Row) -> Vector | None:
+    """The least step d with `place` . d > 0 that keeps `others`; None without one."""
     kept: Matrix = tuple(row.coefficients for row in others if any(row.coefficients))
     if rank(kept) != statement.depth - 1:
         return None
     (direction,) = orthogonal_complement(kept, statement.depth)
     along = sum(a * b for a, b in zip(place.coefficients, direction, strict=True))
-    if not along:
-        return None
-    sign = 1 if along > 0 else -1
-    return step_along(statement, tuple(sign * value for value in direction))
+    return direction if along > 0 else tuple(-value for value in direction) if along < 0 else None
 
 
 def step_along(statement: ScopStatement, direction: Vector) -> isl.Map:

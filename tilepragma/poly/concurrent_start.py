@@ -24,7 +24,6 @@ from tilepragma.poly.bands import Band, BandKind
 from tilepragma.poly.dependences import Dependence, within
 from tilepragma.poly.lifted_extents import extents_of, lifted
 from tilepragma.poly.schedule import Row, affine_map, tied
-from tilepragma.poly.scop import ScopStatement
 
 GREATEST_FACTOR = 64
 """The greatest factor of skewing: a stencil of order 4 in two half steps has c = 16."""
@@ -50,17 +49,12 @@ def concurrent_start(part: Band, dependences: Iterable[Dependence], along: int |
     inside = tuple((ends, lifted(relation, extents)) for ends, relation in _inside(part, dependences).items())
     others = sorted(part.carrying, key=lambda level: level == along)
     for time in part.carrying:
-        if time == along or not all(_is_a_loop(each.rows[time]) for each in part.statements):
+        if time == along or not all(each.rows[time].is_iterator for each in part.statements):
             continue
         for space in others:
             if space != time and (opposite := _opposite(part, inside, time, space)) is not None:
                 return opposite
     return None
-
-
-def _is_a_loop(row: Row) -> bool:
-    """Whether the row is one loop of the program, so that the loop's end ends the domain."""
-    return sorted(row.coefficients, reverse=True) == [1] + [0] * (len(row.coefficients) - 1)
 
 
 def _inside(part: Band, dependences: Iterable[Dependence]) -> dict[tuple[str, str], isl.Map]:
@@ -89,7 +83,7 @@ def _opposite(
         bounds = [(*ends, -low) for (ends, _), low in zip(edges, least, strict=True) if low is not None]
         if len(bounds) < len(edges):
             continue
-        constants = least_constants((each.statement for each in part.statements), bounds)
+        constants = least_constants(linear, bounds)
         if constants is not None:
             return ConcurrentStart(_replaced(part, time, space, factor, constants), part, (time, space), factor)
     return None
@@ -109,11 +103,9 @@ def _least(differences: isl.Set, factor: int) -> int | None:
     return int(least.to_python()) if least.is_int() else None
 
 
-def least_constants(
-    statements: Iterable[ScopStatement], bounds: Iterable[tuple[str, str, int]]
-) -> dict[str, int] | None:
+def least_constants(names: Iterable[str], bounds: Iterable[tuple[str, str, int]]) -> dict[str, int] | None:
     """The least constants c_S >= 0 with c_T - c_S >= b for all (S, T, b); None without any."""
-    constants = dict.fromkeys((each.name for each in statements), 0)
+    constants = dict.fromkeys(names, 0)
     edges = tuple(bounds)
     for _ in range(len(constants) + 1):
         changed = False

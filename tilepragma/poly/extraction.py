@@ -346,7 +346,13 @@ class _Extraction:
         frame = site.frame.inside(loop.iterator)
         domain = site.domain.add_dims(isl.dim_type.set, 1)
         exact = site.exact
-        constraints = (self._lower(loop, frame), self._upper(loop, frame), self._stride(loop, frame))
+        place = frame.iterator(len(site.loops))
+        start, end = self._affine(loop.lower, frame), self._affine(loop.upper, frame)
+        constraints = (
+            None if start is None else compare(place, "<=" if loop.decreasing else ">=", start),
+            None if end is None else compare(place, loop.holds_inside, end),
+            self._stride(loop, start, frame),
+        )
         for constraint in constraints:
             if constraint is None:
                 exact = False
@@ -363,29 +369,15 @@ class _Extraction:
 
     # -- loops
 
-    def _lower(self, loop: Loop, frame: Frame) -> isl.Set | None:
-        start = self._affine(loop.lower, frame)
-        if start is None:
-            return None
-        return compare(frame.iterator(len(frame.iterators) - 1), "<=" if loop.decreasing else ">=", start)
-
-    def _upper(self, loop: Loop, frame: Frame) -> isl.Set | None:
-        end = self._affine(loop.upper, frame)
-        if end is None:
-            return None
-        return compare(frame.iterator(len(frame.iterators) - 1), loop.holds_inside, end)
-
-    def _stride(self, loop: Loop, frame: Frame) -> isl.Set | None:
-        """{ [i] : (i_n - lower) mod |step| = 0 }"""
+    def _stride(self, loop: Loop, start: isl.PwAff | None, frame: Frame) -> isl.Set | None:
+        """{ [i] : (i_n - start) mod |step| = 0 }"""
         step = step_of(loop)
         if step is None:
-            self.reasons[NotAffine(loop.header, f"the step of the loop over '{loop.iterator.host}' is no constant")] = (
-                None
-            )
+            why = NotAffine(loop.header, f"the step of the loop over '{loop.iterator.host}' is no constant")
+            self.reasons[why] = None
             return None
         if abs(step) == 1:
             return isl.Set.universe(frame.space)
-        start = self._affine(loop.lower, frame)
         if start is None:
             return None
         distance = frame.iterator(len(frame.iterators) - 1).sub(start)
@@ -612,11 +604,6 @@ def _is_whole(use: Use, member: str | None) -> bool:
     return len(use.path) == (0 if member is None else 1)
 
 
-def _nothing(statement: Statement) -> bool:
-    del statement
-    return False
-
-
 @dataclass(frozen=True)
 class Movable:
     """Decides which statements are leaves: simple ones, and whole loops and conditions that are not
@@ -627,7 +614,7 @@ class Movable:
     variable; not where a read may precede all assignments.
     """
 
-    whole: Callable[[Statement], bool] = _nothing
+    whole: Callable[[Statement], bool] = lambda _: False
     together: frozenset[DataObject] = frozenset()
 
     def is_leaf(self, statement: Statement, frame: Frame, exposed: frozenset[DataObject]) -> bool:

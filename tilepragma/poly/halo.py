@@ -21,6 +21,7 @@ import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import DataObject
+from tilepragma.poly.concurrent_start import least_constants
 from tilepragma.poly.dependences import Dependence, DependenceKind
 from tilepragma.poly.extents import Bounds
 from tilepragma.poly.footprints import bounding_box
@@ -170,15 +171,11 @@ def _least_value(values: isl.Set, place: int) -> int | None:
 def least_margins(names: list[str], edges: list[tuple[str, str, int, int]]) -> tuple[int, dict[str, int]] | None:
     """The least growth s, and margins a >= 0 with a_P >= a_S + c - e s for edges (P, S, c, e)."""
     for growth in range(_MOST_GROWTH + 1):
-        margins = dict.fromkeys(names, 0)
-        for _ in range(len(names) + 1):
-            changed = False
-            for source, sink, offset, steps in edges:
-                wanted = margins[sink] + offset - steps * growth
-                changed = changed or wanted > margins[source]
-                margins[source] = max(margins[source], wanted)
-            if not changed:
-                return growth, margins
+        margins = least_constants(
+            names, [(sink, source, offset - steps * growth) for source, sink, offset, steps in edges]
+        )
+        if margins is not None:
+            return growth, margins
     return None
 
 

@@ -12,17 +12,14 @@ from collections.abc import Iterable, Mapping
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.poly.adjacency import Vector, moves, stays_within, step_along, strided
+from tilepragma.poly.adjacency import Vector, direction_along, moves, stays_within, step_along, strided
 from tilepragma.poly.bands import Band
 from tilepragma.poly.dependences import Dependence
 from tilepragma.poly.register_bands import updates_repeatedly
 from tilepragma.poly.schedule import (
-    Matrix,
     Row,
     StatementSchedule,
     original_schedule,
-    orthogonal_complement,
-    rank,
     unit,
 )
 from tilepragma.poly.scop import Scop, ScopStatement
@@ -121,10 +118,9 @@ def by_strides(part: Band, levels: Iterable[int]) -> tuple[int, ...]:
 def _repeats(leading: list[StatementSchedule], level: int) -> bool:
     """Whether the row is one iterator of each statement that no subscript contains."""
     for each in leading:
-        coefficients = each.rows[level].coefficients
-        if sorted(coefficients) != sorted(unit(each.statement.depth, 0)):
+        if not each.rows[level].is_iterator:
             return False
-        step = step_along(each.statement, coefficients)
+        step = step_along(each.statement, each.rows[level].coefficients)
         if not all(stays_within(moves(access.relation, step), 0) for access in each.statement.references):
             return False
     return True
@@ -155,12 +151,7 @@ def _with_last(part: Band, each: StatementSchedule, level: int) -> tuple[Row, ..
 
 def _direction(each: StatementSchedule, level: int) -> Vector | None:
     """The least step d with phi^level . d > 0 that keeps all other rows; None without one."""
-    others: Matrix = tuple(row.coefficients for place, row in enumerate(each.rows) if place != level and not row.scalar)
-    if rank(others) != each.statement.depth - 1:
-        return None
-    (direction,) = orthogonal_complement(others, each.statement.depth)
-    along = sum(a * b for a, b in zip(each.rows[level].coefficients, direction, strict=True))
-    return direction if along > 0 else tuple(-value for value in direction) if along < 0 else None
+    return direction_along(each.statement, (*each.rows[:level], *each.rows[level + 1 :]), each.rows[level])
 
 
 def _steps(leading: list[ScopStatement], inside: list[Dependence], directions: list[Vector]) -> Steps:

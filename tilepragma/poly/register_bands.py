@@ -54,7 +54,7 @@ def register_rows(
     levels = tuple(level for level in range(outer, len(each.rows)) if not each.rows[level].scalar)
     if set(levels) != set(band) or outer + len(levels) != each.statement.depth:
         return None
-    if not all(_is_one_iterator(each, level) for level in levels):
+    if not all(each.rows[level].is_iterator and not each.rows[level].constant for level in levels):
         return None
     update = _update(each.statement, {level: each.rows[level].coefficients for level in levels})
     return None if update is None else _rows_and_columns(update, distributed) or _rows_alone(update, distributed)
@@ -181,12 +181,6 @@ def _rows_alone(update: _Update, distributed: int | None) -> RegisterRows | None
         return None
     row = max(update.moving, key=lambda level: (update.shared(level), level != distributed, level))
     return RegisterRows(update.target.object.name, row, None, update.through, update.outside(row))
-
-
-def _is_one_iterator(each: StatementSchedule, level: int) -> bool:
-    """Whether the row is one iterator with factor 1."""
-    row = each.rows[level]
-    return row.constant == 0 and sorted(row.coefficients) == sorted(unit(each.statement.depth, 0))
 
 
 def _updated(accesses: tuple[Reference, ...]) -> Reference | None:

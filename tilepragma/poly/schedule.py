@@ -44,6 +44,11 @@ class Row:
         """Whether it only orders statements."""
         return self.band is None
 
+    @property
+    def is_iterator(self) -> bool:
+        """Whether its linear part is one iterator, so that the loop's end ends the domain."""
+        return sorted(self.coefficients, reverse=True) == [1] + [0] * (len(self.coefficients) - 1)
+
 
 @dataclass(frozen=True)
 class StatementSchedule:
