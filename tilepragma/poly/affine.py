@@ -459,8 +459,7 @@ _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 def compared(value: isl.PwAff, operator: str, bound: Expression, frame: Frame) -> isl.Set:
     """{ [i] : value(i) operator bound(i) }, for one of < <= > >=. Raises NotAffineError."""
-    parts = least(bound, frame) if operator in ("<", "<=") else greatest(bound, frame)
-    return bounded(value, operator, parts, frame)
+    return bounded(value, operator, quotients(bound, operator, frame), frame)
 
 
 def bounded(value: isl.PwAff, operator: str, parts: tuple[Quotient, ...], frame: Frame) -> isl.Set:
@@ -478,14 +477,11 @@ def _compared(value: isl.PwAff, operator: str, part: Quotient, frame: Frame) -> 
     return scaled.le_set(part.dividend) if operator == "<=" else scaled.ge_set(part.dividend)
 
 
-def least(expression: Expression, frame: Frame) -> tuple[Quotient, ...]:
-    """Quotients whose minimum, each rounded down, is the expression. Raises NotAffineError."""
-    return _parts(expression, frame, 1)
-
-
-def greatest(expression: Expression, frame: Frame) -> tuple[Quotient, ...]:
-    """Quotients whose maximum, each rounded up, is the expression. Raises NotAffineError."""
-    return _parts(expression, frame, -1)
+def quotients(bound: Expression, operator: str, frame: Frame) -> tuple[Quotient, ...]:
+    """Quotients whose minimum, each rounded down, is the bound, for a comparison by < or <=; for >
+    or >=, whose maximum, each rounded up, it is. Raises NotAffineError.
+    """
+    return _parts(bound, frame, 1 if operator in ("<", "<=") else -1)
 
 
 def _parts(expression: Expression, frame: Frame, sign: int) -> tuple[Quotient, ...]:

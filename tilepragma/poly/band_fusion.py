@@ -20,7 +20,7 @@ import islpy as isl
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import DataObject
 from tilepragma.poly.bands import Band, BandKind, OuterLoop, registers_of
-from tilepragma.poly.dependences import Dependence
+from tilepragma.poly.dependences import Dependence, Dependences
 from tilepragma.poly.intra_tile_schedule import by_strides
 from tilepragma.poly.schedule import affine_map, equal_images, images
 from tilepragma.poly.scop import AccessKind, ScopStatement
@@ -61,7 +61,7 @@ def fusible_bands(parts: Sequence[Band | OuterLoop], dependences: Iterable[Depen
     return tuple(fused) if len(fused) > 1 else ()
 
 
-def _goes_with(fused: Sequence[MappedBand], band: MappedBand, dependences: tuple[Dependence, ...]) -> bool:
+def _goes_with(fused: Sequence[MappedBand], band: MappedBand, dependences: Dependences) -> bool:
     most = max(each.depth for each in fused)
     if band.depth == most or (band.depth > most and any(map(_has_registers, fused))):
         return False
@@ -75,7 +75,7 @@ def _has_registers(band: MappedBand) -> bool:
     return registers_of(band.part, band.level) is not None
 
 
-def _ties(before: MappedBand, after: MappedBand, dependences: tuple[Dependence, ...]) -> bool | None:
+def _ties(before: MappedBand, after: MappedBand, dependences: Dependences) -> bool | None:
     """Whether the later part waits for the earlier one in each block; None across blocks."""
     waits = False
     around, rows = (
@@ -104,7 +104,7 @@ def band_strips_of(parts: Sequence[Band | OuterLoop], dependences: Iterable[Depe
 
 
 def _chain(
-    first: MappedBand, shared: Streams, parts: Iterable[Band | OuterLoop], dependences: tuple[Dependence, ...]
+    first: MappedBand, shared: Streams, parts: Iterable[Band | OuterLoop], dependences: Dependences
 ) -> tuple[MappedBand, ...]:
     """The first member, and those of later parts that stream the same, `shared` by all."""
     chain = [first]

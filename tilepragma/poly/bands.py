@@ -18,11 +18,11 @@ from enum import Enum
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.poly.dependences import Dependence, within
+from tilepragma.poly.dependences import Dependences, within
 from tilepragma.poly.hyperplanes import COMMUNICATION_MINIMAL, Rows, tiling_hyperplanes
 from tilepragma.poly.register_bands import RegisterRows, register_rows
-from tilepragma.poly.schedule import StatementSchedule, affine_map, carries, rank, tied
-from tilepragma.poly.scop import ScopStatement
+from tilepragma.poly.schedule import Schedule, StatementSchedule, affine_map, carries, rank, tied
+from tilepragma.poly.scop import Statements
 from tilepragma.poly.strongly_connected import strongly_connected
 
 SHORT_TRIP = 8
@@ -51,7 +51,7 @@ class Band:
     """
 
     kind: BandKind
-    statements: tuple[StatementSchedule, ...]
+    statements: Schedule
     outer: int
     band: tuple[int, ...]
     carrying: tuple[int, ...]
@@ -73,7 +73,7 @@ class Band:
 class OuterLoop:
     """A sequential loop over the last row of `statements`; `parts` run in order for each value."""
 
-    statements: tuple[StatementSchedule, ...]
+    statements: Schedule
     parts: tuple[Band | OuterLoop, ...]
 
     @property
@@ -91,16 +91,12 @@ def parts_in(parts: tuple[Band | OuterLoop, ...]) -> Iterator[Band]:
             yield from parts_in(each.parts)
 
 
-def parallel_parts(
-    statements: tuple[ScopStatement, ...], dependences: tuple[Dependence, ...]
-) -> tuple[Band | OuterLoop, ...]:
+def parallel_parts(statements: Statements, dependences: Dependences) -> tuple[Band | OuterLoop, ...]:
     """The statements in parts that run in sequence. Raises OperationLimitError."""
     return _parts(statements, dependences, {each.name: () for each in statements}, 0)
 
 
-def _parts(
-    group: tuple[ScopStatement, ...], pending: tuple[Dependence, ...], before: Rows, outer: int
-) -> tuple[Band | OuterLoop, ...]:
+def _parts(group: Statements, pending: Dependences, before: Rows, outer: int) -> tuple[Band | OuterLoop, ...]:
     """The group's parts, for each value of the rows `before`: strongly connected components, fused
     with earlier ones while all stays as parallel.
     """
@@ -123,7 +119,7 @@ def _parts(
     return tuple(below for part in parts for below in _below(part, pending))
 
 
-def _part(group: tuple[ScopStatement, ...], pending: tuple[Dependence, ...], before: Rows, outer: int) -> Band:
+def _part(group: Statements, pending: Dependences, before: Rows, outer: int) -> Band:
     """The group as one part, with its rows of Algorithm 4.1."""
     inside = within(pending, {each.name for each in group})
     statements = _without_constant_rows(tiling_hyperplanes(group, inside, SEARCH, before), outer)
@@ -141,7 +137,7 @@ def _as_parallel(joint: Band, *alone: Band) -> bool:
     return joint.kind is BandKind.DOALL and all(len(joint.parallel) >= len(each.parallel) for each in alone)
 
 
-def _below(part: Band, pending: tuple[Dependence, ...]) -> tuple[Band | OuterLoop, ...]:
+def _below(part: Band, pending: Dependences) -> tuple[Band | OuterLoop, ...]:
     """The part, or a row of it stepped through where there is something parallel below that."""
     group = tuple(each.statement for each in part.statements)
     if part.kind is not BandKind.SERIAL or not part.band or not _moves_on(part.statements, part.outer):
@@ -165,7 +161,7 @@ def registers_of(part: Band, distributed: int | None = None) -> RegisterRows | N
     return register_rows(part.statements[0], part.outer, part.band, distributed)
 
 
-def _without_constant_rows(statements: tuple[StatementSchedule, ...], outer: int) -> tuple[StatementSchedule, ...]:
+def _without_constant_rows(statements: Schedule, outer: int) -> Schedule:
     """The statements without equal scalar rows, before the first loop and at the end."""
     rows = {each.statement.name: list(each.rows) for each in statements}
     for place in (outer, -1):
@@ -178,7 +174,7 @@ def _without_constant_rows(statements: tuple[StatementSchedule, ...], outer: int
     return tuple(replace(each, rows=tuple(rows[each.statement.name])) for each in statements)
 
 
-def _outermost_band(statements: tuple[StatementSchedule, ...], outer: int) -> tuple[int, ...]:
+def _outermost_band(statements: Schedule, outer: int) -> tuple[int, ...]:
     """The levels after the outer rows that form one band; empty at a scalar row."""
     rows = statements[0].rows
     number = rows[outer].band if outer < len(rows) else None
@@ -190,7 +186,7 @@ def _outermost_band(statements: tuple[StatementSchedule, ...], outer: int) -> tu
     return tuple(levels)
 
 
-def _moves_on(statements: tuple[StatementSchedule, ...], level: int) -> bool:
+def _moves_on(statements: Schedule, level: int) -> bool:
     """Whether the row at this level is independent of the rows before it for some statement.
 
     A failed search keeps the textual order, with rows of sequential loops: another loop over them
@@ -200,13 +196,13 @@ def _moves_on(statements: tuple[StatementSchedule, ...], level: int) -> bool:
     return any(rank(matrix) > rank(matrix[:level]) for matrix in matrices)
 
 
-def _moves_apart(statements: tuple[StatementSchedule, ...], around: tuple[int, ...], levels: tuple[int, ...]) -> bool:
+def _moves_apart(statements: Schedule, around: tuple[int, ...], levels: tuple[int, ...]) -> bool:
     """Whether one row takes more than a few values while another is fixed; not t and t + 1."""
     moving = [level for level in levels if _worth_running_parallel(statements, around, level)]
     return any(_worth_running_parallel(statements, (*around, moving[0]), level) for level in moving[1:])
 
 
-def _worth_running_parallel(statements: tuple[StatementSchedule, ...], around: tuple[int, ...], level: int) -> bool:
+def _worth_running_parallel(statements: Schedule, around: tuple[int, ...], level: int) -> bool:
     """Whether the row takes more than a few values, in the deepest statements, per outer point."""
     deepest = max(each.statement.depth for each in statements)
     return all(

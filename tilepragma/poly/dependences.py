@@ -69,7 +69,10 @@ class Dependence:
         return self.source_statement.name, self.sink_statement.name
 
 
-def memory_dependences(scop: Scop, kinds: Iterable[DependenceKind] = DependenceKind) -> tuple[Dependence, ...]:
+Dependences = tuple[Dependence, ...]
+
+
+def memory_dependences(scop: Scop, kinds: Iterable[DependenceKind] = DependenceKind) -> Dependences:
     """{ S[i] -> T[j] : S[i] runs before T[j], both touch one element, and they are of one of
     `kinds` }
     """
@@ -87,7 +90,7 @@ def memory_dependences(scop: Scop, kinds: Iterable[DependenceKind] = DependenceK
     return tuple(dependences)
 
 
-def value_dependences(scop: Scop) -> tuple[Dependence, ...]:
+def value_dependences(scop: Scop) -> Dependences:
     """The memory-based dependences without those that a must-write strictly between source and sink
     implies.
 
@@ -112,7 +115,7 @@ def value_dependences(scop: Scop) -> tuple[Dependence, ...]:
     return tuple(values)
 
 
-def within(dependences: Iterable[Dependence], names: Container[str]) -> tuple[Dependence, ...]:
+def within(dependences: Iterable[Dependence], names: Container[str]) -> Dependences:
     """Those between statements of these names."""
     return tuple(each for each in dependences if all(end in names for end in each.ends))
 
@@ -353,7 +356,7 @@ class Carried:
     """The dependences of a Scop, except of outer scalars, which iterations may privatize."""
 
     scop: Scop
-    dependences: tuple[Dependence, ...]
+    dependences: Dependences
 
     def by(self, loop: Loop, statements: Collection[str]) -> Iterator[Dependence]:
         """The dependences between these statements that `loop` carries."""

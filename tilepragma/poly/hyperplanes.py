@@ -41,7 +41,7 @@ import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.memoization import once
-from tilepragma.poly.dependences import Dependence, within
+from tilepragma.poly.dependences import Dependence, Dependences, within
 from tilepragma.poly.lifted_extents import extents_of, lifted
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 from tilepragma.poly.schedule import (
@@ -56,7 +56,7 @@ from tilepragma.poly.schedule import (
     signed,
     tied,
 )
-from tilepragma.poly.scop import ScopStatement
+from tilepragma.poly.scop import ScopStatement, Statements
 from tilepragma.poly.strongly_connected import strongly_connected, weakly_connected
 
 Rows = Mapping[str, tuple[Row, ...]]
@@ -76,8 +76,8 @@ COMMUNICATION_MINIMAL = HyperplaneOptions(balanced_row=None)
 
 
 def tiling_hyperplanes(
-    statements: tuple[ScopStatement, ...],
-    dependences: tuple[Dependence, ...],
+    statements: Statements,
+    dependences: Dependences,
     options: HyperplaneOptions = HyperplaneOptions(),  # noqa: B008 - frozen
     before: Rows | None = None,
 ) -> Schedule:
@@ -104,8 +104,8 @@ def tiling_hyperplanes(
 class _Search:
     """One run of Algorithm 4.1."""
 
-    statements: tuple[ScopStatement, ...]
-    dependences: tuple[Dependence, ...]
+    statements: Statements
+    dependences: Dependences
     options: HyperplaneOptions
     bands: Iterator[int] = field(default_factory=itertools.count)
 
@@ -120,15 +120,13 @@ class _Search:
         rows = self._separate(self.statements, pending, first)
         return padded(tuple(StatementSchedule(each, rows[each.name]) for each in self.statements))
 
-    def _separate(self, group: tuple[ScopStatement, ...], pending: tuple[Dependence, ...], rows: Rows) -> Rows:
+    def _separate(self, group: Statements, pending: Dependences, rows: Rows) -> Rows:
         """The schedule with nests in textual order that share neither a loop nor a dependence."""
         links = [each.ends for each in pending]
         links += [(a.name, b.name) for a, b in itertools.pairwise(group) if a.shared_loops(b)]
         return self._in_sequence(weakly_connected(group, links), pending, rows)
 
-    def _in_sequence(
-        self, groups: list[tuple[ScopStatement, ...]], pending: tuple[Dependence, ...], rows: Rows
-    ) -> Rows:
+    def _in_sequence(self, groups: list[Statements], pending: Dependences, rows: Rows) -> Rows:
         """Each group's rows, after a scalar dimension that orders several groups."""
         result: dict[str, tuple[Row, ...]] = {}
         for order, group in enumerate(groups):
@@ -139,7 +137,7 @@ class _Search:
             result |= self._band(group, within(pending, names), group_rows)
         return result
 
-    def _band(self, group: tuple[ScopStatement, ...], pending: tuple[Dependence, ...], rows: Rows) -> Rows:
+    def _band(self, group: Statements, pending: Dependences, rows: Rows) -> Rows:
         """One band of permutable rows for the group, and all rows below it."""
         problem = self._problem(group, pending, rows)
         band = next(self.bands)
@@ -158,7 +156,7 @@ class _Search:
             return self._band(group, left, rows)
         return self._fission(group, left, rows)
 
-    def _problem(self, group: tuple[ScopStatement, ...], pending: tuple[Dependence, ...], rows: Rows) -> RowProblem:
+    def _problem(self, group: Statements, pending: Dependences, rows: Rows) -> RowProblem:
         return RowProblem(group, _hyperplanes(group, rows), pending)
 
     def _row(self, problem: RowProblem) -> dict[str, Row] | None:
@@ -179,7 +177,7 @@ class _Search:
         backwards = [index for index, each in enumerate(problem.edges) if place[each.ends[1]] <= place[each.ends[0]]]
         return find_row(problem, frozenset(backwards))
 
-    def _fission(self, group: tuple[ScopStatement, ...], pending: tuple[Dependence, ...], rows: Rows) -> Rows:
+    def _fission(self, group: Statements, pending: Dependences, rows: Rows) -> Rows:
         """Algorithm 4.1, step 12: a scalar dimension orders strongly connected components; adjacent
         ones with a common hyperplane stay fused.
         """
@@ -195,13 +193,13 @@ class _Search:
                 merged.append(component)
         return self._in_sequence(merged, pending, rows)
 
-    def _fusible(self, group: tuple[ScopStatement, ...], pending: tuple[Dependence, ...], rows: Rows) -> bool:
+    def _fusible(self, group: Statements, pending: Dependences, rows: Rows) -> bool:
         inside = within(pending, {each.name for each in group})
         if _finished(group, rows):
             return not inside
         return self._row(self._problem(group, inside, rows)) is not None
 
-    def _as_written(self, group: tuple[ScopStatement, ...], rows: Rows) -> Rows:
+    def _as_written(self, group: Statements, rows: Rows) -> Rows:
         """What is left unordered is ordered as in the text: legal, since every dependence runs
         forward there.
         """
@@ -219,7 +217,7 @@ def _aligned(relations: tuple[isl.Map, ...]) -> tuple[isl.Map, ...]:
     return tuple(relation.align_params(space) for relation in relations)
 
 
-def _hyperplanes(group: tuple[ScopStatement, ...], rows: Rows) -> dict[str, Matrix]:
+def _hyperplanes(group: Statements, rows: Rows) -> dict[str, Matrix]:
     """H_S of each statement: its linearly independent rows."""
     result: dict[str, Matrix] = {}
     for each in group:
@@ -231,15 +229,13 @@ def _hyperplanes(group: tuple[ScopStatement, ...], rows: Rows) -> dict[str, Matr
     return result
 
 
-def _finished(group: tuple[ScopStatement, ...], rows: Rows) -> bool:
+def _finished(group: Statements, rows: Rows) -> bool:
     """Whether H_S has full rank for all of the group."""
     hyperplanes = _hyperplanes(group, rows)
     return all(len(hyperplanes[each.name]) == each.depth for each in group)
 
 
-def _tied(
-    group: tuple[ScopStatement, ...], pending: tuple[Dependence, ...], row: Mapping[str, Row]
-) -> tuple[Dependence, ...]:
+def _tied(group: Statements, pending: Dependences, row: Mapping[str, Row]) -> Dependences:
     """The pairs of each dependence that the row leaves (Algorithm 4.1, step 14)."""
     return tied([StatementSchedule(each, (row[each.name],)) for each in group], pending, (0,))
 
@@ -267,9 +263,9 @@ class RowProblem:
     instances, whose relations have the same parameters.
     """
 
-    statements: tuple[ScopStatement, ...]
+    statements: Statements
     rows: Mapping[str, Matrix]
-    edges: tuple[Dependence, ...]
+    edges: Dependences
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.affine import whole_number
-from tilepragma.poly.dependences import Dependence
-from tilepragma.poly.scop import ScopStatement
+from tilepragma.poly.dependences import Dependence, Dependences
+from tilepragma.poly.scop import ScopStatement, Statements
 
 Matrix = tuple[tuple[int, ...], ...]
 
@@ -101,7 +101,7 @@ def signed(statement: ScopStatement, factors: Sequence[int]) -> tuple[int, ...]:
     return tuple(sign * factor for sign, factor in zip(statement.signs, factors, strict=True))
 
 
-def original_schedule(statements: tuple[ScopStatement, ...], numbers: Iterator[int] | None = None) -> Schedule:
+def original_schedule(statements: Statements, numbers: Iterator[int] | None = None) -> Schedule:
     """The textual order: { S[i] -> [p0, i1, p1, ..., in, pn] }.
 
     Its loops are bands of one row each, numbered by `numbers`: no rows are known to be permutable.
@@ -161,7 +161,7 @@ def equal_images(dependence: Dependence, sources: Images, sinks: Images) -> isl.
 
 def tied(
     statements: Iterable[StatementSchedule], dependences: Iterable[Dependence], levels: Iterable[int]
-) -> tuple[Dependence, ...]:
+) -> Dependences:
     """The pairs { s -> t : phi_T(t) = phi_S(s) } that the rows at these levels leave of each
     dependence; without those of which they leave none.
     """

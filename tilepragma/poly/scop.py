@@ -98,7 +98,7 @@ class ScopStatement:
     references: tuple[Reference, ...]
     range: SourceRange
     node: Statement = field(compare=False)
-    parts: tuple[ScopStatement, ...] = ()
+    parts: Statements = ()
 
     @property
     def depth(self) -> int:
@@ -136,6 +136,9 @@ class ScopStatement:
         return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(mine, theirs, strict=False))))
 
 
+Statements = tuple[ScopStatement, ...]
+
+
 @dataclass(frozen=True)
 class Scop:
     """All statements of a region, in textual order, and the reasons for over-approximations.
@@ -147,7 +150,7 @@ class Scop:
     """
 
     context: isl.Context
-    statements: tuple[ScopStatement, ...]
+    statements: Statements
     reasons: tuple[NotAffine, ...]
     parameters: Mapping[str, Expression] = field(default_factory=dict)
     written: frozenset[DataObject] = frozenset()

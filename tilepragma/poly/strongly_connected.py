@@ -23,21 +23,7 @@ N = TypeVar("N", bound=Named)
 
 def weakly_connected(statements: Sequence[N], links: Links) -> list[tuple[N, ...]]:
     """Statements joined by links in either direction, in the given order."""
-    group = {each.name: index for index, each in enumerate(statements)}
-    joined = list(range(len(statements)))
-
-    def first(index: int) -> int:
-        while joined[index] != index:
-            joined[index] = index = joined[joined[index]]
-        return index
-
-    for source, target in links:
-        old, new = sorted((first(group[source]), first(group[target])), reverse=True)
-        joined[old] = new
-    members: dict[int, list[N]] = {}
-    for index, each in enumerate(statements):
-        members.setdefault(first(index), []).append(each)
-    return [tuple(each) for each in members.values()]
+    return strongly_connected(statements, [*links, *((target, source) for source, target in links)])
 
 
 def strongly_connected(statements: Sequence[N], links: Links) -> list[tuple[N, ...]]:

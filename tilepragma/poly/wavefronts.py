@@ -24,7 +24,7 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.adjacency import Cost, by_transactions, transactions
 from tilepragma.poly.bands import Band
 from tilepragma.poly.concurrent_start import ConcurrentStart
-from tilepragma.poly.dependences import Dependence, within
+from tilepragma.poly.dependences import Dependences, within
 from tilepragma.poly.schedule import Row, Schedule, StatementSchedule, carries, tied
 from tilepragma.poly.strongly_connected import strongly_connected
 
@@ -47,7 +47,7 @@ class BandWavefronts:
     order: tuple[tuple[str, ...], ...]
 
 
-def band_wavefronts(schedule: Schedule, dependences: tuple[Dependence, ...]) -> tuple[BandWavefronts, ...]:
+def band_wavefronts(schedule: Schedule, dependences: Dependences) -> tuple[BandWavefronts, ...]:
     """The wavefronts of each band, for one iteration of the rows before it; outer bands first.
 
     The schedule is one of Algorithm 4.1 for these dependences: its bands are tilable (Theorem 3.3).
@@ -56,7 +56,7 @@ def band_wavefronts(schedule: Schedule, dependences: tuple[Dependence, ...]) -> 
     return tuple(_wavefronts(schedule, dependences, band) for band in bands)
 
 
-def _wavefronts(schedule: Schedule, dependences: tuple[Dependence, ...], band: int) -> BandWavefronts:
+def _wavefronts(schedule: Schedule, dependences: Dependences, band: int) -> BandWavefronts:
     members = tuple(each for each in schedule if any(row.band == band for row in each.rows))
     levels = tuple(level for level, row in enumerate(members[0].rows) if row.band == band)
     names = tuple(each.statement.name for each in members)
@@ -68,12 +68,7 @@ def _wavefronts(schedule: Schedule, dependences: tuple[Dependence, ...], band: i
     return BandWavefronts(levels, names, carrying, summed if carrying else (), order)
 
 
-def _balancing(
-    members: tuple[StatementSchedule, ...],
-    edges: tuple[Dependence, ...],
-    levels: tuple[int, ...],
-    carrying: tuple[int, ...],
-) -> int | None:
+def _balancing(members: Schedule, edges: Dependences, levels: tuple[int, ...], carrying: tuple[int, ...]) -> int | None:
     """The first row of the band that leaves no dependences within its wavefronts, (4.1)."""
     statements = tuple(each.statement for each in members)
     for index in carrying or range(len(levels)):
@@ -84,7 +79,7 @@ def _balancing(
     return None
 
 
-def _order(members: tuple[StatementSchedule, ...], left: tuple[Dependence, ...]) -> tuple[tuple[str, ...], ...]:
+def _order(members: Schedule, left: Dependences) -> tuple[tuple[str, ...], ...]:
     """Statements in groups without dependences inside, by the longest chain of dependences."""
     statements = tuple(each.statement for each in members)
     links = [each.ends for each in left]
@@ -122,7 +117,7 @@ class IntraTile:
         return replace(self.part, statements=tuple(e for e in self.part.statements if e.statement.name in names))
 
 
-def intra_tile(part: Band, dependences: tuple[Dependence, ...], private: frozenset[str] = frozenset()) -> IntraTile:
+def intra_tile(part: Band, dependences: Dependences, private: frozenset[str] = frozenset()) -> IntraTile:
     """The intra-tile wavefronts of the part's band; `private` objects are not in global memory."""
     names = {each.statement.name for each in part.statements}
     wavefronts = band_wavefronts(part.statements, within(dependences, names))
@@ -138,7 +133,7 @@ def intra_tile(part: Band, dependences: tuple[Dependence, ...], private: frozens
 
 
 def concurrent_tile(
-    start: ConcurrentStart, dependences: tuple[Dependence, ...], private: frozenset[str] = frozenset()
+    start: ConcurrentStart, dependences: Dependences, private: frozenset[str] = frozenset()
 ) -> IntraTile | None:
     """The same for concurrent start: e_1 is f, which h' replaces; None where points then wait."""
     tile = intra_tile(start.skewed, dependences, private)
@@ -153,7 +148,7 @@ def concurrent_tile(
 
 
 def _parallel_levels(
-    stepped: tuple[StatementSchedule, ...], band: tuple[int, ...], summed: tuple[int, ...], private: frozenset[str]
+    stepped: Schedule, band: tuple[int, ...], summed: tuple[int, ...], private: frozenset[str]
 ) -> tuple[int, ...]:
     """The parallel members: all but one of those in e_1's sum, which the others determine. Leaves
     out the one without which neighbours' accesses take the fewest transactions.

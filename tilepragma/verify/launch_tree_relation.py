@@ -41,8 +41,7 @@ from tilepragma.poly.affine import (
     affine,
     bounded,
     constant_value,
-    greatest,
-    least,
+    quotients,
     satisfying,
     whole_number,
 )
@@ -327,7 +326,7 @@ def _affine(expression: Expression, frame: Frame) -> isl.PwAff | None:
 
 def _beyond(operator: str, bound: Expression, outside: Frame, inside: Frame) -> isl.Set:
     """{ [i, x] : x operator bound(i) }, with the bound evaluated outside the loop."""
-    parts = least(bound, outside) if operator in ("<", "<=") else greatest(bound, outside)
+    parts = quotients(bound, operator, outside)
     lifted = tuple(Quotient(part.dividend.add_dims(isl.dim_type.in_, 1), part.divisor) for part in parts)
     return bounded(inside.iterator(len(outside.iterators)), operator, lifted, inside)
 
