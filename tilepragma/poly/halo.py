@@ -69,7 +69,7 @@ def overlap(scop: Scop, dependences: Iterable[Dependence], rank: int) -> Overlap
     written = {statement.name: written_by(statement) for statement in scop.statements}
     edges = []
     for flow_dependence in flow:
-        edge = apart(distances(flow_dependence, written), rank)
+        edge = ends_and_steps(distances(flow_dependence, written), rank)
         if edge is None:
             return f"'{flow_dependence.source.object.host}' is read at no fixed distance from where it is written"
         edges.append((flow_dependence.ends, *edge))
@@ -127,7 +127,7 @@ def distances(dependence: Dependence, written: Mapping[str, isl.Map]) -> isl.Set
     return placed.deltas()
 
 
-def apart(distances_: isl.Set, rank: int) -> tuple[Sides, int] | None:
+def ends_and_steps(distances_: isl.Set, rank: int) -> tuple[Sides, int] | None:
     """The ends of w(sink) - w(source) at these distances, and the least number of time steps
     between; None without constant ends.
     """

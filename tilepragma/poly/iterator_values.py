@@ -18,14 +18,13 @@ loop has no iterations.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field
 from functools import reduce
 
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import leaves_early, uses
-from tilepragma.ir.expressions import DataObject, Expression
+from tilepragma.ir.expressions import DataObject, Expression, access_to
 from tilepragma.ir.loop_tree import Block, If, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, expression
 from tilepragma.poly.affine import (
@@ -55,12 +54,12 @@ def loop_end(
     """
     context = isl.Context()
     with operation_limit(context, DEFAULT_LIMIT, f"finding the last value of '{iterator.host}'"):
-        walked = _walked(context, tuple(body), iterator, written)
-        if walked is None or walked.ends.is_empty():
+        frame = Frame(context, (), written)
+        ends = _ends(body, iterator, frame)
+        if ends is None or ends.is_empty():
             return None
-        last = walked.ends.domain().lexmax()
-        values = walked.ends.intersect_domain(last).range()
-        reader = ParameterReader(context, walked.parameters)
+        values = ends.intersect_domain(ends.domain().lexmax()).range()
+        reader = ParameterReader(context, frame.parameters)
         value = reader.value(values.lexmin_pw_multi_aff().get_pw_aff(0))
         test = reader.condition(values.params())
     if value is None or test is None:
@@ -82,12 +81,12 @@ def is_loop_end(
     """
     context = isl.Context()
     with operation_limit(context, DEFAULT_LIMIT, f"proving the last value of '{iterator.host}'"):
-        walked = _walked(context, tuple(body), iterator, written)
-        if walked is None:
+        ends = _ends(body, iterator, Frame(context, (), written))
+        if ends is None:
             return False
-        times = walked.ends.domain()
+        times = ends.domain()
         earlier = isl.Map.lex_lt(times.get_space()).intersect_domain(times).intersect_range(times).domain()
-        last = walked.ends.subtract_domain(earlier)
+        last = ends.subtract_domain(earlier)
         frame = Frame(context, (), written)
         try:
             claimed = isl.Map.from_pw_aff(affine(value, frame)).range()
@@ -98,82 +97,56 @@ def is_loop_end(
         return bool(last.is_subset(right) and holds.params().is_subset(times.params()))
 
 
-@dataclass
-class _Walk:
-    """Collects the ends; `depth` is that of the deepest loop."""
+def _ends(body: Iterable[Statement], iterator: DataObject, outside: Frame) -> isl.Map | None:
+    """{ [t] -> [v] } of all loops over the iterator; None where something other than a canonical
+    loop writes it, or a condition or bound around is not affine.
+    """
+    ends = isl.Map.empty(isl.Space.alloc(outside.context, 0, 2 * MOST_LOOPS + 1, 1))
+    strange = NotAffineError(access_to(iterator), "is not written by loops alone")
 
-    iterator: DataObject
-    depth: int
-    ends: isl.Map
-    parameters: dict[str, Expression] = field(default_factory=dict)
-
-    def statements(self, statements: Iterable[Statement], site: _Site, count: list[int]) -> None:
-        """`count` numbers the statements of the innermost loop. Raises NotAffineError."""
+    def visit(
+        statements: Iterable[Statement], frame: Frame, domain: isl.Set, times: tuple[isl.PwAff, ...], count: list[int]
+    ) -> None:
+        """`times`: the time so far; `count` numbers the statements of the innermost loop."""
         for statement in statements:
             if isinstance(statement, Block):
-                self.statements(statement.statements, site, count)
-            elif not any(use.object == self.iterator and use.writes for use in uses(statement)):
+                visit(statement.statements, frame, domain, times, count)
+            elif not any(use.object == iterator and use.writes for use in uses(statement)):
                 count[0] += 1
             elif isinstance(statement, Loop):
-                self.loop(statement, site, count)
+                enter(statement, frame, domain, (*times, frame.number(count[0])))
+                count[0] += 1
             elif isinstance(statement, If):
-                holds = condition(statement.condition, site.frame)
-                self.statements((statement.then,), _Site(site.frame, site.domain.intersect(holds), site.times), count)
+                holds = condition(statement.condition, frame)
+                visit((statement.then,), frame, domain.intersect(holds), times, count)
                 if statement.otherwise is not None:
-                    self.statements(
-                        (statement.otherwise,), _Site(site.frame, site.domain.subtract(holds), site.times), count
-                    )
+                    visit((statement.otherwise,), frame, domain.subtract(holds), times, count)
             else:
-                raise _NoLoopError
+                raise strange
 
-    def loop(self, loop: Loop, site: _Site, count: list[int]) -> None:
-        """Visit a loop that writes the iterator, or contains one that does."""
+    def enter(loop: Loop, around: Frame, domain: isl.Set, times: tuple[isl.PwAff, ...]) -> None:
+        """A loop that writes the iterator, or contains one that does."""
+        nonlocal ends
         step = step_of(loop)
         if step is None or leaves_early(loop.body):
-            raise _NoLoopError
-        times = (*site.times, site.frame.number(count[0]))
-        count[0] += 1
-        if loop.iterator == self.iterator:
-            self._entered(site, times, _left_behind(loop, step, site.frame))
-        frame = site.frame.inside(loop.iterator)
-        place = frame.iterator(len(frame.iterators) - 1)
-        domain = site.domain.add_dims(_SET, 1).intersect(between_ends(loop, place, frame))
+            raise strange
+        if loop.iterator == iterator:
+            padded = (*times, *[around.number(0)] * (2 * MOST_LOOPS + 1 - len(times)))
+            left = isl.Map.from_pw_aff(_left_behind(loop, step, around)).intersect_domain(domain)
+            ends = ends.union(product_of(padded, around).reverse().apply_range(left))
+        frame = around.inside(loop.iterator)
+        place = frame.iterator(len(around.iterators))
         distance = place.sub(affine(loop.lower, frame)).mod_val(whole_number(frame.context, abs(step)))
-        domain = domain.intersect(distance.eq_set(frame.number(0)))
+        inside = domain.add_dims(_SET, 1).intersect(between_ends(loop, place, frame))
+        inside = inside.intersect(distance.eq_set(frame.number(0)))
         outer = tuple(time.add_dims(isl.dim_type.in_, 1) for time in times)
-        self.statements((loop.body,), _Site(frame, domain, (*outer, place if step > 0 else place.neg())), [0])
+        visit((loop.body,), frame, inside, (*outer, place if step > 0 else place.neg()), [0])
 
-    def _entered(self, site: _Site, times: tuple[isl.PwAff, ...], value: isl.PwAff) -> None:
-        padded = (*times, *[site.frame.number(0)] * (2 * self.depth + 1 - len(times)))
-        when = product_of(padded, site.frame)
-        left = isl.Map.from_pw_aff(value).intersect_domain(site.domain)
-        self.ends = self.ends.union(when.reverse().apply_range(left))
-
-
-@dataclass(frozen=True)
-class _Site:
-    """{ [i] : domain(i) } of the loops around, and the time so far as functions of them."""
-
-    frame: Frame
-    domain: isl.Set
-    times: tuple[isl.PwAff, ...]
-
-
-class _NoLoopError(Exception):
-    """A statement other than a canonical loop writes the iterator, or guards its loop."""
-
-
-def _walked(
-    context: isl.Context, body: tuple[Statement, ...], iterator: DataObject, written: frozenset[DataObject]
-) -> _Walk | None:
-    frame = Frame(context, (), written)
-    nothing = isl.Map.empty(isl.Space.alloc(context, 0, 2 * MOST_LOOPS + 1, 1))
-    walk = _Walk(iterator, MOST_LOOPS, nothing, frame.parameters)
     try:
-        walk.statements(body, _Site(frame, isl.Set.universe(frame.space), ()), [0])
-    except (NotAffineError, _NoLoopError):
+        visit(body, outside, isl.Set.universe(outside.space), (), [0])
+    except NotAffineError:
         return None
-    return walk
+    return ends
 
 
 def _left_behind(loop: Loop, step: int, frame: Frame) -> isl.PwAff:

@@ -37,9 +37,9 @@ from tilepragma.ir.expressions import DataObject
 from tilepragma.poly.dependences import Dependence
 from tilepragma.poly.halo import (
     Overlap,
-    apart,
     between,
     distances,
+    ends_and_steps,
     ends_of,
     least_margins,
     written_by,
@@ -87,7 +87,7 @@ def stream(scop: Scop, dependences: Iterable[Dependence], tiles: Overlap, *, onc
     edges: list[tuple[str, str, int, int]] = []
     for dependence in dependences:
         for part, positions in _by_worker(distances(dependence, written), 1, once=once):
-            edge = apart(part, rank)
+            edge = ends_and_steps(part, rank)
             if edge is None:
                 return f"'{dependence.source.object.host}' is accessed again at no fixed distance"
             ends, steps = edge
