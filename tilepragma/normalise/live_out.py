@@ -7,6 +7,7 @@ their last values.
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -60,14 +61,13 @@ def _of_rectangles(
         if loop.iterator.name in needed and not loop.declares_iterator:
             value = _value(path, symbols, on_host) if certain else None
             values_of.setdefault(loop.iterator, []).append(value)
-    computable = {iterator for iterator, values in values_of.items() if _only_headers(kernel, iterator, values)}
+    writes = Counter(use.object for use in uses(kernel.body, kernel.functions) if use.writes)
+    # Only headers of loops with known ends write them.
+    computable = {
+        iterator for iterator, values in values_of.items() if None not in values and writes[iterator] == len(values)
+    }
     ordered = [value for values in values_of.values() for value in values if value and value.iterator in computable]
     return tuple(sorted(ordered, key=lambda value: value.loop.loop.index))
-
-
-def _only_headers(kernel: Kernel, iterator: DataObject, values: list[FinalValue | None]) -> bool:
-    writes = sum(1 for use in uses(kernel.body, kernel.functions) if use.object == iterator and use.writes)
-    return None not in values and writes == len(values)
 
 
 def _value(path: tuple[Loop, ...], symbols: dict[int, str], on_host: Callable[[Expression], bool]) -> FinalValue | None:

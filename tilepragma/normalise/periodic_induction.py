@@ -79,7 +79,8 @@ def with_periodic_integers_written_out(kernel: Kernel) -> Kernel:
 def remaining_periodic_integers(kernel: Kernel) -> Iterator[Diagnostic]:
     """A note for each integer that alternates between iterations and is not written out."""
     needed = in_subscripts(kernel.body)
-    needed |= {node.object for loop in loops_and_tiled(kernel.body) for node in _accesses((loop.lower, loop.upper))}
+    bounds = (bound for loop in loops_and_tiled(kernel.body) for bound in (loop.lower, loop.upper))
+    needed |= {node.object for bound in bounds for node in walk(bound) if isinstance(node, Access)}
     for loop in loops_and_tiled(kernel.body):
         for statement in _of_an_iteration(loop.body):
             assignment = statement.expression if isinstance(statement, ExpressionStatement) else None
@@ -116,10 +117,6 @@ def _of_an_iteration(block: Block) -> Iterator[Statement]:
         yield current
         if isinstance(current, If):
             ahead.extend(branch for branch in (current.otherwise, current.then) if branch is not None)
-
-
-def _accesses(nodes: Iterable[Expression]) -> Iterator[Access]:
-    return (node for root in nodes for node in walk(root) if isinstance(node, Access))
 
 
 def _turns_back(assignment: Assignment) -> bool:
@@ -233,7 +230,9 @@ class _Following:
         elif isinstance(statement, Declaration) and any(d.object in self.followed for d in statement.declarators):
             yield from self._declaration(statement, values, around)
         elif isinstance(statement, ExpressionStatement) and _target(statement) in self.followed:
-            self._assign(statement, values, around)
+            assignment = statement.expression
+            assert isinstance(assignment, Assignment)
+            _set(values, assignment.target.object, self._value(_whole_value(assignment), values, around))
         else:
             for use in uses(statement, self.kernel.functions):
                 if use.writes and use.object in self.followed:
@@ -253,11 +252,6 @@ class _Following:
             _set(values, declarator.object, known)
         if kept:
             yield replace(declaration, declarators=tuple(kept))
-
-    def _assign(self, statement: ExpressionStatement, values: _Values, around: tuple[DataObject, ...]) -> None:
-        assignment = statement.expression
-        assert isinstance(assignment, Assignment)
-        _set(values, assignment.target.object, self._value(_whole_value(assignment), values, around))
 
     def _if(self, statement: If, values: _Values, around: tuple[DataObject, ...]) -> Statement:
         condition = self._instead(statement.condition, values)

@@ -40,7 +40,9 @@ def with_private_scalars(kernel: Kernel) -> Kernel:
     movable = tuple(_movable(kernel))
     if not movable:
         return kernel
-    move = _Move(itertools.count(2), {object_.name for object_ in _named(kernel)})
+    nodes = (node.object for node in walk(kernel.body) if isinstance(node, (Access, Declarator)))
+    named = (*kernel.objects, *nodes, *(loop.iterator for loop in loops_and_tiled(kernel.body)))
+    move = _Move(itertools.count(2), {object_.name for object_ in named})
     body = kernel.body
     moved = []
     for scalar in movable:
@@ -49,12 +51,6 @@ def with_private_scalars(kernel: Kernel) -> Kernel:
             body = inner
             moved.append(scalar)
     return replace(kernel, body=body, objects=tuple(object_ for object_ in kernel.objects if object_ not in moved))
-
-
-def _named(kernel: Kernel) -> Iterator[DataObject]:
-    yield from kernel.objects
-    yield from (node.object for node in walk(kernel.body) if isinstance(node, (Access, Declarator)))
-    yield from (loop.iterator for loop in loops_and_tiled(kernel.body))
 
 
 def _movable(kernel: Kernel) -> Iterator[DataObject]:

@@ -18,9 +18,10 @@ convex set.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
 from functools import cached_property, reduce
+from itertools import product
 from typing import Any
 
 import islpy as isl
@@ -528,15 +529,14 @@ def _negated(parts: tuple[Quotient, ...]) -> tuple[Quotient, ...]:
 
 def _sums(left: tuple[Quotient, ...], right: tuple[Quotient, ...], frame: Frame) -> tuple[Quotient, ...] | None:
     """floor(e / s) + f = floor((e + s f) / s); two quotients have no such sum."""
-    return tuple(_each_sum(left, right, frame)) if _all_whole(left) or _all_whole(right) else None
-
-
-def _each_sum(left: tuple[Quotient, ...], right: tuple[Quotient, ...], frame: Frame) -> Iterator[Quotient]:
-    for first in left:
-        for second in right:
-            divisor = first.divisor * second.divisor
-            scaled = [part.dividend.mul(frame.number(divisor // part.divisor)) for part in (first, second)]
-            yield Quotient(scaled[0].add(scaled[1]), divisor)
+    if not (_all_whole(left) or _all_whole(right)):
+        return None
+    sums = []
+    for pair in product(left, right):
+        divisor = pair[0].divisor * pair[1].divisor
+        first, second = (part.dividend.mul(frame.number(divisor // part.divisor)) for part in pair)
+        sums.append(Quotient(first.add(second), divisor))
+    return tuple(sums)
 
 
 def _all_whole(parts: tuple[Quotient, ...]) -> bool:

@@ -46,7 +46,12 @@ def concurrent_start(part: Band, dependences: Iterable[Dependence], along: int |
     if part.kind is not BandKind.WAVEFRONT:
         return None
     extents = extents_of(each.statement for each in part.statements)
-    inside = tuple((ends, lifted(relation, extents)) for ends, relation in _inside(part, dependences).items())
+    # { S[s] -> T[t] in P_e : outer rows equal } for each pair of the part's statements
+    between: dict[tuple[str, str], isl.Map] = {}
+    names = {each.statement.name for each in part.statements}
+    for each in tied(part.statements, within(dependences, names), range(part.outer)):
+        between[each.ends] = between[each.ends].union(each.relation) if each.ends in between else each.relation
+    inside = tuple((ends, lifted(relation, extents)) for ends, relation in between.items())
     others = sorted(part.carrying, key=lambda level: level == along)
     for time in part.carrying:
         if time == along or not all(each.rows[time].is_iterator for each in part.statements):
@@ -55,15 +60,6 @@ def concurrent_start(part: Band, dependences: Iterable[Dependence], along: int |
             if space != time and (opposite := _opposite(part, inside, time, space)) is not None:
                 return opposite
     return None
-
-
-def _inside(part: Band, dependences: Iterable[Dependence]) -> dict[tuple[str, str], isl.Map]:
-    """{ S[s] -> T[t] in P_e : outer rows equal } for each pair of the part's statements."""
-    between: dict[tuple[str, str], isl.Map] = {}
-    names = {each.statement.name for each in part.statements}
-    for each in tied(part.statements, within(dependences, names), range(part.outer)):
-        between[each.ends] = between[each.ends].union(each.relation) if each.ends in between else each.relation
-    return between
 
 
 def _opposite(

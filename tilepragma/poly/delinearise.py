@@ -224,7 +224,7 @@ def _needed(
         return None
     constraints = piece.get_constraints()
     others = [each for each in constraints if not _grows(each, _factors(extents[0]), multiples)]
-    if any(each.is_equality() or not _is_least(_factors(each)) for each in others):
+    if any(each.is_equality() or len(_factors(each)) != 1 or min(_factors(each).values()) < 0 for each in others):
         return None
     return isl.Set.from_basic_set(piece), bool(others)
 
@@ -242,11 +242,6 @@ def _grows(constraint: isl.Constraint, length: Mapping[str, int], multiples: fro
     if constraint.is_equality() or any(factor < 0 and name in multiples for name, factor in factors.items()):
         return False
     return sum(length.get(name, 0) * factor for name, factor in factors.items()) > 0
-
-
-def _is_least(factors: Mapping[str, int]) -> bool:
-    """Whether a constraint with these factors is a numeric lower bound of one parameter."""
-    return len(factors) == 1 and min(factors.values()) > 0
 
 
 def _primitive(value: Polynomial) -> tuple[Polynomial, int]:

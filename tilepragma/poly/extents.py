@@ -150,18 +150,17 @@ def _merged(boxes: Sequence[Box]) -> list[Box]:
     """The boxes with those joined that differ by constants only: stencils may have thousands."""
     alike: dict[object, list[Box]] = {}
     for box in boxes:
+        # without constants
         ends = tuple(
-            (_without_constant(dimension.low), _without_constant(dimension.high)) for dimension in box.dimensions
+            tuple(term for term in end.terms if term[0])
+            for dimension in box.dimensions
+            for end in (dimension.low, dimension.high)
         )
         alike.setdefault((box.nonempty, ends), []).append(box)
     return [
         Box(tuple(around(bounds) for bounds in zip(*(box.dimensions for box in ones), strict=True)), ones[0].nonempty)
         for ones in alike.values()
     ]
-
-
-def _without_constant(value: Polynomial) -> tuple[object, ...]:
-    return tuple(term for term in value.terms if term[0])
 
 
 def _outer(boxes: Sequence[Box]) -> list[Box]:

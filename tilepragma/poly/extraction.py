@@ -548,17 +548,16 @@ def declared_once(body: Iterable[Statement], functions: tuple[Function, ...]) ->
     candidates = {
         declarator.object
         for declarator in declarators
-        if declarator.initializer is not None and _holds_integers(declarator.object)
+        # Scalars wide enough to keep results of arithmetic.
+        if declarator.initializer is not None
+        and is_signed_int(declarator.object.element)
+        and declarator.object.storage is Storage.SCALAR
+        and not declarator.object.volatile
     }
     if not candidates:
         return frozenset()
     writes = Counter(use.object for statement in body for use in uses(statement, functions) if use.writes)
     return frozenset(object_ for object_ in candidates if writes[object_] == 1)
-
-
-def _holds_integers(object_: DataObject) -> bool:
-    """Whether it is a scalar wide enough to keep results of arithmetic."""
-    return is_signed_int(object_.element) and object_.storage is Storage.SCALAR and not object_.volatile
 
 
 def declare(declaration: Declaration, frame: Frame, once: Container[DataObject]) -> Frame:

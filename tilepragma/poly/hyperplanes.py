@@ -183,7 +183,10 @@ class _Search:
         """
         components = strongly_connected(group, [each.ends for each in pending])
         if len(components) == 1:
-            return self._as_written(group, rows)
+            # What is left unordered is ordered as in the text: legal, as every dependence runs
+            # forward there.
+            kept = original_schedule(group, self.bands)
+            return {each.statement.name: rows[each.statement.name] + each.rows for each in kept}
         merged = [components[0]]
         for component in components[1:]:
             joint = merged[-1] + component
@@ -198,13 +201,6 @@ class _Search:
         if _finished(group, rows):
             return not inside
         return self._row(self._problem(group, inside, rows)) is not None
-
-    def _as_written(self, group: Statements, rows: Rows) -> Rows:
-        """What is left unordered is ordered as in the text: legal, since every dependence runs
-        forward there.
-        """
-        kept = original_schedule(group, self.bands)
-        return {each.statement.name: rows[each.statement.name] + each.rows for each in kept}
 
 
 def _aligned(relations: tuple[isl.Map, ...]) -> tuple[isl.Map, ...]:
@@ -350,16 +346,15 @@ class _Layout:
         """The rows of a solution."""
         return {
             each.name: Row(
-                tuple(_value(self.coefficient(each, index), values) for index in range(each.depth)),
+                tuple(
+                    sum(factor * values[unknown] for unknown, factor in self.coefficient(each, index).items())
+                    for index in range(each.depth)
+                ),
                 values[self.constant(each)],
                 0,
             )
             for each in self.statements
         }
-
-
-def _value(form: Form, values: list[int]) -> int:
-    return sum(factor * values[unknown] for unknown, factor in form.items())
 
 
 def _shared_constraints(

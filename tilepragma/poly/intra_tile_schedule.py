@@ -78,7 +78,9 @@ def intra_tile_order(part: Band, dependences: Iterable[Dependence]) -> IntraTile
     moved = [each.statement for each in leading]
     inside = [each for each in dependences if each.ends[0] == each.ends[1]]
     as_written = [unit(depth, depth - 1)] * len(leading)
-    levels = {level: [_direction(schedule, level) for schedule in leading] for level in _movable(part)}
+    # The levels that may come last: a permutable band's, and rows that carry no dependence.
+    last = part.band if _ends_with_band(part) else part.free
+    levels = {level: [_direction(schedule, level) for schedule in leading] for level in last}
     same = next((level for level, directions_at in levels.items() if directions_at == as_written), None)
     best, order = _steps(moved, inside, as_written), original_order(part)
     innermost = same
@@ -135,11 +137,6 @@ def _ends_with_band(part: Band) -> bool:
     """Whether only scalar rows come after the part's band."""
     last = part.band[-1] if part.band else part.outer
     return all(row.scalar for each in part.statements for row in each.rows[last + 1 :])
-
-
-def _movable(part: Band) -> tuple[int, ...]:
-    """The levels that may come last: a permutable band's, and rows that carry no dependence."""
-    return part.band if _ends_with_band(part) else part.free
 
 
 def _with_last(part: Band, each: StatementSchedule, level: int) -> tuple[Row, ...]:
