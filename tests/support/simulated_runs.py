@@ -8,7 +8,6 @@ from typing import Any
 
 import islpy as isl
 
-from tests.thesis.array_copying import ArrayCopy
 from tilepragma.poly.schedule import original_schedule
 from tilepragma.poly.scop import ScopStatement
 
@@ -43,7 +42,6 @@ def run(
     times: Mapping[str, isl.Map],
     sizes: Mapping[str, int],
     *,
-    copies: Sequence[ArrayCopy] = (),
     parallel: Sequence[int] = (),
     seed: int = 0,
 ) -> Memory:
@@ -53,9 +51,6 @@ def run(
     """
     shuffled = random.Random(seed)
     memory: Memory = {}
-    copied = {copy.copy: copy for copy in copies}
-    once = {copy.copy: cells(fixed(copy.once, sizes)) for copy in copies}
-    plain = {copy.statement for copy in copies}
     instances = []
     for statement in statements:
         domain = fixed(statement.domain, sizes)
@@ -73,29 +68,16 @@ def run(
             key.append((lot, value) if index in parallel else value)
         return key
 
-    def read(array: str, cell: tuple[int, ...]) -> int:
-        if (array, cell) in memory:
-            return memory[array, cell]
-        if array in copied:
-            inner = cell[-len(next(iter(once[array] or {cell}))) :]
-            assert inner in once[array], f"{array}{cell} is read before it is copied"
-            return hash((copied[array].array, inner))
-        return hash((array, cell))
-
     for _, name, instance, accesses in sorted(instances, key=order):
         values = tuple(
-            read(array, where[instance]) for array, write, where in accesses if not write and instance in where
+            memory.get((array, where[instance]), hash((array, where[instance])))
+            for array, write, where in accesses
+            if not write and instance in where
         )
         for array, write, where in accesses:
             if write:
-                memory[array, where[instance]] = values[0] if name in plain else hash((name, instance, values))
-    return {key: value for key, value in memory.items() if key[0] not in copied}
-
-
-def cells(domain: isl.Set) -> set[tuple[int, ...]]:
-    result: set[tuple[int, ...]] = set()
-    domain.foreach_point(lambda point: result.add(coordinates(point)))
-    return result
+                memory[array, where[instance]] = hash((name, instance, values))
+    return memory
 
 
 def run_as_written(statements: Sequence[ScopStatement], sizes: Mapping[str, int]) -> Memory:

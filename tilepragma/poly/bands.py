@@ -19,7 +19,7 @@ import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.dependences import Dependences, within
-from tilepragma.poly.hyperplanes import COMMUNICATION_MINIMAL, Rows, tiling_hyperplanes
+from tilepragma.poly.hyperplanes import Rows, tiling_hyperplanes
 from tilepragma.poly.register_bands import RegisterRows, register_rows
 from tilepragma.poly.schedule import Schedule, StatementSchedule, affine_map, carries, rank, tied
 from tilepragma.poly.scop import Statements
@@ -28,8 +28,8 @@ from tilepragma.poly.strongly_connected import strongly_connected
 SHORT_TRIP = 8
 """A row with at most so many values, for all parameters, is not worth running in parallel."""
 
-SEARCH = replace(COMMUNICATION_MINIMAL, operations=2_000_000)
-"""Least communication, with early limits: searches are many, and hard groups may split."""
+OPERATIONS = 2_000_000
+"""isl's limit for one search: searches are many, and hard groups may split."""
 
 
 class BandKind(Enum):
@@ -122,7 +122,7 @@ def _parts(group: Statements, pending: Dependences, before: Rows, outer: int) ->
 def _part(group: Statements, pending: Dependences, before: Rows, outer: int) -> Band:
     """The group as one part, with its rows of Algorithm 4.1."""
     inside = within(pending, {each.name for each in group})
-    statements = _without_constant_rows(tiling_hyperplanes(group, inside, SEARCH, before), outer)
+    statements = _without_constant_rows(tiling_hyperplanes(group, inside, before, OPERATIONS), outer)
     band = _outermost_band(statements, outer)
     carrying = tuple(level for level in band if carries(statements, inside, level))
     kind, around = BandKind.SERIAL, tuple(range(outer))

@@ -1,11 +1,11 @@
 """Hyperplanes of thesis Algorithm 4.1: rows of Phi_S : { S[i] -> [phi_S^1(i), ..., phi_S^m(i)] }.
 
-Each row is a lexicographic minimum under legality (3.16), a bounding function, linear independence
-of earlier rows and, for the k-th row, the balance of intra-tile wavefronts (4.1). Consecutive rows
-under the same dependences form a band and may be tiled together (Theorem 3.3). Without a further
-row, the search drops dependences that the band satisfies and begins a new band. If that fails, a
-scalar dimension orders the strongly connected components of the rest (fission). If that fails too,
-the textual order stays, with a note: the result is always legal.
+Each row is a lexicographic minimum under legality (3.16), a bounding function and linear
+independence of earlier rows. Consecutive rows under the same dependences form a band and may be
+tiled together (Theorem 3.3). Without a further row, the search drops dependences that the band
+satisfies and begins a new band. If that fails, a scalar dimension orders the strongly connected
+components of the rest (fission). If that fails too, the textual order stays, with a note: the
+result is always legal.
 
 The search treats numeric ends of loops as parameters (lifted_extents.py).
 
@@ -15,7 +15,6 @@ phi_S(i) = c . i + c_0 (3.7):
     sum(u), u_1, ..., u_q, w, and per statement c_n, ..., c_1, c_0
 
     (3.16)      phi_T(t) - phi_S(s) >= 0                for all (s, t) in P_e
-    (4.1)       phi_S(t) - phi_S(s) >= 1                for all (s, t) in P_e of strict self edges
     bounding    u . p + w - (phi_T(t) - phi_S(s)) >= 0  for all (s, t) in P_e: communication volume
 
 All unknowns are >= 0. Inner coefficients come before outer ones, so that ties keep the original
@@ -27,8 +26,8 @@ By Farkas' lemma, the affine forms that are non-negative on a dependence polyhed
     { (c0, cp, cs, ct) : c0 + cp . p + cs . s + ct . t >= 0 for all (s, t) in P_e and all p }
 
 are a cone for parameters p. isl's `coefficients` writes it with one multiplier per constraint of
-P_e and projects the multipliers out (steps 2 to 4). Legality (3.16), balance (4.1) and the bounding
-function are three linear images of this cone, so each polyhedron is eliminated once.
+P_e and projects the multipliers out (steps 2 to 4). Legality (3.16) and the bounding function are
+two linear images of this cone, so each polyhedron is eliminated once.
 """
 
 from __future__ import annotations
@@ -62,37 +61,22 @@ from tilepragma.poly.strongly_connected import strongly_connected, weakly_connec
 Rows = Mapping[str, tuple[Row, ...]]
 
 
-@dataclass(frozen=True)
-class HyperplaneOptions:
-    """`balanced_row`: the k of (4.1), counted from 1; None for least communication alone (thesis
-    section 4.2.1). `operations`: isl's limit, beyond which the textual order stays.
-    """
-
-    balanced_row: int | None = 1
-    operations: int = DEFAULT_LIMIT
-
-
-COMMUNICATION_MINIMAL = HyperplaneOptions(balanced_row=None)
-
-
 def tiling_hyperplanes(
-    statements: Statements,
-    dependences: Dependences,
-    options: HyperplaneOptions = HyperplaneOptions(),  # noqa: B008 - frozen
-    before: Rows | None = None,
+    statements: Statements, dependences: Dependences, before: Rows | None = None, operations: int = DEFAULT_LIMIT
 ) -> Schedule:
-    """Algorithm 4.1: a legal schedule of all statements, in bands that may be tiled.
+    """Algorithm 4.1: a legal schedule of all statements, in bands that may be tiled, with least
+    communication (thesis section 4.2.1).
 
-    At isl's operation limit the order of the text is kept. `before` are rows that every statement
-    has already, with as many for each; the dependences are then those that these leave tied, and
-    the rows found come after them.
+    At isl's limit of `operations` the order of the text is kept. `before` are rows that every
+    statement has already, with as many for each; the dependences are then those that these leave
+    tied, and the rows found come after them.
     """
     if not statements:
         return ()
     context = statements[0].domain.get_ctx()
     try:
-        with operation_limit(context, options.operations, "searching for tiling hyperplanes"):
-            return _Search(statements, dependences, options).schedule(before or {})
+        with operation_limit(context, operations, "searching for tiling hyperplanes"):
+            return _Search(statements, dependences).schedule(before or {})
     except OperationLimitError:
         return tuple(
             replace(each, rows=(before or {}).get(each.statement.name, ()) + each.rows)
@@ -106,7 +90,6 @@ class _Search:
 
     statements: Statements
     dependences: Dependences
-    options: HyperplaneOptions
     bands: Iterator[int] = field(default_factory=itertools.count)
 
     def schedule(self, before: Rows) -> Schedule:
@@ -139,12 +122,12 @@ class _Search:
 
     def _band(self, group: Statements, pending: Dependences, rows: Rows) -> Rows:
         """One band of permutable rows for the group, and all rows below it."""
-        problem = self._problem(group, pending, rows)
+        problem = RowProblem(group, _hyperplanes(group, rows), pending)
         band = next(self.bands)
         left = pending
         found_any = False
         while not _finished(group, rows):
-            row = self._row(replace(problem, rows=_hyperplanes(group, rows)))
+            row = find_row(replace(problem, rows=_hyperplanes(group, rows)))
             if row is None:
                 break
             found_any = True
@@ -155,27 +138,6 @@ class _Search:
         if found_any:
             return self._band(group, left, rows)
         return self._fission(group, left, rows)
-
-    def _problem(self, group: Statements, pending: Dependences, rows: Rows) -> RowProblem:
-        return RowProblem(group, _hyperplanes(group, rows), pending)
-
-    def _row(self, problem: RowProblem) -> dict[str, Row] | None:
-        """The next row of each statement; (4.1) is given up where it cannot hold."""
-        level = 1 + max(len(rows) for rows in problem.rows.values())
-        balanced = self._balanced(problem) if level == self.options.balanced_row else None
-        return balanced if balanced is not None else find_row(problem)
-
-    def _balanced(self, problem: RowProblem) -> dict[str, Row] | None:
-        """A row with (4.1) for self dependences. Where statements of one wavefront still form a
-        dependence cycle, dependences against the textual order get distance 1 too, which breaks it.
-        """
-        self_edges = [index for index, each in enumerate(problem.edges) if each.ends[0] == each.ends[1]]
-        solution = find_row(problem, frozenset(self_edges))
-        if solution is None or not _circular(problem, solution):
-            return solution
-        place = {each.name: order for order, each in enumerate(sorted(problem.statements, key=lambda s: s.position))}
-        backwards = [index for index, each in enumerate(problem.edges) if place[each.ends[1]] <= place[each.ends[0]]]
-        return find_row(problem, frozenset(backwards))
 
     def _fission(self, group: Statements, pending: Dependences, rows: Rows) -> Rows:
         """Algorithm 4.1, step 12: a scalar dimension orders strongly connected components; adjacent
@@ -200,7 +162,7 @@ class _Search:
         inside = within(pending, {each.name for each in group})
         if _finished(group, rows):
             return not inside
-        return self._row(self._problem(group, inside, rows)) is not None
+        return find_row(RowProblem(group, _hyperplanes(group, rows), inside)) is not None
 
 
 def _aligned(relations: tuple[isl.Map, ...]) -> tuple[isl.Map, ...]:
@@ -234,13 +196,6 @@ def _finished(group: Statements, rows: Rows) -> bool:
 def _tied(group: Statements, pending: Dependences, row: Mapping[str, Row]) -> Dependences:
     """The pairs of each dependence that the row leaves (Algorithm 4.1, step 14)."""
     return tied([StatementSchedule(each, (row[each.name],)) for each in group], pending, (0,))
-
-
-def _circular(problem: RowProblem, row: Mapping[str, Row]) -> bool:
-    """Whether statements of one wavefront { i : phi_S(i) = c } have a dependence cycle."""
-    links = [each.ends for each in _tied(problem.statements, problem.edges, row)]
-    self_dependent = any(source == target for source, target in links)
-    return self_dependent or len(strongly_connected(problem.statements, links)) < len(problem.statements)
 
 
 # -- one row
@@ -278,8 +233,8 @@ class _Independence:
     bounded: bool = True
 
 
-def find_row(problem: RowProblem, strict: frozenset[int] = frozenset()) -> dict[str, Row] | None:
-    """The lexicographically least row independent of `rows`, or None; `strict` edges satisfy (4.1).
+def find_row(problem: RowProblem) -> dict[str, Row] | None:
+    """The lexicographically least row independent of `rows`, or None.
 
     Statements with as many independent rows as loops may get any legal row. The number of integer
     programs grows with the depth of the deepest statement, not with the number of statements.
@@ -289,7 +244,7 @@ def find_row(problem: RowProblem, strict: frozenset[int] = frozenset()) -> dict[
         layout = _Layout(problem, way.signed)
         key = (way.signed, way.bounded)
         if key not in shared:
-            shared[key] = _shared_constraints(problem, layout, strict=strict, bounded=way.bounded)
+            shared[key] = _shared_constraints(problem, layout, bounded=way.bounded)
         constraints = shared[key]
         if constraints is None:
             continue
@@ -357,9 +312,7 @@ class _Layout:
         }
 
 
-def _shared_constraints(
-    problem: RowProblem, layout: _Layout, *, strict: frozenset[int], bounded: bool
-) -> tuple[list[Form], list[Form]] | None:
+def _shared_constraints(problem: RowProblem, layout: _Layout, *, bounded: bool) -> tuple[list[Form], list[Form]] | None:
     """Equalities and inequalities (form >= 0) except independence; None if one is plainly false."""
     inequalities: list[Form] = []
     equalities: list[Form] = [{layout.total: -1, **dict.fromkeys(layout.bounds, 1)}]
@@ -374,12 +327,11 @@ def _shared_constraints(
         equalities.append(negatives)
     by_name = {each.name: each for each in problem.statements}
     seen: set[frozenset[tuple[int, int]]] = set()
-    for number, edge in enumerate(problem.edges):
+    for edge in problem.edges:
         source, target = (by_name[end] for end in edge.ends)
-        least = 1 if number in strict else 0
         for row in _cone(edge):
             difference = _difference(row, source, target, layout)
-            forms = [_legal(difference, row, least)]
+            forms = [_cleaned(difference)]
             if bounded:
                 forms.append(_bounding(difference, row, layout))
             for form in forms:
@@ -394,13 +346,6 @@ def _shared_constraints(
                     continue
                 (equalities if row.equality else inequalities).append(form)
     return equalities, inequalities
-
-
-def _legal(difference: Form, row: ConeRow, least: int) -> Form:
-    """(3.16), or (4.1) with `least` = 1: the cone's row at phi_T(t) - phi_S(s) - least."""
-    form = dict(difference)
-    _add(form, {CONSTANT: 1}, -least * row.constant)
-    return _cleaned(form)
 
 
 def _bounding(difference: Form, row: ConeRow, layout: _Layout) -> Form:

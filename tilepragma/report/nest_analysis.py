@@ -21,7 +21,7 @@ from tilepragma.poly.dependences import (
     with_zero,
 )
 from tilepragma.poly.extraction import extract_scop
-from tilepragma.poly.hyperplanes import COMMUNICATION_MINIMAL, tiling_hyperplanes
+from tilepragma.poly.hyperplanes import tiling_hyperplanes
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 from tilepragma.poly.schedule import Schedule
 from tilepragma.poly.scop import Scop, ScopStatement, step_of
@@ -100,7 +100,7 @@ def analyse_nest(
         needed = _needed(values, owned)
         memory = _ordering(memory_dependences(scop), owned, needed)
         values = _ordering(values, owned, needed)
-    schedule = tiling_hyperplanes(scop.statements, values, COMMUNICATION_MINIMAL)
+    schedule = tiling_hyperplanes(scop.statements, values)
     with operation_limit(scop.context, DEFAULT_LIMIT, "finding wavefronts"):
         bands = band_wavefronts(schedule, values)
     return NestAnalysis(nest, scop, memory, values, schedule, bands)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from tests.support.band_orders import matrix
@@ -168,6 +166,6 @@ def test_a_search_that_gives_up_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     # What is left in the order of the text has the rows that were stepped through already; it is
     # not stepped through again.
     found = program("for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) c[0][0] += a[i][j];")
-    monkeypatch.setattr(bands, "SEARCH", replace(bands.SEARCH, operations=1))
+    monkeypatch.setattr(bands, "OPERATIONS", 1)
     given_up = parallel_parts(found.statements, memory_dependences(found))
     assert {each.kind for each in parts_in(given_up)} == {BandKind.SERIAL}

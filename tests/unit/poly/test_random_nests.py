@@ -1,4 +1,4 @@
-"""Random affine nests: schedules, wavefronts and copies are legal by isl's sets and compute what the text computes."""
+"""Random affine nests: schedules and wavefronts are legal by isl's sets and compute what the text computes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from tests.support.band_orders import execution_map
 from tests.support.simulated_runs import run, run_as_written
 from tests.support.stencil_programs import statement
 from tests.thesis.access_flow import value_based_dependences
-from tests.thesis.false_dependences import eliminate_false_dependences
 from tests.thesis.schedule_legality import untilable, violated_orders, violations
 from tilepragma.poly.dependences import within
-from tilepragma.poly.hyperplanes import COMMUNICATION_MINIMAL, HyperplaneOptions, tiling_hyperplanes
+from tilepragma.poly.hyperplanes import tiling_hyperplanes
 from tilepragma.poly.scop import ScopStatement
 from tilepragma.poly.wavefronts import band_wavefronts
 
@@ -58,8 +57,7 @@ def random_access(chance: random.Random, iterators: str) -> str:
 def test_random_nests(seed: int) -> None:
     statements = random_program(seed)
     dependences = value_based_dependences(statements)
-    options = HyperplaneOptions() if seed % 2 else COMMUNICATION_MINIMAL
-    schedule = tiling_hyperplanes(statements, dependences, options)
+    schedule = tiling_hyperplanes(statements, dependences)
     assert violations(schedule, dependences) == ()
     assert untilable(schedule, dependences) == ()
     expected = run_as_written(statements, SIZES)
@@ -73,12 +71,3 @@ def test_random_nests(seed: int) -> None:
             before, rows = found.levels[0], len(found.levels)
             parallel = (*range(before + 1, before + rows), *range(before + rows + 2, before + 2 * rows + 1))
             assert run(statements, times, SIZES, parallel=parallel, seed=seed) == expected
-
-
-@pytest.mark.parametrize("seed", range(0, 60, 3))
-def test_copies_in_random_nests(seed: int) -> None:
-    statements = random_program(seed)
-    found = eliminate_false_dependences(statements, value_based_dependences(statements))
-    assert violations(found.after, found.dependences) == ()
-    times = {each.statement.name: each.map for each in found.after}
-    assert run(found.statements, times, SIZES, copies=found.copies) == run_as_written(statements, SIZES)

@@ -19,7 +19,7 @@ from tests.support.stencil_programs import (
 )
 from tests.thesis.access_flow import value_based_dependences
 from tests.thesis.schedule_legality import violated_orders
-from tilepragma.poly.hyperplanes import COMMUNICATION_MINIMAL, HyperplaneOptions, tiling_hyperplanes
+from tilepragma.poly.hyperplanes import tiling_hyperplanes
 from tilepragma.poly.schedule import Row, Schedule, StatementSchedule
 from tilepragma.poly.scop import ScopStatement
 from tilepragma.poly.wavefronts import (
@@ -69,9 +69,10 @@ def test_wavefronts_of_figures_3_15_to_3_17() -> None:
 def test_balanced_wavefronts_of_figure_4_3_follow_the_first_hyperplane() -> None:
     statements = figure_3_4()
     dependences = value_based_dependences(statements)
-    (found,) = band_wavefronts(tiling_hyperplanes(statements, dependences), dependences)
+    balanced = (StatementSchedule(statements[0], (Row((2, 1), 0, 0), Row((1, 1), 0, 0))),)
+    (found,) = band_wavefronts(balanced, dependences)
     assert matrices(found) == (((1, 1), (0, 1)), ((1, 0), (0, 1)))
-    (slanted,) = band_wavefronts(tiling_hyperplanes(statements, dependences, COMMUNICATION_MINIMAL), dependences)
+    (slanted,) = band_wavefronts(tiling_hyperplanes(statements, dependences), dependences)
     assert matrices(slanted)[1] == ((1, 1), (0, 1)), "along (1, 1) of (1 0; 1 1), which is (2, 1) as Figure 4.1 says"
 
 
@@ -85,7 +86,7 @@ def test_figure_4_7_runs_the_copy_before_the_statement_in_each_wavefront() -> No
 def test_rows_that_carry_nothing_need_no_synchronisation() -> None:
     (only,) = figure_3_7()
     dependences = value_based_dependences((only,))
-    (found,) = band_wavefronts(tiling_hyperplanes((only,), dependences, COMMUNICATION_MINIMAL), dependences)
+    (found,) = band_wavefronts(tiling_hyperplanes((only,), dependences), dependences)
     assert matrices(found)[0] == ((0, 1), (1, 0)), "the carrying row first, the free one parallel"
     free = statement("S", "i, j", "0 <= i, j < N", (0, 0, 0), "B[i, j]", "A[i, j]")
     (doall,) = band_wavefronts(tiling_hyperplanes((free,), ()), ())
@@ -105,12 +106,11 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("options", [HyperplaneOptions(), COMMUNICATION_MINIMAL], ids=["balanced", "minimal"])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_tiles_and_points_in_parallel_compute_the_same(name: str, options: HyperplaneOptions) -> None:
+def test_tiles_and_points_in_parallel_compute_the_same(name: str) -> None:
     statements = PROGRAMS[name]
     dependences = value_based_dependences(statements)
-    schedule = tiling_hyperplanes(statements, dependences, options)
+    schedule = tiling_hyperplanes(statements, dependences)
     (found,) = band_wavefronts(schedule, dependences)
     rows = len(found.levels)
     tiles = (2, 3, 2)[:rows]
