@@ -80,7 +80,7 @@ class ValueRanges:
         return value_range
 
     def _of(self, value: Expression) -> Bounds:
-        if self.invariant(value) and isinstance(value.type, ScalarType) and value.type.is_integer:
+        if self.invariant(value) and _is_integer(value):
             exact = polynomial(value)
             if any(abs(factor) > _GREATEST for _, factor in exact.terms):
                 raise UnboundedError
@@ -101,17 +101,11 @@ class ValueRanges:
                 return self._of_binary(value)
             case Conditional(_, then, otherwise):
                 return around((self.of(then), self.of(otherwise)))
+            case Cast(_, operand) if keeps_value(value) or (value.type == INT and _is_integer(operand)):
+                return self.of(operand)
             case Cast():
-                return self._of_cast(value)
+                return _of_type(value)
         raise UnboundedError
-
-    def _of_cast(self, value: Cast) -> Bounds:
-        if keeps_value(value):
-            return self.of(value.operand)
-        source = value.operand.type
-        if isinstance(source, ScalarType) and source.is_integer and value.type == INT:
-            return self.of(value.operand)
-        return _of_type(value)
 
     def _of_access(self, value: Access) -> Bounds:
         object_ = value.object
@@ -175,7 +169,11 @@ class ValueRanges:
         if value.operator == "%":
             return self._of_remainder(value)
         if value.operator == "&":
-            return self._of_mask(value)
+            masks = [mask.value for mask in (value.right, value.left) if isinstance(mask, IntegerLiteral)]
+            fitting = [mask for mask in masks if 0 <= mask <= _GREATEST]
+            if not fitting:
+                raise UnboundedError
+            return _between(0, fitting[0])
         type_ = value.type
         if isinstance(type_, ScalarType) and not type_.signed and type_.bits < LONG.bits:
             raise UnboundedError  # it may wrap
@@ -207,11 +205,9 @@ class ValueRanges:
             return Bounds(_NOTHING if least.constant >= 0 else -size, size)
         return Bounds(select(not_negative(least), _NOTHING, -size), size)
 
-    def _of_mask(self, value: Binary) -> Bounds:
-        for mask in (value.right, value.left):
-            if isinstance(mask, IntegerLiteral) and 0 <= mask.value <= _GREATEST:
-                return _between(0, mask.value)
-        raise UnboundedError
+
+def _is_integer(value: Expression) -> bool:
+    return isinstance(value.type, ScalarType) and value.type.is_integer
 
 
 def _is_read_outside(object_: DataObject, node: Any) -> bool:

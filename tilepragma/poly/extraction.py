@@ -160,16 +160,25 @@ def _depth(node: Any) -> int:
 
 @dataclass(frozen=True)
 class _Place:
-    """A place of the walk: the loops around, { [i] : domain(i) }, and textual positions."""
+    """A place of the walk: the loops around, { [i] : domain(i) }, and textual positions. `count`
+    numbers the statements of the innermost loop, also in braces and conditions.
+    """
 
     frame: Frame
     domain: isl.Set
     locals: LocalValues
+    count: list[int]
     loops: tuple[Loop, ...] = ()
     position: tuple[int, ...] = ()
     exact: bool = True
     """the domain is no over-approximation"""
     conditional: bool = False
+
+    def next(self) -> _Place:
+        """The place of the next statement, with its position."""
+        place = replace(self, position=(*self.position, self.count[0]))
+        self.count[0] += 1
+        return place
 
     @property
     def subscripts(self) -> Frame:
@@ -211,7 +220,7 @@ class _Extraction:
         self.once = declared_once(body, self.functions)
         frame = Frame(self.context, (), self.written)
         known = LocalValues(tracked_locals(body), returned_values(self.functions))
-        self._statements(body, _Place(frame, isl.Set.universe(frame.space), known), [0])
+        self._statements(body, _Place(frame, isl.Set.universe(frame.space), known, [0]))
         return frame.parameters
 
     def scop(self, body: tuple[Statement, ...], layouts: Layouts | None) -> Scop:
@@ -221,77 +230,77 @@ class _Extraction:
         statements = tuple(self._statement(f"S{place}", leaf, depth) for place, leaf in enumerate(self.leaves))
         _refuse_too_many(statements)
         statements = _with_mixed_objects(statements)
-        assumptions = self._assumptions(parameters) if layouts is None else ()
         strides, assumed = self.seen.strides, self.seen.assumed
+        assumptions: tuple[Expression, ...] = ()
+        if layouts is None:
+            (piece,) = assumed.get_basic_sets()
+            reader = ParameterReader(self.context, parameters)
+            assumptions = undecided(reader.constraints(piece.remove_redundancies()))
         reasons = tuple(self.reasons)
         return Scop(self.context, statements, reasons, parameters, self.written, strides, assumptions, assumed)
 
     # -- the walk
 
-    def _statements(self, statements: Iterable[Statement], site: _Place, count: list[int]) -> None:
-        """`count` numbers the statements of the innermost loop, also in braces and conditions."""
+    def _statements(self, statements: Iterable[Statement], site: _Place) -> None:
         if self.movable is not None:
-            self._movable_statements(statements, site, count, self.movable)
+            self._movable_statements(statements, site, self.movable)
             return
         for statement in statements:
             if isinstance(statement, Block):
-                self._statements(statement.statements, site, count)
+                self._statements(statement.statements, site)
             elif isinstance(statement, Loop):
-                self._loop(statement, site, count)
+                self._loop(statement, site)
             elif isinstance(statement, TileNest):
-                self._loop(statement.loops[0].loop, site, count)
+                self._loop(statement.loops[0].loop, site)
             elif isinstance(statement, If):
-                self._if(statement, site, count)
+                self._if(statement, site)
             elif not isinstance(statement, Barrier):
-                self._leaf(statement, site, count)
+                self._leaf(statement, site)
             known = site.locals.after(statement, site.frame, self.functions)
             if isinstance(statement, Declaration):
                 site = replace(site, frame=declare(statement, site.frame, self.once))
             site = replace(site, locals=known)
 
-    def _movable_statements(
-        self, statements: Iterable[Statement], site: _Place, count: list[int], movable: Movable
-    ) -> None:
+    def _movable_statements(self, statements: Iterable[Statement], site: _Place, movable: Movable) -> None:
         for group in grouped(statements, movable.together, self.functions):
             first = group[0]
             if len(group) > 1 or isinstance(first, Declaration):
-                self._whole(Block(group, getattr(first, "range", NOWHERE)), site, count)
+                self._whole(Block(group, getattr(first, "range", NOWHERE)), site)
             elif movable.is_leaf(first, site.frame, self.exposed):
-                self._whole(first, site, count)
+                self._whole(first, site)
             elif isinstance(first, Block):
-                self._statements(first.statements, site, count)
+                self._statements(first.statements, site)
             elif isinstance(first, Loop):
-                self._loop(first, site, count)
+                self._loop(first, site)
             elif isinstance(first, If):
-                self._if(first, site, count)
+                self._if(first, site)
 
-    def _whole(self, node: Statement, site: _Place, count: list[int]) -> None:
+    def _whole(self, node: Statement, site: _Place) -> None:
         """Add one leaf with all that it contains, whose accesses a separate extraction collects."""
         inside = _Extraction(self.context, self.functions, self.written, reasons=self.reasons, once=self.once)
-        count_inside = [0]
-        inside._statements((node,), site, count_inside)
+        place = replace(site, count=[0])
+        inside._statements((node,), place)
         for loop in (loop for loop in loops_in(node) if loop.iterator in self.exposed):
             left = Use(loop.iterator, (), False, True, loop is not node, (), loop.header)
-            inside._add((left,), site, count_inside, loop.header, node)
+            inside._add((left,), place, loop.header, node)
         self.depths |= inside.depths
-        declared = {d.object for s in walk(node) if isinstance(s, Declaration) for d in s.declarators}
+        declared = _declared_in(node)
         if any(use.object not in declared for part in inside.leaves for use in part.uses):
-            place = replace(site, position=(*site.position, count[0]))
-            self.leaves.append(_Leaf(place, (), getattr(node, "range", NOWHERE), node, tuple(inside.leaves)))
-            count[0] += 1
+            range_ = getattr(node, "range", NOWHERE)
+            self.leaves.append(_Leaf(site.next(), (), range_, node, tuple(inside.leaves)))
 
-    def _leaf(self, node: Any, site: _Place, count: list[int]) -> None:
+    def _leaf(self, node: Any, site: _Place) -> None:
         """Add a node that is no affine control as a statement that may touch all this anytime."""
         site = self._while_running(node, site)
         if isinstance(node, Declaration):
             for declarator in node.declarators:
                 self.depths[declarator.object] = len(site.loops)
-        inner = {d.object for s in walk(node) if isinstance(s, Declaration) and s is not node for d in s.declarators}
-        inner |= {loop.iterator for loop in loops_in(node) if loop.declares_iterator}
+        inner = {loop.iterator for loop in loops_in(node) if loop.declares_iterator}
+        inner |= set() if isinstance(node, Declaration) else _declared_in(node)
         touched = [use for use in self._touched(node) if use.object not in inner]
         if any(isinstance(part, Call) and part.callee is Callee.USER for part in walk(node)):
             touched += [use for use in function_uses(self.functions) if use.object.scope is not Scope.LOCAL]
-        self._add(touched, site, count, getattr(node, "range", NOWHERE), node)
+        self._add(touched, site, getattr(node, "range", NOWHERE), node)
 
     def _touched(self, node: Any) -> list[Use]:
         """All uses under `node`; a function with an element's address may access its neighbours."""
@@ -312,13 +321,10 @@ class _Extraction:
         written = [use.object for use in uses(node, self.functions) if use.writes]
         return replace(site, locals=site.locals.without(written)) if written else site
 
-    def _add(
-        self, touched: Iterable[Use], site: _Place, count: list[int], range_: SourceRange, node: Statement
-    ) -> None:
+    def _add(self, touched: Iterable[Use], site: _Place, range_: SourceRange, node: Statement) -> None:
         data = tuple(use for use in touched if self._is_data(use, site))
         if data:
-            self.leaves.append(_Leaf(replace(site, position=(*site.position, count[0])), data, range_, node))
-            count[0] += 1
+            self.leaves.append(_Leaf(site.next(), data, range_, node))
 
     def _is_data(self, use: Use, site: _Place) -> bool:
         """Whether the use may carry a dependence: no iterator, and no unwritten scalar."""
@@ -326,9 +332,9 @@ class _Extraction:
             return False
         return use.writes or use.object in self.written or use.object.storage is not Storage.SCALAR
 
-    def _if(self, node: If, site: _Place, count: list[int]) -> None:
+    def _if(self, node: If, site: _Place) -> None:
         evaluated = self._touched(node.condition)
-        self._add(evaluated, self._while_running(node.condition, site), count, node.range, node)
+        self._add(evaluated, self._while_running(node.condition, site), node.range, node)
         try:
             holds = condition(node.condition, site.frame)
             inside = replace(site, domain=site.domain.intersect(holds))
@@ -336,13 +342,13 @@ class _Extraction:
         except NotAffineError as error:
             self.reasons[error.why] = None
             inside = outside = replace(site, conditional=True)
-        self._statements((node.then,), inside, count)
+        self._statements((node.then,), inside)
         if node.otherwise is not None:
-            self._statements((node.otherwise,), outside, count)
+            self._statements((node.otherwise,), outside)
 
-    def _loop(self, loop: Loop, site: _Place, count: list[int]) -> None:
+    def _loop(self, loop: Loop, site: _Place) -> None:
         for bound in (loop.lower, loop.upper, loop.step):
-            self._add(self._touched(bound), self._while_running(loop, site), count, loop.header, loop)
+            self._add(self._touched(bound), self._while_running(loop, site), loop.header, loop)
         frame = site.frame.inside(loop.iterator)
         domain = site.domain.add_dims(isl.dim_type.set, 1)
         exact = site.exact
@@ -359,13 +365,12 @@ class _Extraction:
             else:
                 # The lesser of two bounds is two pieces until coalescing.
                 domain = domain.intersect(constraint.coalesce())
-        position = (*site.position, count[0])
-        count[0] += 1
+        position = site.next().position
         conditional = site.conditional or leaves_early(loop.body)
         written = () if site.locals.knows_nothing else (use.object for use in uses(loop, self.functions) if use.writes)
         known = site.locals.inside(loop.iterator, written)
-        inside = _Place(frame, domain, known, (*site.loops, loop), position, exact, conditional)
-        self._statements((loop.body,), inside, [0])
+        inside = _Place(frame, domain, known, [0], (*site.loops, loop), position, exact, conditional)
+        self._statements((loop.body,), inside)
 
     # -- loops
 
@@ -416,10 +421,6 @@ class _Extraction:
             layouts = layouts.including(object_, subscripts[object_], assuming=self.assuming and worth[object_])
         return layouts
 
-    def _assumptions(self, parameters: dict[str, Expression]) -> tuple[Expression, ...]:
-        (assumed,) = self.seen.assumed.get_basic_sets()
-        return undecided(ParameterReader(self.context, parameters).constraints(assumed.remove_redundancies()))
-
     def _statement(self, name: str, leaf: _Leaf, depth: int) -> ScopStatement:
         site = leaf.place
         domain = site.domain.set_tuple_name(name)
@@ -455,7 +456,7 @@ class _Extraction:
     def _of_leaf(self, name: str, leaf: _Leaf, parts: tuple[ScopStatement, ...]) -> tuple[Reference, ...]:
         """{ S[i] -> A[a] : exists k: P[i, k] -> A[a] } of all parts P, except the leaf's locals."""
         depth = len(leaf.place.loops)
-        declared = {d.object for s in walk(leaf.node) if isinstance(s, Declaration) for d in s.declarators}
+        declared = _declared_in(leaf.node)
         references = []
         for part in parts:
             for each in part.references:
@@ -540,6 +541,10 @@ def _without_inner(relation: isl.Map, depth: int, name: str) -> isl.Map:
     """{ S[i] -> A[a] : exists k: P[i, k] -> A[a] }"""
     inner = relation.dim(isl.dim_type.in_) - depth
     return relation.project_out(isl.dim_type.in_, depth, inner).coalesce().set_tuple_name(isl.dim_type.in_, name)
+
+
+def _declared_in(node: Any) -> set[DataObject]:
+    return {part.object for part in walk(node) if isinstance(part, Declarator)}
 
 
 def declared_once(body: Iterable[Statement], functions: tuple[Function, ...]) -> frozenset[DataObject]:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-import islpy as isl
-
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.poly.adjacency import Vector, direction_along, moves, stays_within, step_along, strided
 from tilepragma.poly.bands import Band
@@ -166,9 +164,9 @@ def _steps(leading: list[ScopStatement], inside: list[Dependence], directions: l
 def _is_chained(dependence: Dependence, statement: ScopStatement, direction: Vector) -> bool:
     """Whether instances depend on { S[i] -> S[i + direction] } throughout, not only on a line."""
     pairs = dependence.relation & step_along(statement, direction)
-    return not pairs.is_empty() and _equalities(pairs.domain()) <= _equalities(statement.domain)
-
-
-def _equalities(points: isl.Set) -> int:
-    """The number of equations that hold for all points."""
-    return sum(each.is_equality() for each in points.affine_hull().get_constraints())
+    # The numbers of equations that hold for all points.
+    line, all_of = (
+        sum(each.is_equality() for each in points.affine_hull().get_constraints())
+        for points in (pairs.domain(), statement.domain)
+    )
+    return not pairs.is_empty() and line <= all_of

@@ -93,15 +93,13 @@ def _declared(declaration: Declaration, known: Values, changed: frozenset[DataOb
             and declarator.object.rank == 0
             and isinstance(declarator.object.element, ScalarType)
         )
-        if plain and value is not None and not isinstance(value, tuple) and _is_integer(value):
+        if not plain or value is None or isinstance(value, tuple):
+            continue
+        if isinstance(value.type, ScalarType) and value.type.is_integer:
             resolved = written_out(polynomial(value), known)
             if resolved is not None:
                 declared[declarator.object] = resolved
     return declared
-
-
-def _is_integer(value: Expression) -> bool:
-    return isinstance(value.type, ScalarType) and value.type.is_integer
 
 
 def written_out(value: Polynomial, known: Values) -> Polynomial | None:
@@ -156,13 +154,10 @@ class _Reader:
                 yield from self.node(child, site.uncertain())
         else:
             if isinstance(node, Access) and node.object in self.objects:
-                yield self._reading(node, site)
+                spans = tuple(self._span(subscript, site) for subscript in node.subscripts)
+                yield Reading(node, spans, site.certain and all(map(_surely_runs, site.loops)))
             for child in children(node):
                 yield from self.node(child, site)
-
-    def _reading(self, access: Access, site: _Site) -> Reading:
-        spans = tuple(self._span(subscript, site) for subscript in access.subscripts)
-        return Reading(access, spans, site.certain and all(_surely_runs(loop) for loop in site.loops))
 
     def _span(self, subscript: Expression, site: _Site) -> Bounds | None:
         value = written_out(polynomial(subscript), site.known)

@@ -91,7 +91,10 @@ class ArrayFlow:
             ranges = [site.relation().range() for site in self.writes if site.reference.object == object_]
             if ranges:
                 elements = reduce(isl.Set.union, ranges)
-                when = isl.Map.from_domain_and_range(elements, _after_all(elements.get_ctx(), self._depth))
+                # { [1, 0, ..., 0] }: after [0, schedule, order]
+                depth = max(int(site.statement.schedule.dim(isl.dim_type.out)) for site in self.sites)
+                after = isl.Set(f"{{ [{', '.join(['1', *['0'] * (depth + 1)])}] }}", context=elements.get_ctx())
+                when = isl.Map.from_domain_and_range(elements, after)
                 sinks.append((isl.Map.identity(elements.get_space().map_from_set()).intersect_domain(elements), when))
         return self._flow(sinks).get_must_dependence().reverse()
 
@@ -100,10 +103,6 @@ class ArrayFlow:
         parts: list[isl.Map] = []
         relation.foreach_map(parts.append)
         return (part for part in parts if part.get_tuple_name(isl.dim_type.in_) == site.name)
-
-    @property
-    def _depth(self) -> int:
-        return max(int(site.statement.schedule.dim(isl.dim_type.out)) for site in self.sites)
 
     def _time(self, site: Site, order: int) -> isl.Map:
         """{ R[i] -> [0, schedule, order] }: reads of a statement come before its write"""
@@ -178,11 +177,6 @@ def _is_plain(statement: ScopStatement) -> bool:
 def _number(domain: isl.Set, value: int) -> isl.Map:
     """{ R[i] -> [value] }"""
     return isl.Map.from_domain_and_range(domain, isl.Set(f"{{ [{value}] }}", context=domain.get_ctx()))
-
-
-def _after_all(context: isl.Context, depth: int) -> isl.Set:
-    """{ [1, 0, ..., 0] }: after [0, schedule, order]"""
-    return isl.Set(f"{{ [{', '.join(['1', *['0'] * (depth + 1)])}] }}", context=context)
 
 
 def _union(context: isl.Context, maps: Iterable[isl.Map]) -> isl.UnionMap:
