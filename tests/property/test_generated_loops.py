@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.affine_nests import NestText, random_nest, unimodular
 from tests.support.interpreter import Cell, Interpreter
-from tests.support.scops import scop
+from tests.support.scops import in_parts, scop
 from tilepragma.ir.expressions import Access, Binary, DataObject, Expression, Scope, Storage, integer
 from tilepragma.ir.loop_tree import Block, Declaration, Declarator, If, Loop, Statement
 from tilepragma.ir.types import LONG
@@ -27,7 +27,6 @@ from tilepragma.lower.tile_bounds import (
     tile_range,
 )
 from tilepragma.lower.tile_wavefronts import Wavefronts
-from tilepragma.poly.extraction import Movable
 from tilepragma.poly.scop import Scop
 
 SIZES = ((5, 4), (4, 7), (1, 2), (0, 3))
@@ -45,7 +44,7 @@ class Case:
 
 def random_case(seed: int) -> Case:
     nest = random_nest(seed)
-    found = scop(nest.parameters, nest.body, movable=Movable())
+    found = scop(nest.parameters, nest.body, movable=in_parts)
     chance = random.Random(seed)
     depth = max(len(each.loops) for each in found.statements)
     statements, rows = [], {}
@@ -241,7 +240,7 @@ NESTS = {
 def test_every_pair_of_sizes_up_to_seven(name: str) -> None:
     body, rows = NESTS[name]
     ranks = {array: len(found[0]) - 1 for array, found in rows.items()}
-    found = scop(NestText(body, ranks).parameters, body, movable=Movable())
+    found = scop(NestText(body, ranks).parameters, body, movable=in_parts)
     statements = tuple(
         ScheduledStatement(each, _times(found.context, each.name, len(each.loops), own))
         for each, own in zip(found.statements, rows.values(), strict=True)

@@ -17,7 +17,7 @@ Only subscripts use these values: conditions and bounds stay as written.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import field, replace
 from types import NoneType
 from typing import Any
@@ -46,7 +46,6 @@ from tilepragma.ir.expressions import (
     integer,
     is_local_index,
 )
-from tilepragma.ir.flow import exposed_read
 from tilepragma.ir.function_reach import touches_one_element
 from tilepragma.ir.loop_tree import (
     Barrier,
@@ -83,6 +82,9 @@ from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement, apa
 
 #: isl takes minutes for distances of deeper nests, which its operation count does not show.
 MOST_LOOPS = 8
+
+Movable = Callable[[Statement], bool]
+"""Names further statements that are one leaf each."""
 
 #: The greatest number of pairs of references with a write: passes ask isl about each, repeatedly.
 MOST_PAIRS = 400_000
@@ -262,11 +264,11 @@ class _Extraction:
             site = replace(site, locals=known)
 
     def _movable_statements(self, statements: Iterable[Statement], site: _Place, movable: Movable) -> None:
-        for group in grouped(statements, movable.together, self.functions):
+        for group in grouped(statements):
             first = group[0]
             if len(group) > 1 or isinstance(first, Declaration):
                 self._whole(Block(group, getattr(first, "range", NOWHERE)), site)
-            elif movable.is_leaf(first, site.frame, self.exposed):
+            elif movable(first) or self._is_leaf(first, site.frame):
                 self._whole(first, site)
             elif isinstance(first, Block):
                 self._statements(first.statements, site)
@@ -274,6 +276,13 @@ class _Extraction:
                 self._loop(first, site)
             elif isinstance(first, If):
                 self._if(first, site)
+
+    def _is_leaf(self, statement: Statement, frame: Frame) -> bool:
+        if isinstance(statement, Block):
+            return False
+        if isinstance(statement, Loop) and (statement.iterator in self.exposed or leaves_early(statement.body)):
+            return True
+        return not isinstance(statement, (If, Loop)) or not _is_affine(statement, frame)
 
     def _whole(self, node: Statement, site: _Place) -> None:
         """Add one leaf with all that it contains, whose accesses a separate extraction collects."""
@@ -608,39 +617,16 @@ def _is_whole(use: Use, member: str | None) -> bool:
     return len(use.path) == (0 if member is None else 1)
 
 
-@dataclass(frozen=True)
-class Movable:
-    """Decides which statements are leaves: simple ones, and whole loops and conditions that are not
-    affine.
-
-    `whole` names further statements that are one leaf each. Statements of the variables `together`
-    form one leaf from an assignment to the last read of the value, as if the leaf declared the
-    variable; not where a read may precede all assignments.
+def grouped(statements: Iterable[Statement]) -> tuple[tuple[Statement, ...], ...]:
+    """The statements in order; those from a declaration to the last use of its variables together.
     """
-
-    whole: Callable[[Statement], bool] = lambda _: False
-    together: frozenset[DataObject] = frozenset()
-
-    def is_leaf(self, statement: Statement, frame: Frame, exposed: frozenset[DataObject]) -> bool:
-        """Whether a statement is one leaf; `exposed` iterators have reads outside their loops."""
-        if self.whole(statement):
-            return True
-        if isinstance(statement, Block):
-            return False
-        if isinstance(statement, If):
-            return not _is_affine(statement, frame)
-        if isinstance(statement, Loop):
-            return statement.iterator in exposed or leaves_early(statement.body) or not _is_affine(statement, frame)
-        return True
-
-
-def grouped(
-    statements: Iterable[Statement], together: frozenset[DataObject], functions: tuple[Function, ...]
-) -> tuple[tuple[Statement, ...], ...]:
-    """The statements in order, grouped by what must stay together."""
     ordered = tuple(statements)
-    spans = [*_declared(ordered), *_assigned(ordered, together, functions)]
-    joined = {place for start, end in spans for place in range(start, end)}  # each with the one after it
+    joined: set[int] = set()  # each with the one after it
+    for start, statement in enumerate(ordered):
+        if isinstance(statement, Declaration):
+            declared = _declared_in(statement)
+            users = (place for place, user in enumerate(ordered) if any(use.object in declared for use in uses(user)))
+            joined |= set(range(start, max(users, default=start)))
     result: list[list[Statement]] = []
     for place, statement in enumerate(ordered):
         if place - 1 in joined:
@@ -661,36 +647,6 @@ def exposed_iterators(body: Iterable[Statement]) -> frozenset[DataObject]:
             if use.reads and not within:
                 used_outside.add(use.object)
     return frozenset(used_outside & loops)
-
-
-def _declared(statements: tuple[Statement, ...]) -> Iterator[tuple[int, int]]:
-    """The range from each declaration to the last use of its variables."""
-    for start, statement in enumerate(statements):
-        if isinstance(statement, Declaration):
-            declared = {declarator.object for declarator in statement.declarators}
-            users = (
-                place for place, user in enumerate(statements) if any(use.object in declared for use in uses(user))
-            )
-            yield start, max(users, default=start)
-
-
-def _assigned(
-    statements: tuple[Statement, ...], together: frozenset[DataObject], functions: tuple[Function, ...]
-) -> Iterator[tuple[int, int]]:
-    """The ranges from the latest assignment of a variable to each statement that reads it."""
-    for object_ in together:
-        users = [
-            place
-            for place, statement in enumerate(statements)
-            if any(use.object == object_ for use in uses(statement, functions))
-        ]
-        for end in users:
-            if exposed_read(statements[end], object_, functions) is None:
-                continue
-            for start in reversed([place for place in users if place < end]):
-                if exposed_read(Block(statements[start : end + 1]), object_, functions) is None:
-                    yield start, end
-                    break
 
 
 def _is_affine(control: If | Loop, frame: Frame) -> bool:

@@ -240,10 +240,10 @@ def _distribution(region: Region, tied: MacroStatements, *, any_order: bool = Fa
     """Distribute the region; `any_order`: ignore updates' order. Raises OperationLimitError."""
     from tilepragma.poly.bands import parallel_parts
     from tilepragma.poly.dependences import memory_dependences
-    from tilepragma.poly.extraction import Movable, extract_scop
+    from tilepragma.poly.extraction import extract_scop
     from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 
-    scop = extract_scop(region.statements, region.kernel.functions, region.written, Movable(tied.holds))
+    scop = extract_scop(region.statements, region.kernel.functions, region.written, tied.holds)
     private = private_scalars(region, scop)
     freed = freed_reductions(region, scop, private, any_order=any_order)
     with operation_limit(scop.context, DEFAULT_LIMIT, "looking for hyperplanes"):

@@ -6,7 +6,7 @@ import islpy as isl
 import pytest
 
 from tests.support.interpreter import Interpreter
-from tests.support.scops import scop
+from tests.support.scops import in_parts, scop
 from tilepragma.ir.expressions import Access, DataObject, Scope, Storage
 from tilepragma.ir.loop_tree import Block, Declaration, ExpressionStatement, If, Loop
 from tilepragma.ir.loop_tree_text import expression_text, statement_text
@@ -24,7 +24,6 @@ from tilepragma.lower.tile_bounds import (
     tile_range,
 )
 from tilepragma.lower.tile_wavefronts import Wavefronts
-from tilepragma.poly.extraction import Movable
 from tilepragma.poly.operation_limit import OperationLimitError
 from tilepragma.poly.scop import Scop
 
@@ -37,7 +36,7 @@ def timed(found: Scop, *times: str) -> tuple[ScheduledStatement, ...]:
 
 
 def scanned(body: str, *times: str, parameters: str = ANY, taken: frozenset[str] = frozenset()) -> GeneratedLoops:
-    found = scop(parameters, body, movable=Movable())
+    found = scop(parameters, body, movable=in_parts)
     return generate_loops(timed(found, *times), Symbols(found.parameters, taken), 7)
 
 
@@ -104,7 +103,7 @@ def test_a_name_is_not_used_over_a_leaf_that_means_another_object_by_it() -> Non
 
 
 def test_a_parameter_s_name_is_no_iterator() -> None:
-    found = scop(ANY, "for (int i = 0; i < n; i++) b[i] = 0;", movable=Movable())
+    found = scop(ANY, "for (int i = 0; i < n; i++) b[i] = 0;", movable=in_parts)
     i = DataObject("i", "i", LONG, Storage.SCALAR, Scope.LOCAL)
     restricted = timed(found, "[o] -> { S0[i] -> [i] : i >= o }")
     made = generate_loops(restricted, Symbols({**found.parameters, "o": Access(i, (), (), LONG)}), 0)
@@ -152,7 +151,7 @@ def test_conditions_of_domains_are_kept() -> None:
 
 
 def test_context_leaves_out_what_is_known() -> None:
-    found = scop(ANY, "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) A[i][j] = 0;", movable=Movable())
+    found = scop(ANY, "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) A[i][j] = 0;", movable=in_parts)
     times = timed(found, "{ S0[i, j] -> [j, 0] : i = 0 }")
     known = isl.Set("[n] -> { : n >= 1 }", context=found.context)
     plain = generate_loops(times, Symbols(found.parameters), 0)
@@ -191,7 +190,7 @@ def test_compact_loops_hold_each_statement_once(monkeypatch: pytest.MonkeyPatch)
         "for (int i = 0; i < n; i++) b[i] = 0; for (int i = 3; i < m; i++) b[i] = 1;"
         " for (int i = 0; i < n; i++) b[i] += 2; for (int i = 0; i < n; i++) b[i] += 3;"
     )
-    found = scop(ANY, body, movable=Movable())
+    found = scop(ANY, body, movable=in_parts)
     statements = timed(
         found, "{ S0[i] -> [0, i, 0] }", "{ S1[i] -> [0, i, 1] }", "{ S2[i] -> [1, i, 0] }", "{ S3[i] -> [2, i, 0] }"
     )
@@ -217,7 +216,7 @@ def test_loops_that_would_be_split_too_often_are_compact(monkeypatch: pytest.Mon
 def test_isl_is_held_to_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     for limit in ("SPLIT_LIMIT", "DEFAULT_LIMIT"):
         monkeypatch.setattr(f"tilepragma.lower.ast_generation.{limit}", 10)
-    found = scop(ANY, "for (int i = 0; i < n; i++) b[i] = 0;", movable=Movable())
+    found = scop(ANY, "for (int i = 0; i < n; i++) b[i] = 0;", movable=in_parts)
     with pytest.raises(OperationLimitError, match="generating loops"):
         generate_loops(timed(found), Symbols(found.parameters), 0)
 
@@ -241,12 +240,12 @@ def tile_symbols(found: Scop, rows: tuple[TileRow, ...]) -> Symbols:
 
 
 def seidel() -> tuple[Scop, tuple[ScheduledStatement, ...]]:
-    found = scop(ANY, SEIDEL, movable=Movable())
+    found = scop(ANY, SEIDEL, movable=in_parts)
     return found, timed(found, SKEWED)
 
 
 def test_a_tile_s_points_are_clipped_at_the_border() -> None:
-    found = scop(ANY, "for (int i = 0; i < n; i++) b[i] = 0;", movable=Movable())
+    found = scop(ANY, "for (int i = 0; i < n; i++) b[i] = 0;", movable=in_parts)
     rows = (TileRow(0, "o", "s"),)
     symbols = tile_symbols(found, rows)
     tile = points_of_tile(timed(found, "{ S0[i] -> [i] }"), rows)
@@ -268,7 +267,7 @@ def test_bounds_of_tiles_are_quotients_of_bounds_of_rows() -> None:
 
 def test_statements_without_a_common_bound_take_the_least_and_the_greatest() -> None:
     body = "for (int i = 0; i < n; i++) b[i] = 0; for (int i = 3; i < m; i++) b[i] = 1;"
-    found = scop(ANY, body, movable=Movable())
+    found = scop(ANY, body, movable=in_parts)
     bounds = row_range(timed(found, "{ S0[i] -> [i] }", "{ S1[i] -> [i] }"), 0, Symbols(found.parameters))
     assert bounds is not None
     assert expression_text(bounds.lower) == "0"
@@ -276,14 +275,14 @@ def test_statements_without_a_common_bound_take_the_least_and_the_greatest() -> 
 
 
 def test_no_instance_has_no_range() -> None:
-    found = scop(ANY, "for (int i = 0; i < n; i++) b[i] = 0;", movable=Movable())
+    found = scop(ANY, "for (int i = 0; i < n; i++) b[i] = 0;", movable=in_parts)
     nothing = timed(found, "{ S0[i] -> [i] : i < 0 }")
     assert row_range(nothing, 0, Symbols(found.parameters)) is None
     assert generate_loops(nothing, Symbols(found.parameters), 0).block == Block(())
 
 
 def test_one_iteration_of_loops_around_is_a_parameter() -> None:
-    found = scop(ANY, "for (int t = 0; t < m; t++) for (int i = t; i < n; i++) b[i] = t;", movable=Movable())
+    found = scop(ANY, "for (int t = 0; t < m; t++) for (int i = t; i < n; i++) b[i] = t;", movable=in_parts)
     statements = at_values(timed(found, "{ S0[t, i] -> [t, i] }"), {0: "p"})
     made = generate_loops(statements, Symbols({**found.parameters, "p": variable("outer")}), 0)
     interpreter = Interpreter({"n": 4, "m": 3, "outer": 2})
@@ -292,7 +291,7 @@ def test_one_iteration_of_loops_around_is_a_parameter() -> None:
 
 
 def test_a_condition_tells_tiles_without_points_unless_bounds_do() -> None:
-    found = scop(ANY, "for (int i = 0; i < n; i++) for (int j = 0; j <= i; j++) A[i][j] = 0;", movable=Movable())
+    found = scop(ANY, "for (int i = 0; i < n; i++) for (int j = 0; j <= i; j++) A[i][j] = 0;", movable=in_parts)
     statements = timed(found, "{ S0[i, j] -> [i, j] }")
     rows = ROWS[:2]
     symbols = tile_symbols(found, rows)
@@ -357,7 +356,7 @@ def test_wavefronts_visit_few_tiles_that_have_no_points() -> None:
     ids=["triangle", "parallelogram"],
 )
 def test_two_rows_leave_no_wavefront_a_tile_without_points(body: str, time: str, exact: set[tuple[int, int]]) -> None:
-    found = scop(ANY, body, movable=Movable())
+    found = scop(ANY, body, movable=in_parts)
     rows = ROWS[:2]
     fronts = Wavefronts(timed(found, time), rows, (0, 1), tile_symbols(found, rows))
     waves, tiles = fronts.range(), fronts.tile_range(0, variable("wave"))

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import islpy as isl
 
-from tests.support.scops import scop
-from tilepragma.ir.expressions import DataObject, Storage
+from tests.support.scops import in_parts, scop
 from tilepragma.ir.loop_tree import Block, ForLoop, If, Loop, Statement
 from tilepragma.ir.loop_tree_text import expression_text, statement_text
-from tilepragma.poly.extraction import Movable
 from tilepragma.poly.scop import AccessKind, Scop, ScopStatement
 
 ANY = "int n, double A[n][n], double b[n], int key[n]"
 
 
 def movable(body: str, parameters: str = ANY) -> Scop:
-    return scop(parameters, body, movable=Movable())
+    return scop(parameters, body, movable=in_parts)
 
 
 def texts(found: Scop) -> list[str]:
@@ -28,11 +26,6 @@ def accesses(statement: ScopStatement, name: str) -> list[tuple[AccessKind, isl.
 
 def same(found: isl.Map, text: str) -> bool:
     return bool(found.is_equal(isl.Map(text, context=found.get_ctx())))
-
-
-def scalars(found: Scop) -> frozenset[DataObject]:
-    references = (one for statement in found.statements for one in statement.references)
-    return frozenset(one.object for one in references if one.object.storage is Storage.SCALAR)
 
 
 def test_affine_control_is_taken_apart() -> None:
@@ -118,32 +111,9 @@ def test_what_the_caller_names_is_one_leaf() -> None:
         return isinstance(statement, Loop) and statement.iterator.name == "j"
 
     body = "for (int i = 0; i < n; i++) { b[i] = 0; for (int j = 0; j < n; j++) b[i] += A[i][j]; }"
-    found = scop(ANY, body, movable=Movable(whole=inner))
+    found = scop(ANY, body, movable=inner)
     assert [len(one.loops) for one in found.statements] == [1, 1]
     assert isinstance(found.statements[1].node, Loop)
-
-
-LUDCMP = """
-for (int i = 0; i < n; i++) {
-    for (int j = 0; j < i; j++) {
-        w = A[i][j];
-        for (int k = 0; k < j; k++)
-            w -= A[i][k] * A[k][j];
-        A[i][j] = w / A[j][j];
-    }
-    w = b[i];
-    b[i] = w + 1;
-}
-"""
-
-
-def test_statements_of_a_variable_are_put_together_from_assignment_to_last_read() -> None:
-    apart = scop(f"{ANY}, double w", LUDCMP, movable=Movable())
-    assert [len(one.loops) for one in apart.statements] == [2, 3, 2, 1, 1]
-    found = scop(f"{ANY}, double w", LUDCMP, movable=Movable(together=scalars(apart)))
-    first, second = found.statements
-    assert (len(first.loops), len(second.loops)) == (2, 1)
-    assert same(accesses(first, "A")[1][1], "[n] -> { S0[i, j] -> A[i, k] : 0 <= k < j < i < n }")
 
 
 def test_parameters_are_known_by_their_expressions() -> None:
