@@ -90,7 +90,7 @@ def wrong_scratchpads(original: Original, steps: tuple[Step, ...], leaves: tuple
         tiles = _tiles(original, steps, leaves)
         for check in _CHECKS:
             check(tiles)
-        yield from broken_scopes((computed.executed for computed in tiles.computed), original)
+        yield from broken_scopes(tiles.computed, original)
     except NotProvenError as error:
         yield Fault(rule, str(error), False)
     except NotAffineError as error:
@@ -98,20 +98,10 @@ def wrong_scratchpads(original: Original, steps: tuple[Step, ...], leaves: tuple
 
 
 @dataclass(frozen=True, eq=False)
-class Computed:
-    """A leaf that executes a statement in scratchpads; `tiles` is { b -> S[i] }."""
-
-    executed: InstanceMap
-    place: int
-    tiles: isl.Map
-
-
-@dataclass(frozen=True, eq=False)
 class Copied:
     """A copy of `array`'s scratchpad: { [plan instance] -> x }, and { b -> x } for `tiles`."""
 
     leaf: Leaf
-    place: int
     array: DataObject
     other: DataObject
     places: isl.Map
@@ -137,21 +127,39 @@ class Use:
 
 @dataclass(frozen=True, eq=False)
 class Tiles:
-    """The tiles of steps. `depth` counts a tile's dimensions among those of its leaves, `rounds`
-    those of the host loop around (0 or 1). `rings`: for each circular scratchpad, all that touches
-    it, by launch and dimension; `columns`: for each scratchpad with a register queue, all that
-    writes it or reads the queue, by launch. `kept` are the arrays with scratchpads.
+    """The tiles of steps: launches, each a nest of tiles, in `rounds` (0 or 1) loops of the host.
+
+    `computed` are the leaves that execute statements in scratchpads. `rings`: for each circular
+    scratchpad, all that touches it, by launch and dimension; `columns`: for each scratchpad with a
+    register queue, all that writes it or reads the queue, by launch.
     """
 
     original: Original
-    computed: tuple[Computed, ...]
-    fills: tuple[Copied, ...]
-    stores: tuple[Copied, ...]
-    depth: int
+    launches: tuple[Launch, ...]
+    nests: tuple[TileNest, ...]
     rounds: int
-    rings: dict[tuple[int, DataObject, int], list[Use]]
-    columns: dict[tuple[int, DataObject], list[Use]]
-    kept: frozenset[DataObject]
+    computed: list[InstanceMap] = field(default_factory=list)
+    fills: list[Copied] = field(default_factory=list)
+    stores: list[Copied] = field(default_factory=list)
+    rings: dict[tuple[int, DataObject, int], list[Use]] = field(default_factory=dict)
+    columns: dict[tuple[int, DataObject], list[Use]] = field(default_factory=dict)
+
+    @property
+    def depth(self) -> int:
+        """The number of a tile's dimensions among those of its leaves."""
+        return self.rounds + len(self.nests[0].loops)
+
+    def place(self, leaf: Leaf) -> int:
+        """The number of the leaf's launch."""
+        return next(index for index, launch in enumerate(self.launches) if launch is leaf.launch)
+
+    def tiles_of(self, leaf: Leaf, relation: isl.Map) -> isl.Map:
+        """{ b -> x } of a leaf's { [plan instance] -> x }"""
+        inner = relation.project_out(_IN, self.depth, relation.dim(_IN) - self.depth)
+        launch = isl.Val.int_from_si(inner.get_ctx(), self.place(leaf))
+        if not self.rounds:
+            inner = inner.insert_dims(_IN, 0, 1).fix_val(_IN, 0, isl.Val.zero(inner.get_ctx()))
+        return inner.insert_dims(_IN, 1, 1).fix_val(_IN, 1, launch).coalesce()
 
     @property
     def flow(self) -> list[Dependence]:
@@ -175,12 +183,16 @@ class Tiles:
     @cached_property
     def step_of(self) -> dict[str, isl.Map]:
         """{ S[i] -> s }, by the statement's name"""
-        return _united((computed, _of_steps(computed.tiles).reverse()) for computed in self.computed)
+        return _united((name, _of_steps(tiles).reverse()) for name, tiles in self._computing)
 
     @cached_property
     def of(self) -> dict[str, isl.Map]:
         """{ b -> S[i] }, by the statement's name"""
-        return _united((computed, computed.tiles) for computed in self.computed)
+        return _united(self._computing)
+
+    @cached_property
+    def _computing(self) -> list[tuple[str, isl.Map]]:
+        return [(each.statement.name, self.tiles_of(each.leaf, each.relation)) for each in self.computed]
 
     @cached_property
     def same_step(self) -> dict[str, isl.Map]:
@@ -204,10 +216,9 @@ class Tiles:
         return frozenset(sufficient)
 
 
-def _united(pairs: Iterable[tuple[Computed, isl.Map]]) -> dict[str, isl.Map]:
+def _united(pairs: Iterable[tuple[str, isl.Map]]) -> dict[str, isl.Map]:
     relations: dict[str, isl.Map] = {}
-    for computed, relation in pairs:
-        name = computed.executed.statement.name
+    for name, relation in pairs:
         relations[name] = relation.union(relations[name]).coalesce() if name in relations else relation
     return relations
 
@@ -223,13 +234,13 @@ def _of_steps(tiles: isl.Map) -> isl.Map:
 def _each_in_a_step(tiles: Tiles) -> None:
     """Every instance, and no other, runs in one step, once in each of its tiles."""
     seen: set[tuple[str, int]] = set()
-    for computed in tiles.computed:
-        name = computed.executed.statement.name
-        if (name, computed.place) in seen:
-            raise NotProvenError(f"the {where(computed.executed.statement)} stands twice in a launch")
-        seen.add((name, computed.place))
-        if not _once_a_tile(computed.executed.relation, tiles.depth):
-            raise NotProvenError(f"the {where(computed.executed.statement)} runs twice in a tile")
+    for executed in tiles.computed:
+        key = executed.statement.name, tiles.place(executed.leaf)
+        if key in seen:
+            raise NotProvenError(f"the {where(executed.statement)} stands twice in a launch")
+        seen.add(key)
+        if not _once_a_tile(executed.relation, tiles.depth):
+            raise NotProvenError(f"the {where(executed.statement)} runs twice in a tile")
     for statement in tiles.original.scop.statements:
         steps = tiles.step_of.get(statement.name)
         if steps is None or not statement.domain.is_subset(steps.domain()):
@@ -257,7 +268,7 @@ def _in_order(tiles: Tiles) -> None:
     for ends, group in grouped(tiles.original.dependences, lambda dependence: dependence.ends).items():
         union = together(group)
         for first, second in itertools.product(tiles.computed, repeat=2):
-            if (first.executed.statement.name, second.executed.statement.name) != ends:
+            if (first.statement.name, second.statement.name) != ends:
                 continue
             # One by one only if their union fails.
             for dependence in group if _why_broken(first, second, union, tiles) is not None else ():
@@ -268,27 +279,22 @@ def _in_order(tiles: Tiles) -> None:
                     )
 
 
-def _why_broken(first: Computed, second: Computed, relation: isl.Map, tiles: Tiles) -> str | None:
+def _why_broken(first: InstanceMap, second: InstanceMap, relation: isl.Map, tiles: Tiles) -> str | None:
     """What breaks a dependence { S[i] -> T[j] } between executed instances, if anything."""
-    pairs = first.executed.relation.apply_range(relation).apply_range(second.executed.relation.reverse())
-    if not _to_earlier_steps(pairs, first, second, tiles.rounds).is_empty():
+    pairs = first.relation.apply_range(relation).apply_range(second.relation.reverse())
+    # { A[s, …] -> B[s', …] : s' < s }
+    earlier = isl.Map.empty(pairs.get_space()) if tiles.place(first.leaf) <= tiles.place(second.leaf) else pairs
+    for outer in reversed(range(tiles.rounds)):
+        earlier = earlier.equate(_IN, outer, _OUT, outer).union(pairs.order_gt(_IN, outer, _OUT, outer))
+    if not earlier.is_empty():
         return "goes to an earlier step of the host"
-    if first.place != second.place:
+    if first.leaf.launch is not second.leaf.launch:
         return None
-    leaves = first.executed.leaf, second.executed.leaf
-    broken = out_of_order(*leaves, _of_one_tile(pairs, tiles.depth))
+    broken = out_of_order(first.leaf, second.leaf, _of_one_tile(pairs, tiles.depth))
     if broken is not None:
         return f"is broken in a tile: its instances {broken.reason}"
-    broken = out_of_columns(*leaves, pairs)
+    broken = out_of_columns(first.leaf, second.leaf, pairs)
     return None if broken is None else f"is broken: tiles that touch the same elements {broken.reason}"
-
-
-def _to_earlier_steps(pairs: isl.Map, first: Computed, second: Computed, rounds: int) -> isl.Map:
-    """The pairs whose second instance belongs to an earlier step."""
-    earlier = isl.Map.empty(pairs.get_space()) if first.place <= second.place else pairs
-    for outer in reversed(range(rounds)):
-        earlier = earlier.equate(_IN, outer, _OUT, outer).union(pairs.order_gt(_IN, outer, _OUT, outer))
-    return earlier
 
 
 def _check_order(first: Leaf, second: Leaf, pairs: isl.Map, depth: int, what: str) -> None:
@@ -320,33 +326,37 @@ def _ordered_copies(tiles: Tiles) -> None:
     """A tile fills scratchpads before, and stores them after, all computation in them."""
     for fill in tiles.fills:
         what = f"filling the scratchpad of '{fill.array.host}'"
-        for computed in _computing(tiles, fill):
-            for reference in _unordered(fill.leaf, computed.executed.leaf, fill.array, computed, tiles):
-                pairs = fill.places.apply_range(_accessed(computed, reference).reverse())
-                _check_order(fill.leaf, computed.executed.leaf, pairs, tiles.depth, what)
+        for executed, reference in _unordered(tiles, fill, fills=True):
+            pairs = fill.places.apply_range(_accessed(executed, reference).reverse())
+            _check_order(fill.leaf, executed.leaf, pairs, tiles.depth, what)
         for store in tiles.stores:
-            together = store.place == fill.place and store.array == fill.array
+            together = store.leaf.launch is fill.leaf.launch and store.array == fill.array
             if together and not _all_before(fill.leaf, store.leaf, tiles.depth):
                 pairs = fill.places.apply_range(store.places.reverse())
                 _check_order(fill.leaf, store.leaf, pairs, tiles.depth, what)
     for store in tiles.stores:
         what = f"storing the scratchpad of '{store.array.host}'"
-        for computed in _computing(tiles, store):
-            for reference in _unordered(computed.executed.leaf, store.leaf, store.array, computed, tiles):
-                if reference.writes:
-                    pairs = _accessed(computed, reference).apply_range(store.places.reverse())
-                    _check_order(computed.executed.leaf, store.leaf, pairs, tiles.depth, what)
+        for executed, reference in _unordered(tiles, store, fills=False):
+            if reference.writes:
+                pairs = _accessed(executed, reference).apply_range(store.places.reverse())
+                _check_order(executed.leaf, store.leaf, pairs, tiles.depth, what)
 
 
-def _unordered(first: Leaf, second: Leaf, array: DataObject, computed: Computed, tiles: Tiles) -> Iterator[Reference]:
-    """A computed statement's accesses to an array, unless a tile runs all of one leaf first."""
-    references = [reference for reference in computed.executed.statement.references if reference.object == array]
-    yield from () if not references or _all_before(first, second, tiles.depth) else references
+def _unordered(tiles: Tiles, copy: Copied, *, fills: bool) -> Iterator[tuple[InstanceMap, Reference]]:
+    """The launch's accesses to the copied array, but for those that a tile surely makes after a
+    fill or before a store.
+    """
+    for executed in tiles.computed:
+        references = [reference for reference in executed.statement.references if reference.object == copy.array]
+        if references and executed.leaf.launch is copy.leaf.launch:
+            first, second = (copy.leaf, executed.leaf) if fills else (executed.leaf, copy.leaf)
+            if not _all_before(first, second, tiles.depth):
+                yield from ((executed, reference) for reference in references)
 
 
-def _accessed(computed: Computed, reference: Reference) -> isl.Map:
+def _accessed(executed: InstanceMap, reference: Reference) -> isl.Map:
     """{ [plan instance] -> x }"""
-    return computed.executed.relation.apply_range(reference.relation.reset_tuple_id(_OUT))
+    return executed.relation.apply_range(reference.relation.reset_tuple_id(_OUT))
 
 
 def _all_before(first: Leaf, second: Leaf, depth: int) -> bool:
@@ -397,18 +407,13 @@ def _columns(tiles: Tiles) -> None:
                 )
 
 
-def _computing(tiles: Tiles, copy: Copied) -> Iterator[Computed]:
-    """What a launch computes where that copy is made."""
-    return (computed for computed in tiles.computed if computed.place == copy.place)
-
-
 def _union(maps: Iterable[isl.Map], like: isl.Map) -> isl.Map:
     return reduce(isl.Map.union, maps, isl.Map.empty(like.get_space())).coalesce()
 
 
 def _filled(tiles: Tiles) -> None:
     """What an instance reads from before the step is in the scratchpad, with its current value."""
-    arrays = tiles.written | tiles.kept
+    arrays = tiles.written | {pad.array for launch in tiles.launches for pad in launch.scratchpads}
     for name, all_tiles in tiles.of.items():
         statement = next(statement for statement in tiles.original.scop.statements if statement.name == name)
         whole = {array for array in arrays if _all_filled(tiles, statement, all_tiles, array)}
@@ -429,11 +434,15 @@ def _filled(tiles: Tiles) -> None:
                     f"a scratchpad lacks elements of '{reference.object.host}' that are read from before the step"
                 )
     for fill in tiles.fills:
-        if not _once_a_tile(fill.places, tiles.depth) or _others(tiles.fills, fill):
+        twice = any(
+            other is not fill and other.leaf.launch is fill.leaf.launch and other.array == fill.array
+            for other in tiles.fills
+        )
+        if twice or not _once_a_tile(fill.places, tiles.depth):
             raise NotProvenError(f"a scratchpad of '{fill.array.host}' is filled twice")
         _check_current(tiles, fill)
         for store in tiles.stores:
-            if store.other == fill.other and store.place == fill.place and _meet(fill, store):
+            if store.other == fill.other and store.leaf.launch is fill.leaf.launch and _meet(fill, store):
                 raise NotProvenError(
                     f"'{fill.other.host}' is read and written by tiles that do not wait for each other"
                 )
@@ -461,12 +470,6 @@ def _meet(fill: Copied, store: Copied) -> bool:
     for dimension in range(_STEP):
         pairs = pairs.equate(_IN, dimension, _OUT, dimension)
     return not pairs.subtract(isl.Map.identity(pairs.get_space())).is_empty()
-
-
-def _others(copies: tuple[Copied, ...], copy: Copied) -> list[Copied]:
-    """Other copies of the same launch between the same two arrays."""
-    key = (copy.place, copy.array)
-    return [candidate for candidate in copies if candidate is not copy and (candidate.place, candidate.array) == key]
 
 
 def _written(tiles: Tiles, array: DataObject, like: isl.Map) -> isl.Map:
@@ -547,11 +550,12 @@ def _stored(tiles: Tiles) -> None:
         together = [
             candidate
             for candidate in tiles.stores
-            if candidate is not store and (candidate.place, candidate.other) == (store.place, store.other)
+            if candidate is not store and candidate.leaf.launch is store.leaf.launch and candidate.other == store.other
         ]
         if together or not _once_a_tile(store.places, tiles.rounds):
             raise NotProvenError(f"elements of '{store.other.host}' are stored twice in a step")
-        available = [fill.tiles for fill in tiles.fills if (fill.place, fill.array) == (store.place, store.array)]
+        launch = store.leaf.launch
+        available = [fill.tiles for fill in tiles.fills if fill.leaf.launch is launch and fill.array == store.array]
         for statement, elements in tiles.writes(store.array):
             writers = store.tiles.apply_range(elements.reverse())
             if not writers.intersect(tiles.same_step[statement.name]).is_subset(tiles.of[statement.name]):
@@ -634,30 +638,11 @@ def _tiles(original: Original, steps: tuple[Step, ...], leaves: tuple[Leaf, ...]
     tiled = [_tile_nest(launch) for launch in launches]
     if len({len(nest.loops) for nest in tiled}) != 1:
         raise NotProvenError("launches have tiles of different dimensions")
-    depth = rounds + len(tiled[0].loops)
-    computed: list[Computed] = []
-    fills: list[Copied] = []
-    stores: list[Copied] = []
-    rings: dict[tuple[int, DataObject, int], list[Use]] = {}
-    columns: dict[tuple[int, DataObject], list[Use]] = {}
+    tiles = Tiles(original, tuple(launches), tuple(tiled), rounds)
     for leaf in leaves:
-        if leaf.launch is None or leaf.domain.is_empty() or isinstance(leaf.node, (If, Loop)):
-            continue
-        place = next(index for index, launch in enumerate(launches) if launch is leaf.launch)
-        reader = _Reader(leaf, place, tiled[place], depth, rounds, original)
-        if isinstance(leaf.node, Declaration):
-            if original.source_of(leaf) is not None:
-                raise NotProvenError("a tile has locals of the user's")
-        elif (copy := reader.copy()) is not None:
-            (stores if copy[1] else fills).append(copy[0])
-        else:
-            computed += reader.computed()
-        for dimension, use in reader.rings():
-            rings.setdefault((place, use.scratchpad.object, dimension), []).append(use)
-        for use in reader.columns():
-            columns.setdefault((place, use.scratchpad.object), []).append(use)
-    kept = frozenset(scratchpad.array for launch in launches for scratchpad in launch.scratchpads)
-    return Tiles(original, tuple(computed), tuple(fills), tuple(stores), depth, rounds, rings, columns, kept)
+        if leaf.launch is not None and not leaf.domain.is_empty() and not isinstance(leaf.node, (If, Loop)):
+            _Reader(tiles, leaf, leaf.launch).read()
+    return tiles
 
 
 def _tile_nest(launch: Launch) -> TileNest:
@@ -682,23 +667,31 @@ def _tile_nest(launch: Launch) -> TileNest:
 class _Reader:
     """What one leaf does in scratchpads."""
 
+    tiles: Tiles
     leaf: Leaf
-    place: int
-    nest: TileNest
-    depth: int
-    rounds: int
-    original: Original
+    launch: Launch
     _lying: set[tuple[DataObject, Binary, int]] = field(default_factory=set, compare=False, repr=False)
     """indices proven to lie in a dimension of a scratchpad at this leaf"""
 
-    @property
+    def read(self) -> None:
+        """Add what the leaf does to the tiles."""
+        place = self.tiles.place(self.leaf)
+        if isinstance(self.leaf.node, Declaration):
+            if self.tiles.original.source_of(self.leaf) is not None:
+                raise NotProvenError("a tile has locals of the user's")
+        elif (copy := self.copy()) is not None:
+            (self.tiles.stores if copy[1] else self.tiles.fills).append(copy[0])
+        else:
+            self.tiles.computed.extend(self.computed())
+        for dimension, use in self.rings():
+            self.tiles.rings.setdefault((place, use.scratchpad.object, dimension), []).append(use)
+        for use in self.columns():
+            self.tiles.columns.setdefault((place, use.scratchpad.object), []).append(use)
+
+    @cached_property
     def scratchpads(self) -> dict[DataObject, Scratchpad]:
-        launch = self.leaf.launch
-        return (
-            {}
-            if launch is None
-            else {name: scratchpad for scratchpad in launch.scratchpads for name in scratchpad.names}
-        )
+        """The launch's scratchpads, by each of their names."""
+        return {name: scratchpad for scratchpad in self.launch.scratchpads for name in scratchpad.names}
 
     def copy(self) -> tuple[Copied, bool] | None:
         """The leaf's copy of an element, and whether it is a store; None for statements."""
@@ -706,7 +699,7 @@ class _Reader:
         if not isinstance(node, ExpressionStatement) or not isinstance(node.expression, Assignment):
             raise NotProvenError("a tile has a statement that is no assignment")
         target, source = node.expression.target, node.expression.value
-        if self.original.source_of(self._meant) is not None:
+        if self.tiles.original.source_of(self._meant) is not None:
             return None
         if node.expression.operator != "=" or not isinstance(target, Access) or not isinstance(source, Access):
             raise NotProvenError("a tile has a statement that the region has not")
@@ -731,12 +724,12 @@ class _Reader:
         if element.subscripts != outer.subscripts:
             raise NotProvenError(f"an element of '{scratchpad.array.host}' is copied to the place of another")
         places = affine_tuple(outer.subscripts, self.leaf.frame).intersect_domain(self.leaf.domain)
-        tiles = self._of_tiles(places)
-        return Copied(self.leaf, self.place, scratchpad.array, outer.object, places, tiles), out
+        tiles = self.tiles.tiles_of(self.leaf, places)
+        return Copied(self.leaf, scratchpad.array, outer.object, places, tiles), out
 
-    def computed(self) -> Iterator[Computed]:
+    def computed(self) -> Iterator[InstanceMap]:
         """What the leaf computes in its scratchpads."""
-        source = self.original.source_of(self._meant)
+        source = self.tiles.original.source_of(self._meant)
         if source is None:
             raise NotProvenError("a tile has a statement that the region has not")
         arrays = {scratchpad.array for scratchpad in self.scratchpads.values()}
@@ -745,11 +738,11 @@ class _Reader:
                 continue
             if node.object in arrays or node.object.scope is Scope.TEMPORARY:
                 raise NotProvenError(f"'{node.object.host}' is accessed beside its scratchpad")
-            if node.object in self.original.written and node.object.rank:
+            if node.object in self.tiles.original.written and node.object.rank:
                 raise NotProvenError(f"'{node.object.host}' is written and has no scratchpad")
         if self.leaf.opaque:
             raise NotProvenError("a condition or bound that is not affine decides what a tile computes")
-        for execution in self.original.executions(self._meant, *source):
+        for execution in self.tiles.original.executions(self._meant, *source):
             references = execution.statement.references
             if any(reference.kind is AccessKind.MAY_WRITE or not reference.exact for reference in references):
                 raise NotProvenError(f"the {where(execution.statement)} does not surely access what it names")
@@ -758,7 +751,7 @@ class _Reader:
                     f"the {where(execution.statement)}, which may run again and again, writes something without a "
                     "scratchpad"
                 )
-            yield Computed(replace(execution, leaf=self.leaf), self.place, self._of_tiles(execution.relation))
+            yield replace(execution, leaf=self.leaf)
 
     @cached_property
     def _meant(self) -> Leaf:
@@ -789,9 +782,13 @@ class _Reader:
     def _check_origin(self, origin: DataObject) -> None:
         """The origin is declared in the tile, for all of it."""
         declaration = self.leaf.scopes.get(origin)
-        if declaration is None or declaration.depth != self.depth or declaration.launch is not self.leaf.launch:
-            raise NotProvenError(f"'{origin.host}' is not the same throughout a tile")
-        if not any(statement is declaration.node for statement in self.nest.body.statements):
+        nest = self.tiles.nests[self.tiles.place(self.leaf)]
+        if (
+            declaration is None
+            or declaration.depth != self.tiles.depth
+            or declaration.launch is not self.launch
+            or not any(statement is declaration.node for statement in nest.body.statements)
+        ):
             raise NotProvenError(f"'{origin.host}' is not the same throughout a tile")
 
     def _check_place(self, scratchpad: Scratchpad, index: Binary, place: int) -> None:
@@ -848,7 +845,8 @@ class _Reader:
         """Registers hold the plane at the position: 0 <= position - plane < planes."""
         position = self.leaf.value(column.position)
         around = itertools.takewhile(lambda step: not (isinstance(step, Mapped) and step.to_workers), self.leaf.path)
-        loops = (element for element in around if isinstance(element, Ordered) and element.dimension >= self.depth)
+        depth = self.tiles.depth
+        loops = (element for element in around if isinstance(element, Ordered) and element.dimension >= depth)
         rounds = [loop for loop in loops if loop.sign > 0]
         if position is None or all(self.leaf.frame.iterators[round_.dimension] != column.position for round_ in rounds):
             raise NotProvenError(f"'{column.position.host}' is no position of a walk through planes")
@@ -859,14 +857,6 @@ class _Reader:
             raise NotProvenError(
                 f"the registers of '{column.object.host}' have not all planes that are read or written"
             )
-
-    def _of_tiles(self, relation: isl.Map) -> isl.Map:
-        """{ b -> x } of { [plan instance] -> x }"""
-        inner = relation.project_out(_IN, self.depth, relation.dim(_IN) - self.depth)
-        launch = isl.Val.int_from_si(inner.get_ctx(), self.place)
-        if not self.rounds:
-            inner = inner.insert_dims(_IN, 0, 1).fix_val(_IN, 0, isl.Val.zero(inner.get_ctx()))
-        return inner.insert_dims(_IN, 1, 1).fix_val(_IN, 1, launch).coalesce()
 
 
 @once
