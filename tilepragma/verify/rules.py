@@ -52,6 +52,8 @@ from tilepragma.verify.proofs import is_automatic, proof_of
 _DISTRIBUTED = (TileKind.THREAD, TileKind.GANG, TileKind.WORKER)
 _MOST_TILES = 16
 
+Rule = Callable[[KernelPlan], Iterator[str]]
+
 #: The tile kinds of a uniform nest's loop after its rounds.
 _MAPPED: tuple[list[TileKind], ...] = (
     [],
@@ -100,52 +102,59 @@ def _nests(launch: Launch) -> tuple[TileNest, ...]:
     return tuple(node for node in walk(launch.body) if isinstance(node, TileNest))
 
 
-def _tiles_complete(plan: KernelPlan) -> Iterator[str]:
-    for launch in _launches(plan):
-        for nest in _nests(launch):
-            for tiled in nest.loops:
-                name = tiled.symbol
-                if not 1 <= len(tiled.tiles) <= _MOST_TILES:
-                    yield f"loop {name} has {len(tiled.tiles)} tiles"
-                if [tile.position for tile in tiled.tiles] != list(range(len(tiled.tiles))):
-                    yield f"the tiles of loop {name} are not numbered in declaration order"
-                if any(tile.loop != tiled.loop.index for tile in tiled.tiles):
-                    yield f"a tile of loop {name} belongs to another loop"
-                if sum(tile.kind is TileKind.DYNAMIC for tile in tiled.tiles) > 1:
-                    yield f"loop {name} has two dynamic tiles"
+def _each_launch(rule: Callable[[KernelPlan, Launch], Iterator[str]]) -> Rule:
+    """A rule of plans, by a rule of launches."""
+    return lambda plan: (complaint for launch in _launches(plan) for complaint in rule(plan, launch))
 
 
-def _tiles_kinds(plan: KernelPlan) -> Iterator[str]:
-    for launch in _launches(plan):
-        for nest in _nests(launch):
-            for tile in nest.order:
-                if (tile.axis is not None) != (tile.kind in _DISTRIBUTED):
-                    yield f"a {tile.kind.value} tile has the axis {tile.axis}"
-                if tile.axis is not None and tile.axis.kind.value != tile.kind.value:
-                    yield f"a {tile.kind.value} tile has the axis {tile.axis}"
-                if tile.kind in (TileKind.STATIC, TileKind.SIZE) and tile.argument is None:
-                    yield f"a {tile.kind.value} tile lacks its argument"
+def _each_form(rule: Callable[[KernelPlan, Launch], Iterator[str]]) -> Rule:
+    """A rule of plans, by a rule of launches and of their staged forms."""
+    return lambda plan: (complaint for form in _forms(plan) for complaint in rule(plan, form))
 
 
-def _order_is_permutation(plan: KernelPlan) -> Iterator[str]:
-    for launch in _forms(plan):
-        for nest in _nests(launch):
-            declared = Counter(tile for tiled in nest.loops for tile in tiled.tiles)
-            if Counter(nest.order) != declared or max(declared.values()) > 1:
-                yield f"the order of the nest over {nest.loops[0].symbol} is no permutation of its tiles"
+def _each_nest(rule: Callable[[TileNest], Iterator[str]]) -> Rule:
+    """A rule of plans, by a rule of the nests of launches."""
+    return _each_launch(lambda _, launch: (complaint for nest in _nests(launch) for complaint in rule(nest)))
 
 
-def _inner_bounds_known(plan: KernelPlan) -> Iterator[str]:
+def _tiles_complete(nest: TileNest) -> Iterator[str]:
+    for tiled in nest.loops:
+        name = tiled.symbol
+        if not 1 <= len(tiled.tiles) <= _MOST_TILES:
+            yield f"loop {name} has {len(tiled.tiles)} tiles"
+        if [tile.position for tile in tiled.tiles] != list(range(len(tiled.tiles))):
+            yield f"the tiles of loop {name} are not numbered in declaration order"
+        if any(tile.loop != tiled.loop.index for tile in tiled.tiles):
+            yield f"a tile of loop {name} belongs to another loop"
+        if sum(tile.kind is TileKind.DYNAMIC for tile in tiled.tiles) > 1:
+            yield f"loop {name} has two dynamic tiles"
+
+
+def _tiles_kinds(nest: TileNest) -> Iterator[str]:
+    for tile in nest.order:
+        axis = tile.axis
+        if (axis is not None) != (tile.kind in _DISTRIBUTED) or (axis and axis.kind.value != tile.kind.value):
+            yield f"a {tile.kind.value} tile has the axis {axis}"
+        if tile.kind in (TileKind.STATIC, TileKind.SIZE) and tile.argument is None:
+            yield f"a {tile.kind.value} tile lacks its argument"
+
+
+def _order_is_permutation(_: KernelPlan, launch: Launch) -> Iterator[str]:
+    for nest in _nests(launch):
+        declared = Counter(tile for tiled in nest.loops for tile in tiled.tiles)
+        if Counter(nest.order) != declared or max(declared.values()) > 1:
+            yield f"the order of the nest over {nest.loops[0].symbol} is no permutation of its tiles"
+
+
+def _inner_bounds_known(nest: TileNest) -> Iterator[str]:
     """Tiles whose bounds depend on an iterator of the nest stand inside its point loop."""
-    for launch in _launches(plan):
-        for nest in _nests(launch):
-            for place, tiled in enumerate(nest.loops):
-                read = _read_in_bounds(tiled)
-                for outer in nest.loops[:place]:
-                    if outer.loop.iterator in read and not _inside(nest, tiled, outer):
-                        yield f"a tile of {tiled.symbol} stands outside {outer.symbol}, on which its bounds depend"
-                    if outer.loop.iterator in read and tiled.launch_bounds:
-                        yield f"the bounds of {tiled.symbol} are not known at launch"
+    for place, tiled in enumerate(nest.loops):
+        read = _read_in_bounds(tiled)
+        for outer in nest.loops[:place]:
+            if outer.loop.iterator in read and not _inside(nest, tiled, outer):
+                yield f"a tile of {tiled.symbol} stands outside {outer.symbol}, on which its bounds depend"
+            if outer.loop.iterator in read and tiled.launch_bounds:
+                yield f"the bounds of {tiled.symbol} are not known at launch"
 
 
 def _inside(nest: TileNest, inner: TiledLoop, outer: TiledLoop) -> bool:
@@ -190,23 +199,20 @@ def _with_iterators(
             )
 
 
-def _loops_listed(plan: KernelPlan) -> Iterator[str]:
-    for launch in _launches(plan):
-        listed = tuple(t for nest in _nests(launch) for t in nest.loops if t.launch_bounds)
-        if listed != launch.loops:
-            yield f"launch {launch.name} lists other loops than its body has"
+def _loops_listed(_: KernelPlan, launch: Launch) -> Iterator[str]:
+    if tuple(t for nest in _nests(launch) for t in nest.loops if t.launch_bounds) != launch.loops:
+        yield f"launch {launch.name} lists other loops than its body has"
 
 
-def _axes_listed(plan: KernelPlan) -> Iterator[str]:
-    for launch in _launches(plan):
-        used = [tile.axis for nest in _nests(launch) for tile in nest.order if tile.axis is not None]
-        if set(used) != set(launch.axes) or len(set(launch.axes)) != len(launch.axes):
-            yield f"launch {launch.name} lists other axes than its body uses"
-        if any(not 0 <= axis.dimension <= 2 for axis in used):
-            yield f"launch {launch.name} uses a dimension beyond 2"
+def _axes_listed(_: KernelPlan, launch: Launch) -> Iterator[str]:
+    used = [tile.axis for nest in _nests(launch) for tile in nest.order if tile.axis is not None]
+    if set(used) != set(launch.axes) or len(set(launch.axes)) != len(launch.axes):
+        yield f"launch {launch.name} lists other axes than its body uses"
+    if any(not 0 <= axis.dimension <= 2 for axis in used):
+        yield f"launch {launch.name} uses a dimension beyond 2"
 
 
-def _axes_once(plan: KernelPlan) -> Iterator[str]:
+def _axes_once(_: KernelPlan, launch: Launch) -> Iterator[str]:
     def visit(node: Any, path: tuple[Axis, ...]) -> Iterator[str]:
         if isinstance(node, TileNest):
             path = (*path, *(tile.axis for tile in node.order if tile.axis is not None))
@@ -215,12 +221,11 @@ def _axes_once(plan: KernelPlan) -> Iterator[str]:
         for child in children(node):
             yield from visit(child, path)
 
-    for launch in _launches(plan):
-        yield from visit(launch.body, ())
+    return visit(launch.body, ())
 
 
-def _statements_covered(plan: KernelPlan) -> Iterator[str]:
-    def visit(node: Any, path: frozenset[Axis], launch: Launch) -> Iterator[str]:
+def _statements_covered(plan: KernelPlan, launch: Launch) -> Iterator[str]:
+    def visit(node: Any, path: frozenset[Axis]) -> Iterator[str]:
         if isinstance(node, TileNest):
             path = path | {tile.axis for tile in node.order if tile.axis is not None}
         if isinstance(node, ExpressionStatement) and path != frozenset(launch.axes):
@@ -229,26 +234,23 @@ def _statements_covered(plan: KernelPlan) -> Iterator[str]:
                     yield f"'{use.object.name}' is written outside an axis of launch {launch.name}"
             return
         for child in children(node):
-            yield from visit(child, path, launch)
+            yield from visit(child, path)
 
-    for launch in _forms(plan):
-        yield from visit(launch.body, frozenset(), launch)
+    return visit(launch.body, frozenset())
 
 
-def _objects_accounted(plan: KernelPlan) -> Iterator[str]:
-    by_address = {argument.object for argument in plan.arrays}
-    for launch in _forms(plan):
-        iterators = {tiled.loop.iterator for nest in _nests(launch) for tiled in nest.loops}
-        iterators |= {loop.iterator for loop in loops_in(launch.body) if loop.declares_iterator}
-        accessible = by_address | set(plan.scalars) | set(launch.privates) | iterators
-        accessible |= {name for scratchpad in launch.scratchpads for name in scratchpad.names} | set(plan.constants)
-        for use in _body_uses(plan, launch):
-            if use.object.scope is Scope.LOCAL:
-                continue
-            if use.object not in accessible:
-                yield f"'{use.object.name}' is used in launch {launch.name} but is no argument of it"
-            elif use.writes and use.object in plan.scalars and use.object not in launch.privates:
-                yield f"'{use.object.name}' is written in launch {launch.name} but is passed by value"
+def _objects_accounted(plan: KernelPlan, launch: Launch) -> Iterator[str]:
+    iterators = {tiled.loop.iterator for nest in _nests(launch) for tiled in nest.loops}
+    iterators |= {loop.iterator for loop in loops_in(launch.body) if loop.declares_iterator}
+    accessible = {argument.object for argument in plan.arrays} | set(plan.scalars) | set(launch.privates) | iterators
+    accessible |= {name for scratchpad in launch.scratchpads for name in scratchpad.names} | set(plan.constants)
+    for use in _body_uses(plan, launch):
+        if use.object.scope is Scope.LOCAL:
+            continue
+        if use.object not in accessible:
+            yield f"'{use.object.name}' is used in launch {launch.name} but is no argument of it"
+        elif use.writes and use.object in plan.scalars and use.object not in launch.privates:
+            yield f"'{use.object.name}' is written in launch {launch.name} but is passed by value"
 
 
 def _body_uses(plan: KernelPlan, launch: Launch) -> Iterator[Use]:
@@ -308,21 +310,15 @@ def _results_go_back(plan: KernelPlan) -> Iterator[str]:
             yield f"'{object_.name}' is written and may be read after the kernel, but is not copied out"
 
 
-def _reductions_by_address(plan: KernelPlan) -> Iterator[str]:
+def _reductions_by_address(plan: KernelPlan, launch: Launch) -> Iterator[str]:
     by_address = {argument.object for argument in plan.arrays}
-    for launch in _launches(plan):
-        for reduction in launch.reductions:
-            if reduction.object not in by_address:
-                yield f"'{reduction.object.name}' is reduced but not reached by address"
-            if reduction.object in launch.privates:
-                yield f"'{reduction.object.name}' is both reduced and private"
-        if not set(launch.first_privates) <= set(launch.privates):
-            yield f"launch {launch.name} has a firstprivate object that is not private"
-
-
-def _barriers_uniform(plan: KernelPlan) -> Iterator[str]:
-    for launch in _forms(plan):
-        yield from uneven_barriers(launch, plan.kernel.functions)
+    for reduction in launch.reductions:
+        if reduction.object not in by_address:
+            yield f"'{reduction.object.name}' is reduced but not reached by address"
+        if reduction.object in launch.privates:
+            yield f"'{reduction.object.name}' is both reduced and private"
+    if not set(launch.first_privates) <= set(launch.privates):
+        yield f"launch {launch.name} has a firstprivate object that is not private"
 
 
 def _symbols_unique(plan: KernelPlan) -> Iterator[str]:
@@ -335,11 +331,10 @@ def _symbols_unique(plan: KernelPlan) -> Iterator[str]:
                 yield f"the symbol {symbol!r} is no identifier"
 
 
-def _no_plain_tiles(plan: KernelPlan) -> Iterator[str]:
-    for launch in _launches(plan):
-        for loop in loops_in(launch.body):
-            if loop.directive is not None and loop.directive.tiles:
-                yield f"the tiles of a loop over '{loop.iterator.name}' were dropped"
+def _no_plain_tiles(_: KernelPlan, launch: Launch) -> Iterator[str]:
+    for loop in loops_in(launch.body):
+        if loop.directive is not None and loop.directive.tiles:
+            yield f"the tiles of a loop over '{loop.iterator.name}' were dropped"
 
 
 def _targets_sound(plan: KernelPlan) -> Iterator[str]:
@@ -501,9 +496,8 @@ def _wrong_order(launch: Launch, nest: TileNest, block: Block, place: int, unifo
     if loop is None:
         yield f"{name} of something that is no loop"
         return
-    read = {node.object for bound in (loop.lower, loop.upper) for node in walk(bound) if isinstance(node, Access)}
     step = polynomial(loop.step).constant
-    if loop.decreasing or loop.comparison != "<" or not loop.declares_iterator or step is None or not read <= uniform:
+    if not loop.declares_iterator or step is None or not _is_same_for_all(loop, uniform):
         yield f"{name} in a loop over '{loop.iterator.name}' that workers may see otherwise"
     *initial, last = block.statements
     middle = initial[place + 2 :]
@@ -569,7 +563,8 @@ def _wrong_sides(nest: TileNest, staged: Staged, uniform: set[DataObject], rest:
             yield f"the array tile of '{name}' has a side without elements"
         for term in side.terms:
             tiled, loop = mapped.get(term.iterator), loops.get(term.iterator)
-            if tiled is None and loop is not None and not _is_same_for_all(loop, uniform):
+            counts = loop is not None and polynomial(loop.step).constant == 1 and _is_same_for_all(loop, uniform)
+            if tiled is None and loop is not None and not counts:
                 yield f"the loop over '{term.iterator.name}' behind the copy of '{name}' differs between workers"
             if tiled is None and (loop is None or not isinstance(term.extent, int)):
                 yield f"'{term.iterator.name}' is no iterator of the tile of the array tile of '{name}'"
@@ -579,8 +574,7 @@ def _wrong_sides(nest: TileNest, staged: Staged, uniform: set[DataObject], rest:
 
 def _is_same_for_all(loop: Loop, uniform: set[DataObject]) -> bool:
     read = {node.object for bound in (loop.lower, loop.upper) for node in walk(bound) if isinstance(node, Access)}
-    counts_up = polynomial(loop.step).constant == 1 and not loop.decreasing and loop.comparison == "<"
-    return counts_up and read <= uniform
+    return not loop.decreasing and loop.comparison == "<" and read <= uniform
 
 
 def _extent(tiled: TiledLoop) -> object:
@@ -669,28 +663,28 @@ def _wrong_division(plan: KernelPlan, launch: Launch, division: Division) -> Ite
                 yield f"two iterations of launch {launch.name} may write one row of '{name}'"
 
 
-RULES: tuple[tuple[str, Callable[[KernelPlan], Iterator[str]]], ...] = (
-    ("tiles are complete and unique", _tiles_complete),
+RULES: tuple[tuple[str, Rule], ...] = (
+    ("tiles are complete and unique", _each_nest(_tiles_complete)),
     ("devices share launches row by row", wrong_divisions),
-    ("kinds, axes and arguments agree", _tiles_kinds),
-    ("the order is a permutation", _order_is_permutation),
-    ("bounds are known where tiles stand", _inner_bounds_known),
+    ("kinds, axes and arguments agree", _each_nest(_tiles_kinds)),
+    ("the order is a permutation", _each_form(_order_is_permutation)),
+    ("bounds are known where tiles stand", _each_nest(_inner_bounds_known)),
     ("launch bounds are known at launch", _launch_bounds_hold),
     ("launches have the values of loops around them", _values_complete),
-    ("launches list their loops", _loops_listed),
-    ("launches list their axes", _axes_listed),
-    ("an axis is used once", _axes_once),
-    ("statements lie under every axis", _statements_covered),
-    ("every object is accounted for", _objects_accounted),
+    ("launches list their loops", _each_launch(_loops_listed)),
+    ("launches list their axes", _each_launch(_axes_listed)),
+    ("an axis is used once", _each_launch(_axes_once)),
+    ("statements lie under every axis", _each_form(_statements_covered)),
+    ("every object is accounted for", _each_form(_objects_accounted)),
     ("arguments are consistent", _arguments_consistent),
     ("constants are sound", _constants_sound),
     ("results go back", _results_go_back),
-    ("reductions are reached by address", _reductions_by_address),
-    ("barriers are uniform", _barriers_uniform),
+    ("reductions are reached by address", _each_launch(_reductions_by_address)),
+    ("barriers are uniform", _each_form(lambda plan, form: uneven_barriers(form, plan.kernel.functions))),
     ("stages are sound", _stages_sound),
     ("scratchpads are sound", _scratchpads_sound),
     ("symbols are unique", _symbols_unique),
-    ("no tile is dropped", _no_plain_tiles),
+    ("no tile is dropped", _each_launch(_no_plain_tiles)),
     ("targets and launches are sound", _targets_sound),
     ("choices of tile sizes are sound", wrong_choices),
 )
