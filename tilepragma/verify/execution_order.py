@@ -36,7 +36,7 @@ from tilepragma.base.memoization import once
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import DataObject, Scope
 from tilepragma.ir.flow import exposed_read
-from tilepragma.ir.loop_tree import Axis, Declaration
+from tilepragma.ir.loop_tree import Axis, TiledLoop
 from tilepragma.plan.kernel_plan import Launch
 from tilepragma.poly.affine import constant_value
 from tilepragma.poly.dependences import Dependence, DependenceKind, carried_at, distances_between, together
@@ -44,7 +44,7 @@ from tilepragma.poly.scop import Reference
 from tilepragma.poly.tile_legality import Violation
 from tilepragma.verify.certificate import Fault
 from tilepragma.verify.launch_tree_relation import Element, InSequence, Leaf, Mapped, Ordered
-from tilepragma.verify.statement_matching import InstanceMap, Original, grouped
+from tilepragma.verify.statement_matching import InstanceMap, Original, declares, grouped
 
 _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
 
@@ -193,9 +193,7 @@ def _follows_in_one_iteration(dependence: Dependence, first: InstanceMap, second
 
 def _declaration_of(object_: DataObject, executed: InstanceMap) -> Leaf | None:
     """The leaf that declares the copy of `object_` that this leaf uses; possibly itself."""
-    node = executed.statement.node
-    itself = isinstance(node, Declaration) and any(declarator.object == object_ for declarator in node.declarators)
-    return executed.leaf if itself else executed.leaf.scopes.get(object_)
+    return executed.leaf if declares(executed.statement, object_) else executed.leaf.scopes.get(object_)
 
 
 def _fault(dependence: Dependence, broken: Broken, first: InstanceMap, second: InstanceMap) -> Fault:
@@ -268,7 +266,8 @@ class _Order:
             if element is not counterpart:
                 return self._in_text(element, counterpart, place)
             if isinstance(element, Ordered):
-                broken = self._round(element.dimension, element.sign, place)
+                broken = self._forward(element.dimension, element.sign, place)
+                self.pairs = self.pairs.equate(_IN, element.dimension, _OUT, element.dimension)
             elif isinstance(element, Launch):
                 broken = self._launch(element)
             elif isinstance(element, Mapped):
@@ -296,17 +295,11 @@ class _Order:
         return None if apart.is_empty() else Broken(apart, "may be run by two workers with no barrier between")
 
     def _never_waits(self, place: int) -> bool:
-        """Whether instances that differ at `place` need no wait, or all wait there."""
-        return self.workers is None or self._barrier_below(place)
-
-    def _barrier_below(self, place: int) -> bool:
+        """Whether instances that differ at `place` need no wait, or all wait below it."""
+        if self.workers is None:
+            return True
         after = any(barrier > part.index for part in _passed(self.first, place) for barrier in part.barriers)
         return after or any(barrier < part.index for part in _passed(self.second, place) for barrier in part.barriers)
-
-    def _round(self, dimension: int, sign: int, place: int) -> Broken | None:
-        broken = self._forward(dimension, sign, place)
-        self.pairs = self.pairs.equate(_IN, dimension, _OUT, dimension)
-        return broken
 
     def _forward(self, dimension: int, sign: int, place: int, *, leading: bool = True) -> Broken | None:
         """Pairs that a dimension, or a digit of it, splits: the first must be earlier."""
@@ -367,7 +360,8 @@ class _Order:
         apart = None
         for axis in axes:
             first, second = _mapping(self.first, axis), _mapping(self.second, axis)
-            if first is None or second is None or not _alike(first, second):
+            # Loops are mapped in the same way wherever their bounds are the same.
+            if first is None or second is None or _tiled(*first).distribution_key != _tiled(*second).distribution_key:
                 return isl.Map.universe(self.pairs.get_space())
             differ = self._differ(first, second)
             apart = differ if apart is None else apart.union(differ)
@@ -381,7 +375,7 @@ class _Order:
         differ = everything.order_lt(_IN, first_dimension, _OUT, second_dimension).union(
             everything.order_gt(_IN, first_dimension, _OUT, second_dimension)
         )
-        if first.nest.loops[place].launch_bounds:
+        if _tiled(first, place).launch_bounds:
             return differ
         for bound, counterpart in zip(first.bounds[place], second.bounds[there], strict=True):
             if bound is None or counterpart is None:
@@ -416,12 +410,8 @@ def _mapping(leaf: Leaf, axis: Axis) -> tuple[Mapped, int] | None:
     return None
 
 
-def _alike(first_mapping: tuple[Mapped, int], second_mapping: tuple[Mapped, int]) -> bool:
-    """Whether two loops are mapped in the same way wherever their bounds are the same."""
-    if first_mapping[0] is second_mapping[0] and first_mapping[1] == second_mapping[1]:
-        return True
-    first, second = first_mapping[0].nest.loops[first_mapping[1]], second_mapping[0].nest.loops[second_mapping[1]]
-    return first.distribution_key == second.distribution_key
+def _tiled(mapped: Mapped, place: int) -> TiledLoop:
+    return mapped.nest.loops[place]
 
 
 def out_of_columns(first: Leaf, second: Leaf, pairs: isl.Map) -> Broken | None:

@@ -12,11 +12,11 @@ from functools import reduce
 import islpy as isl
 
 from tilepragma.ir.expressions import DataObject, Scope
-from tilepragma.ir.loop_tree import Declaration, If, Loop, Statement
+from tilepragma.ir.loop_tree import Declaration, If, Loop
 from tilepragma.poly.scop import Scop, ScopStatement
 from tilepragma.verify.certificate import Fault
 from tilepragma.verify.launch_tree_relation import Mapped, dimensions_of
-from tilepragma.verify.statement_matching import InstanceMap, Original, grouped, instance_text, name_of, where
+from tilepragma.verify.statement_matching import InstanceMap, Original, declares, grouped, instance_text, name_of, where
 
 _RULE = "every instance runs once"
 
@@ -29,13 +29,16 @@ def missed_and_doubled(scop: Scop, executed: Iterable[InstanceMap]) -> Iterator[
         if isinstance(statement.node, (If, Loop)):
             continue  # decisions may repeat; what depends on them says where they are taken
         yield from _added(statement, executions)
-        if not is_local_declaration(statement):
-            yield from _missed(statement, executions)
+        if not _is_local_declaration(statement):
+            missed = reduce(isl.Set.subtract, _instances(executions), statement.domain)
+            if not missed.is_empty():
+                text = instance_text(missed, statement)
+                yield Fault(_RULE, f"the {where(statement)} never runs for {text}", True)
             yield from _doubled(statement, executions)
             yield from _uncovered(statement, executions)
 
 
-def is_local_declaration(statement: ScopStatement) -> bool:
+def _is_local_declaration(statement: ScopStatement) -> bool:
     """Whether the statement declares locals of a round, so that copies are harmless."""
     writes = [reference.object.scope is Scope.LOCAL for reference in statement.references if reference.writes]
     return isinstance(statement.node, Declaration) and all(writes)
@@ -50,12 +53,6 @@ def _added(statement: ScopStatement, executed: list[InstanceMap]) -> Iterator[Fa
         if not added.is_empty():
             text = instance_text(added, statement)
             yield Fault(_RULE, f"the {where(statement)} runs for {text}, which the region does not have", True)
-
-
-def _missed(statement: ScopStatement, executed: list[InstanceMap]) -> Iterator[Fault]:
-    missed = reduce(isl.Set.subtract, _instances(executed), statement.domain)
-    if not missed.is_empty():
-        yield Fault(_RULE, f"the {where(statement)} never runs for {instance_text(missed, statement)}", True)
 
 
 def _in_common_loops(executed: list[InstanceMap]) -> list[isl.Map]:
@@ -143,15 +140,11 @@ def broken_scopes(executed: Iterable[InstanceMap], original: Original) -> Iterat
     """A sentence for every statement that uses a local of another iteration."""
     for execution in executed:
         for object_ in {reference.object for reference in execution.statement.references}:
-            if object_.scope is not Scope.LOCAL or _declares(execution.statement.node, object_):
+            if object_.scope is not Scope.LOCAL or declares(execution.statement, object_):
                 continue
             if not _of_this_iteration(object_, execution, original):
                 text = f"'{object_.host}' in the {where(execution.statement)} is not that of its iteration"
                 yield Fault("locals belong to their iteration", text, False)
-
-
-def _declares(node: Statement, object_: DataObject) -> bool:
-    return isinstance(node, Declaration) and any(declarator.object == object_ for declarator in node.declarators)
 
 
 def _of_this_iteration(object_: DataObject, execution: InstanceMap, original: Original) -> bool:

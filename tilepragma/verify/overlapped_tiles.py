@@ -253,14 +253,10 @@ def _each_in_a_step(tiles: Tiles) -> None:
 
 def _once_a_tile(relation: isl.Map, depth: int) -> bool:
     """Whether, in { [b, i] -> x }, b being the first `depth` dimensions, each b has each x once."""
-    return bool(_in_tile(relation, depth).is_injective())
-
-
-def _in_tile(relation: isl.Map, depth: int) -> isl.Map:
-    """{ [b, i] -> [b, x] }"""
     whole = isl.Map.identity(relation.domain().get_space().map_from_set())
     tile = whole.project_out(_OUT, depth, whole.dim(_OUT) - depth)
-    return tile.flat_range_product(relation.reset_tuple_id(_OUT))
+    # { [b, i] -> [b, x] }
+    return bool(tile.flat_range_product(relation.reset_tuple_id(_OUT)).is_injective())
 
 
 def _in_order(tiles: Tiles) -> None:
@@ -466,9 +462,7 @@ def _read(tiles: isl.Map, reference: Reference) -> isl.Map:
 
 def _meet(fill: Copied, store: Copied) -> bool:
     """Whether one tile of a step fills an element that another tile stores."""
-    pairs = fill.tiles.apply_range(store.tiles.reverse())
-    for dimension in range(_STEP):
-        pairs = pairs.equate(_IN, dimension, _OUT, dimension)
+    pairs = _of_one_tile(fill.tiles.apply_range(store.tiles.reverse()), _STEP)
     return not pairs.subtract(isl.Map.identity(pairs.get_space())).is_empty()
 
 

@@ -189,6 +189,12 @@ def where(statement: ScopStatement) -> str:
     return f"{kind} at line {statement.range.start.line}"
 
 
+def declares(statement: ScopStatement, object_: DataObject) -> bool:
+    """Whether the statement is the declaration of the object."""
+    node = statement.node
+    return isinstance(node, Declaration) and any(declarator.object == object_ for declarator in node.declarators)
+
+
 def _check_opaque(leaf: Leaf, source: Leaf, places: dict[DataObject, DataObject]) -> None:
     """Non-affine conditions around must be the same in the plan, for the same instance."""
     _match_opaque(leaf, source, places)

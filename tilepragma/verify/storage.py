@@ -67,35 +67,48 @@ class StorageMap:
     dead: frozenset[DataObject] = frozenset()
 
 
+@dataclass(frozen=True)
+class Copy:
+    """B[b] = C[c]: `target` writes, `source` reads."""
+
+    target: Site
+    source: Site
+
+
+#: A statement of the original and that of the changed version in its place.
+Twins = tuple[ScopStatement, ScopStatement]
+
+
 def storage_fault(original: Version, changed: Version, storage: StorageMap) -> str | None:
     """Why the two are not proven to compute the same, a clause; None where they are."""
-    return _compared(
-        original,
-        changed,
-        storage,
-        "proving that values are kept elsewhere",
-        lambda added: _value_fault(original.scop, changed.scop, storage, added),
-    )
+
+    def fault(copies: list[Copy], twins: list[Twins]) -> str | None:
+        return _value_fault(original.scop, changed.scop, storage, copies, twins)
+
+    return _compared(original, changed, storage, original.scop, "proving that values are kept elsewhere", fault)
 
 
 def layout_fault(original: Version, changed: Version, storage: StorageMap, touching: Scop | None = None) -> str | None:
     """Why the two are not proven to compute the same, a clause; None where they are. `touching` has
     statements that surely touch what copies may touch; the original's by default.
     """
-    return _compared(
-        original,
-        changed,
-        storage,
-        "proving that arrays lie elsewhere",
-        lambda added: _layout_fault(original, changed, storage, added, touching or original.scop),
-    )
+
+    def fault(copies: list[Copy], twins: list[Twins]) -> str | None:
+        return _layout_fault(original.scop, changed, storage, copies, twins)
+
+    return _compared(original, changed, storage, touching or original.scop, "proving that arrays lie elsewhere", fault)
 
 
 def _compared(
-    original: Version, changed: Version, storage: StorageMap, what: str, fault: Callable[[frozenset[int]], str | None]
+    original: Version,
+    changed: Version,
+    storage: StorageMap,
+    touching: Scop,
+    what: str,
+    fault: Callable[[list[Copy], list[Twins]], str | None],
 ) -> str | None:
-    """The fault of two versions whose texts are alike, given the identities of all nodes of the
-    added statements; or that isl gives up.
+    """The fault of two versions whose texts are alike but for copies of what `touching` touches,
+    given these and the statements with their twins; or that isl gives up.
     """
     added = frozenset(id(node) for copy in storage.copies for node in walk(copy))
 
@@ -113,9 +126,21 @@ def _compared(
 
     if not same_tree(changed.statements, original.statements, decide):
         return "the text differs in more than storage"
+    statements = [statement for statement in changed.scop.statements if id(statement.node) not in added]
+    if len(statements) != len(original.scop.statements):
+        return "statements are missing"
+    twins = list(zip(original.scop.statements, statements, strict=True))
+    copies = [_copy(statement) for statement in changed.scop.statements if id(statement.node) in added]
     try:
         with operation_limit(changed.scop.context, DEFAULT_LIMIT, what):
-            return fault(added)
+            if not all(_are_twins(*pair, storage.instead) for pair in twins):
+                return "a statement runs at other times, or touches other things"
+            known = [copy for copy in copies if copy is not None]
+            if len(known) < len(copies):
+                return "what is added is more than a copy"
+            if not all(_is_touched(site, touching) for copy in known for site in (copy.source, copy.target)):
+                return "a copy touches elements that the region does not, which need not be there"
+            return fault(known, twins)
     except (OperationLimitError, UnknownFlowError) as unknown:
         return str(unknown).rstrip(".")
 
@@ -127,7 +152,7 @@ def moved_dependences(
     original, since accesses share a place where they shared an element. None for other statements.
     """
     pairs = list(zip(original.statements, changed.statements, strict=False))
-    if len(original.statements) != len(changed.statements) or not all(_is_twin(*pair, instead) for pair in pairs):
+    if len(original.statements) != len(changed.statements) or not all(_are_twins(*pair, instead) for pair in pairs):
         return None
     statements = {statement.name: twin for statement, twin in pairs if statement.name == twin.name}
     references = {id(old): new for pair in pairs for old, new in zip(*(part.references for part in pair), strict=True)}
@@ -145,7 +170,7 @@ def moved_dependences(
     )
 
 
-def _is_twin(statement: ScopStatement, twin: ScopStatement, instead: Mapping[DataObject, DataObject]) -> bool:
+def _are_twins(statement: ScopStatement, twin: ScopStatement, instead: Mapping[DataObject, DataObject]) -> bool:
     """Whether two statements run at the same times, and access corresponding objects."""
     if not twin.domain.set_tuple_name(statement.name).is_equal(statement.domain) or len(statement.references) != len(
         twin.references
@@ -157,23 +182,9 @@ def _is_twin(statement: ScopStatement, twin: ScopStatement, instead: Mapping[Dat
     )
 
 
-@dataclass(frozen=True)
-class Copy:
-    """B[b] = C[c]: `target` writes, `source` reads."""
-
-    target: Site
-    source: Site
-
-
-def _added_copies(changed: Scop, added: Collection[int]) -> Iterator[Copy | None]:
-    """The added statements; None for one that does not copy a single element."""
-    for statement in changed.statements:
-        if id(statement.node) in added:
-            yield _copy(statement, [Site(statement, place) for place in range(len(statement.references))])
-
-
-def _copy(statement: ScopStatement, sites: list[Site]) -> Copy | None:
-    node = statement.node
+def _copy(statement: ScopStatement) -> Copy | None:
+    """An added statement; None where it does not copy a single element."""
+    node, sites = statement.node, [Site(statement, place) for place in range(len(statement.references))]
     if not isinstance(node, ExpressionStatement) or not isinstance(node.expression, Assignment) or len(sites) != 2:
         return None
     source, target = sites
@@ -208,25 +219,16 @@ def _is_touched(site: Site, original: Scop) -> bool:
 # -- array expansion and renaming
 
 
-def _value_fault(original: Scop, changed: Scop, storage: StorageMap, added: Collection[int]) -> str | None:
-    found_copies = tuple(_added_copies(changed, added))
-    copies = [copy for copy in found_copies if copy is not None]
-    twins = [statement for statement in changed.statements if id(statement.node) not in added]
-    if len(twins) != len(original.statements):
-        return "statements are missing"
+def _value_fault(
+    original: Scop, changed: Scop, storage: StorageMap, copies: list[Copy], twins: list[Twins]
+) -> str | None:
     names: dict[str, str] = {}
-    for old, twin in zip(original.statements, twins, strict=True):
-        if not _is_twin(old, twin, storage.instead):
-            return "a statement runs at other times, or touches other things"
+    for old, twin in twins:
         names |= {f"{twin.name}_{place}": f"{old.name}_{place}" for place in range(len(old.references))}
-    if len(copies) < len(found_copies):
-        return "what is added is more than a copy"
     arrays = frozenset(storage.instead.values())
     touched = arrays | frozenset(storage.instead)
     if any(site.reference.object not in touched for copy in copies for site in (copy.source, copy.target)):
         return "a copy touches other arrays"
-    if any(not _is_touched(site, original) for copy in copies for site in (copy.source, copy.target)):
-        return "a copy touches elements that the region does not, which need not be there"
     expected = array_flow(original, arrays)
     seen, initial, last = _through_copies(array_flow(changed, touched), copies, names)
     if not seen.is_equal(expected.sources) or not initial.is_equal(expected.initial):
@@ -293,28 +295,22 @@ def _maps(relation: isl.UnionMap) -> Iterator[isl.Map]:
 
 
 def _layout_fault(
-    original: Version, changed: Version, storage: StorageMap, added: frozenset[int], touching: Scop
+    original: Scop, changed: Version, storage: StorageMap, copies: list[Copy], twins: list[Twins]
 ) -> str | None:
-    added_statements = tuple(_added_copies(changed.scop, added))
-    copies = [copy for copy in added_statements if copy is not None]
-    if len(copies) < len(added_statements):
-        return "what is added is more than a copy"
     before = [copy for copy in copies if copy.target.reference.object in storage.instead]
     after = [copy for copy in copies if copy.source.reference.object in storage.instead]
     if len(before) + len(after) != len(copies) or not all(_is_of_its_array(copy, storage) for copy in copies):
         return "a copy touches other arrays"
     if not _surround(changed, storage, before):
         return "copies do not stand before and behind all else"
-    if not all(_is_touched(site, touching) for copy in copies for site in (copy.source, copy.target)):
-        return "a copy touches elements that the region does not, which need not be there"
     places = {
         new: _united([_moved(fill) for fill in before if fill.target.reference.object == new])
         for new in storage.instead
     }
     return (
         _misplaced(places, storage)
-        or _other_accesses(original.scop, changed.scop, places, storage, added)
-        or _lost(original.scop, after, places, storage)
+        or _other_accesses(twins, places, storage)
+        or _lost(original, after, places, storage)
     )
 
 
@@ -369,21 +365,10 @@ def _misplaced(places: Mapping[DataObject, isl.Map | None], storage: StorageMap)
     return None
 
 
-def _other_accesses(
-    original: Scop,
-    changed: Scop,
-    places: Mapping[DataObject, isl.Map | None],
-    storage: StorageMap,
-    added: frozenset[int],
-) -> str | None:
+def _other_accesses(twins: list[Twins], places: Mapping[DataObject, isl.Map | None], storage: StorageMap) -> str | None:
     """Whether an access touches another place than that of its element."""
-    twins = [statement for statement in changed.statements if id(statement.node) not in added]
-    if len(twins) != len(original.statements):
-        return "statements are missing"
     moved_arrays = frozenset(storage.instead.values())
-    for old, twin in zip(original.statements, twins, strict=True):
-        if not _is_twin(old, twin, storage.instead):
-            return "a statement runs at other times, or touches other things"
+    for old, twin in twins:
         for reference, moved in zip(old.references, twin.references, strict=True):
             if reference.object in moved_arrays and not _is_at_its_place(reference, moved, places.get(moved.object)):
                 return f"an access to '{reference.object.host}' does not touch the place of its element"
