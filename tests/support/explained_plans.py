@@ -27,6 +27,7 @@ from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, 
 from tilepragma.poly.scop import ScopStatement
 from tilepragma.report.launch_facts import LaunchGroup, LaunchLine
 from tilepragma.report.source_text import plain_text
+from tilepragma.verify.instances import InstanceMap, Original
 from tilepragma.verify.launch_tree_relation import Mapped
 from tilepragma.verify.proofs import (
     instance_maps,
@@ -35,7 +36,6 @@ from tilepragma.verify.proofs import (
     region_without_dependences,
     with_staged_forms,
 )
-from tilepragma.verify.statement_matching import InstanceMap, Original
 
 IN, OUT = isl.dim_type.in_, isl.dim_type.out
 #: Sizes of tiles besides those in use, another for each symbol.

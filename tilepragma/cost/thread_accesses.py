@@ -23,9 +23,9 @@ from tilepragma.poly.adjacency import BROADCAST, COALESCED, Pattern, Reach, patt
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 from tilepragma.poly.scop import Reference
 from tilepragma.verify.certificate import NotProvenError
+from tilepragma.verify.instances import InstanceMap
 from tilepragma.verify.launch_tree_relation import Mapped
 from tilepragma.verify.proofs import instance_maps, region_without_dependences
-from tilepragma.verify.statement_matching import InstanceMap
 
 #: Of delinearised arrays the strides, greatest first.
 Layouts = Mapping[DataObject, tuple[Polynomial, ...]]

@@ -25,15 +25,7 @@ from tilepragma.ir.expressions import Access, Call, Callee, Expression, Scope, i
 from tilepragma.ir.loop_tree import TiledLoop
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import LONG
-from tilepragma.plan.kernel_plan import (
-    HostLoop,
-    KernelPlan,
-    Launch,
-    OperationCount,
-    Step,
-    TileSize,
-    launches_in,
-)
+from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, OperationCount, Step, TileSize, launches_in
 from tilepragma.plan.shared_constants import (
     BLOCK_COST,
     COLUMN_COST,

@@ -1,14 +1,25 @@
-"""Questions about a plan: its steps, their wavefronts of tiles, the sizes that they use."""
+"""Questions about a plan: its steps, their wavefronts of tiles, the sizes and numbers in them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
+from dataclasses import replace
 
 from tilepragma.ir.directives import TileKind
-from tilepragma.ir.expressions import Access, DataObject
+from tilepragma.ir.expressions import Access, DataObject, IntegerLiteral
 from tilepragma.ir.loop_tree import Axis, Loop, PackedPanels, Stage, Staged, Tile, TiledLoop
 from tilepragma.ir.traversal import walk
-from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step, TileSize, launches_in
+from tilepragma.ir.types import ScalarType
+from tilepragma.plan.kernel_plan import (
+    ArrayArgument,
+    HostCondition,
+    HostLoop,
+    KernelPlan,
+    Launch,
+    Step,
+    TileSize,
+    launches_in,
+)
 
 
 def are_wavefronts(steps: tuple[Step, ...], sizes: tuple[TileSize, ...]) -> bool:
@@ -78,3 +89,32 @@ def coarsening_tile(tiled: TiledLoop) -> Tile | None:
     """The tile that thread coarsening inserted before the workers'."""
     kinds = [tile.kind for tile in tiled.tiles]
     return tiled.tiles[2] if kinds == [TileKind.DYNAMIC, TileKind.GANG, TileKind.STATIC, TileKind.WORKER] else None
+
+
+def numbers_fit(plan: KernelPlan) -> bool:
+    """Whether integer literals fit the types that print them, in sections, conditions, loop bounds
+    and bodies; exact integers need not.
+    """
+    return all(map(_section_fits, plan.arrays)) and _fit(plan.conditions) and _fit(_steps(plan))
+
+
+def with_fitting_sections(arrays: Iterable[ArrayArgument]) -> tuple[ArrayArgument, ...]:
+    """The arguments, without the sections whose numbers do not fit."""
+    return tuple(array if _section_fits(array) else replace(array, section=()) for array in arrays)
+
+
+def _section_fits(argument: ArrayArgument) -> bool:
+    return _fit(bound for side in argument.section for bound in (side.lower, side.length))
+
+
+def _steps(plan: KernelPlan) -> Iterator[object]:
+    for step in all_steps((*plan.host_steps, *plan.device_steps)):
+        yield step.body if isinstance(step, Launch) else step.loop if isinstance(step, HostLoop) else step.condition
+
+
+def _fit(computed: Iterable[object]) -> bool:
+    numbers = (node for value in computed for node in walk(value) if isinstance(node, IntegerLiteral))
+    return all(
+        isinstance(number.type, ScalarType) and abs(number.value) < 2 ** (63 if number.type.signed else 64)
+        for number in numbers
+    )

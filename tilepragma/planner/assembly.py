@@ -33,6 +33,7 @@ from tilepragma.normalise.forward_substitution import with_substituted_subscript
 from tilepragma.normalise.live_out import final_values
 from tilepragma.plan.kernel_plan import FinalValue, KernelPlan, LastValue, Reordered, launches_in
 from tilepragma.plan.loop_symbols import loop_symbols
+from tilepragma.plan.summary import numbers_fit, with_fitting_sections
 from tilepragma.plan.targets import check_axes, check_counts, preferred_target
 from tilepragma.planner.overflow_guards import launch_conditions
 from tilepragma.schedule.coalescing import assumed_worker_loop
@@ -53,7 +54,6 @@ from tilepragma.user_tiles.mapping import (
 )
 from tilepragma.user_tiles.tile_nests import ChainContext
 from tilepragma.verify.certificate import Proof
-from tilepragma.verify.integer_ranges import numbers_fit, with_fitting_sections
 from tilepragma.verify.proofs import proof_of
 
 

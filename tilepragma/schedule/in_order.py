@@ -22,8 +22,8 @@ from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, launches_in
 from tilepragma.plan.sor_mesh import one_sweep
 from tilepragma.verify.certificate import Fault, Proof
+from tilepragma.verify.instances import Original
 from tilepragma.verify.proofs import faults_of_part, faults_of_text
-from tilepragma.verify.statement_matching import Original
 
 if TYPE_CHECKING:
     from tilepragma.poly.scop import Scop

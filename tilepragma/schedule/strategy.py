@@ -21,7 +21,7 @@ from tilepragma.normalise.ordered_zeros import signs_of
 from tilepragma.plan.kernel_plan import Step, TileSize
 from tilepragma.schedule.in_order import OrderedNest, parts_in_order
 from tilepragma.schedule.staged_form import StagedForm
-from tilepragma.verify.statement_matching import Original
+from tilepragma.verify.instances import Original
 
 if TYPE_CHECKING:
     from tilepragma.poly.dependences import Dependence

@@ -56,8 +56,8 @@ from tilepragma.schedule.staged_form import StagedForm
 from tilepragma.storage.gpu_register_tiles import POINTS, buffers, retiled, sums_of, with_points, worth_points
 from tilepragma.user_tiles.mapping import literal_counts
 from tilepragma.verify.certificate import Proof
+from tilepragma.verify.instances import Original
 from tilepragma.verify.proofs import prove_staged
-from tilepragma.verify.statement_matching import Original
 
 #: Staging pays from this average number of worker rows that read a row of the array.
 _LEAST_REUSE = 2.0

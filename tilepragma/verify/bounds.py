@@ -45,7 +45,7 @@ from tilepragma.poly.footprints import overwrites, section_ends
 from tilepragma.poly.operation_limit import OperationLimitError, operation_limit
 from tilepragma.poly.scop import AccessKind, Reference, Scop
 from tilepragma.verify.certificate import Fault
-from tilepragma.verify.statement_matching import grouped, parameter_values
+from tilepragma.verify.instances import grouped, parameter_values
 
 _SET, _PARAMETER = isl.dim_type.set, isl.dim_type.param
 

@@ -43,8 +43,8 @@ from tilepragma.poly.dependences import Dependence, DependenceKind, carried_at, 
 from tilepragma.poly.scop import Reference
 from tilepragma.poly.tile_legality import Violation
 from tilepragma.verify.certificate import Fault
+from tilepragma.verify.instances import InstanceMap, Original, declares, grouped
 from tilepragma.verify.launch_tree_relation import Element, InSequence, Leaf, Mapped, Ordered
-from tilepragma.verify.statement_matching import InstanceMap, Original, declares, grouped
 
 _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
 

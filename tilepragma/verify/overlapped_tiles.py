@@ -73,9 +73,8 @@ from tilepragma.poly.scop import AccessKind, Reference, ScopStatement
 from tilepragma.verify.bounds import lies_between, lies_in_section
 from tilepragma.verify.certificate import Fault, NotProvenError
 from tilepragma.verify.execution_order import by_two_workers, out_of_columns, out_of_order
-from tilepragma.verify.instances import broken_scopes
+from tilepragma.verify.instances import InstanceMap, Original, broken_scopes, grouped, where
 from tilepragma.verify.launch_tree_relation import Leaf, Mapped, Ordered
-from tilepragma.verify.statement_matching import InstanceMap, Original, grouped, where
 
 _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
 

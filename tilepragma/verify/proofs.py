@@ -2,7 +2,7 @@
 given tile sizes.
 
     every instance once      { [plan instance] -> S[i] } of all leaves: a bijection onto S's domain
-    panels hold their data   `verify/panels.py`
+    panels hold their data   `verify/array_tiles.py`
     dependences forward      { S[i] -> T[j] } between plan instances (`verify/execution_order.py`)
 
 Nothing here knows how plans are made. What cannot be expressed is a fault too: it is not proven.
@@ -41,17 +41,15 @@ from tilepragma.poly.extraction import scop_under
 from tilepragma.poly.iterator_values import is_loop_end
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 from tilepragma.poly.scop import Scop
+from tilepragma.verify.array_tiles import broken_buffers, wrong_boxes
 from tilepragma.verify.barriers import uneven_barriers
 from tilepragma.verify.bounds import unheld
 from tilepragma.verify.certificate import Fault, NotProvenError, Proof
 from tilepragma.verify.execution_order import broken_dependences
-from tilepragma.verify.instances import broken_scopes, missed_and_doubled
+from tilepragma.verify.instances import InstanceMap, Original, broken_scopes, missed_and_doubled
 from tilepragma.verify.launch_tree_relation import HeldPanel, Leaf, leaves_and_panels
 from tilepragma.verify.normalised_loops import unit_step_fault
 from tilepragma.verify.overlapped_tiles import wrong_scratchpads
-from tilepragma.verify.panels import broken_buffers
-from tilepragma.verify.staged_tiles import wrong_boxes
-from tilepragma.verify.statement_matching import InstanceMap, Original
 
 #: Tile sizes at which plans are proven besides those in use; they differ, so that no symbol can
 #: replace another unnoticed.

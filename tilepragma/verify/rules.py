@@ -352,7 +352,7 @@ def _targets_sound(plan: KernelPlan) -> Iterator[str]:
             yield "two launches have one name"
 
 
-# -- stages, as far as no polyhedral proof is needed (`verify/staged_tiles.py` has that)
+# -- stages, as far as no polyhedral proof is needed (`verify/array_tiles.py` has that)
 
 
 def _stages_sound(plan: KernelPlan) -> Iterator[str]:

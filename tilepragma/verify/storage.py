@@ -44,7 +44,7 @@ from tilepragma.poly.footprints import shadows
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement
 from tilepragma.poly.value_flow import ArrayFlow, Site, UnknownFlowError, array_flow
-from tilepragma.verify.statement_matching import same_tree
+from tilepragma.verify.instances import same_tree
 
 
 @dataclass(frozen=True)

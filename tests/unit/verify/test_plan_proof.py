@@ -18,9 +18,9 @@ from tilepragma.ir.loop_tree import Block, Loop, TiledLoop, TileNest
 from tilepragma.ir.loop_tree_text import plain_text
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, SectionBound, Step
 from tilepragma.verify.certificate import Fault
+from tilepragma.verify.instances import Original
 from tilepragma.verify.proofs import original_of, proof_of, prove
 from tilepragma.verify.rules import PlanFault, verify
-from tilepragma.verify.statement_matching import Original
 
 JACOBI = """
 void jacobi(int n, int m, double A[n][n], double B[n][n]) {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import islpy as isl
 import pytest
 
-from tilepragma.verify.statement_matching import in_one_piece
+from tilepragma.verify.instances import in_one_piece
 
 
 @pytest.mark.parametrize(
