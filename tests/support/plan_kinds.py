@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from enum import Enum
 
-from tilepragma.plan.kernel_plan import HostLoop, KernelPlan
-from tilepragma.plan.summary import all_steps, are_wavefronts
+from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, all_steps
+from tilepragma.plan.summary import are_wavefronts
 
 
 class PlanKind(Enum):

@@ -23,9 +23,18 @@ from tilepragma.ir.directives import TileKind
 from tilepragma.ir.evaluation import Evaluation
 from tilepragma.ir.expressions import Access, Call, Callee, Expression, Scope, integer
 from tilepragma.ir.loop_tree import TiledLoop
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.traversal import mentions, walk
 from tilepragma.ir.types import LONG
-from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, OperationCount, Step, TileSize, launches_in
+from tilepragma.plan.kernel_plan import (
+    HostLoop,
+    KernelPlan,
+    Launch,
+    OperationCount,
+    Step,
+    TileSize,
+    all_steps,
+    launches_in,
+)
 from tilepragma.plan.shared_constants import (
     BLOCK_COST,
     COLUMN_COST,
@@ -36,7 +45,6 @@ from tilepragma.plan.shared_constants import (
     OTHER_COST,
     OTHER_TIMES,
 )
-from tilepragma.plan.summary import all_steps
 
 #: For more rows the cost overflows 64 bits.
 _MOST_ROWS = (2**63 - 1) // 2**24
@@ -84,11 +92,12 @@ def even_parts(steps: tuple[Step, ...], sizes: tuple[TileSize, ...]) -> Iterator
     launches = launches_in(steps)
     if any(reduction.rounds for launch in launches for reduction in launch.reductions):
         return
-    waves = [step.loop.upper for step in all_steps(steps) if isinstance(step, HostLoop) and _goes_through_waves(step)]
+    loops = (step for step in all_steps(steps) if isinstance(step, HostLoop))
+    waves = [loop.loop.upper for loop in loops if any(isinstance(s, Launch) and s.pipelined for s in loop.steps)]
     for place, size in enumerate(sizes):
         if size.unit < 1:
             continue
-        blocks = [loop for launch in launches for loop in launch.loops if _mentions((loop.loop.upper,), size)]
+        blocks = [loop for launch in launches for loop in launch.loops if mentions(loop.loop.upper, size.object)]
         if len(blocks) != 1 or tuple(tile.kind for tile in blocks[0].tiles) != _DISTRIBUTED:
             continue
         rows = _rows(blocks[0], size)
@@ -98,10 +107,6 @@ def even_parts(steps: tuple[Step, ...], sizes: tuple[TileSize, ...]) -> Iterator
             yield EvenParts(place, *rows, size.unit, columns=False, once=once)
         elif len(last) == 1 and _known(last):
             yield EvenParts(place, integer(0), last.pop(), size.unit, columns=True)
-
-
-def _goes_through_waves(loop: HostLoop) -> bool:
-    return any(isinstance(step, Launch) and step.pipelined for step in loop.steps)
 
 
 def divided(node: object, size: TileSize) -> tuple[Expression, ...]:
@@ -208,7 +213,3 @@ def with_even_sizes(
         if balanced[part.place] == usual:
             balanced[part.place] = part.size(usual, scalars, threads, plan.operations)
     return tuple(balanced)
-
-
-def _mentions(roots: Iterable[Expression], size: TileSize) -> bool:
-    return any(isinstance(node, Access) and node.object == size.object for root in roots for node in walk(root))

@@ -5,9 +5,9 @@ The user's clauses, the default mapping or the automatic planner produce it; one
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import chain, combinations
+from itertools import combinations
 
 from tilepragma.base.diagnostics import Diagnostic
 from tilepragma.base.frozen_values import dataclass
@@ -280,10 +280,17 @@ def forms(launch: Launch) -> tuple[Launch, ...]:
     return plain, replace(plain, body=launch.staged, scratchpads=launch.staged_scratchpads)
 
 
+def all_steps(steps: tuple[Step, ...]) -> Iterator[Step]:
+    """Every step of a tree, in pre-order."""
+    for step in steps:
+        yield step
+        if not isinstance(step, Launch):
+            yield from all_steps(step.steps)
+
+
 def launches_in(steps: tuple[Step, ...]) -> tuple[Launch, ...]:
     """All launches of a tree, in textual order."""
-    launches = ((step,) if isinstance(step, Launch) else launches_in(step.steps) for step in steps)
-    return tuple(chain.from_iterable(launches))
+    return tuple(step for step in all_steps(steps) if isinstance(step, Launch))
 
 
 def with_launches(steps: tuple[Step, ...], change: Callable[[Launch], Launch]) -> tuple[Step, ...]:

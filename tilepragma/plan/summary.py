@@ -12,12 +12,12 @@ from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.kernel_plan import (
     ArrayArgument,
-    HostCondition,
     HostLoop,
     KernelPlan,
     Launch,
     Step,
     TileSize,
+    all_steps,
     launches_in,
 )
 
@@ -41,12 +41,8 @@ def has_shapes(plan: KernelPlan) -> bool:
 
 def used_sizes(steps: tuple[Step, ...], sizes: tuple[TileSize, ...]) -> tuple[TileSize, ...]:
     """The sizes that bounds or bodies of the steps mention."""
-    used: set[DataObject] = set()
-    for step in all_steps(steps):
-        bodies = (step.body,) if isinstance(step, Launch) else (step.loop,) if isinstance(step, HostLoop) else ()
-        conditions = (step.condition,) if isinstance(step, HostCondition) else ()
-        for node in (*bodies, *conditions):
-            used |= {inner.object for inner in walk(node) if isinstance(inner, Access)}
+    nodes = (node for part in _parts(steps) for node in walk(part))
+    used = {node.object for node in nodes if isinstance(node, Access)}
     return tuple(size for size in sizes if size.object in used)
 
 
@@ -54,14 +50,6 @@ def mentions(loop: Loop, sizes: Set[DataObject]) -> bool:
     """Whether a bound of the loop mentions a tile's size: it runs over tiles."""
     bounds = (loop.lower, loop.upper)
     return any(isinstance(node, Access) and node.object in sizes for bound in bounds for node in walk(bound))
-
-
-def all_steps(steps: tuple[Step, ...]) -> Iterator[Step]:
-    """Every step of a tree, in pre-order."""
-    for step in steps:
-        yield step
-        if not isinstance(step, Launch):
-            yield from all_steps(step.steps)
 
 
 def copies_ahead(launch: Launch) -> bool:
@@ -95,7 +83,11 @@ def numbers_fit(plan: KernelPlan) -> bool:
     """Whether integer literals fit the types that print them, in sections, conditions, loop bounds
     and bodies; exact integers need not.
     """
-    return all(map(_section_fits, plan.arrays)) and _fit(plan.conditions) and _fit(_steps(plan))
+    return (
+        all(map(_section_fits, plan.arrays))
+        and _fit(plan.conditions)
+        and _fit(_parts((*plan.host_steps, *plan.device_steps)))
+    )
 
 
 def with_fitting_sections(arrays: Iterable[ArrayArgument]) -> tuple[ArrayArgument, ...]:
@@ -107,8 +99,9 @@ def _section_fits(argument: ArrayArgument) -> bool:
     return _fit(bound for side in argument.section for bound in (side.lower, side.length))
 
 
-def _steps(plan: KernelPlan) -> Iterator[object]:
-    for step in all_steps((*plan.host_steps, *plan.device_steps)):
+def _parts(steps: tuple[Step, ...]) -> Iterator[object]:
+    """What each step itself has: a launch's body, a loop or a condition of the host."""
+    for step in all_steps(steps):
         yield step.body if isinstance(step, Launch) else step.loop if isinstance(step, HostLoop) else step.condition
 
 

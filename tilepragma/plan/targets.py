@@ -56,7 +56,8 @@ def preferred_target(
         return named[0]
     if directive.targets or not targets:
         return Target.AUTO
-    kinds = {AxisKind(c.kind.value) for c in _tiles(clauses) if c.kind.value in _axis_names()}
+    axes = {kind.value: kind for kind in AxisKind}
+    kinds = {axes[c.kind.value] for c in _tiles(clauses) if c.kind.value in axes}
     kinds |= {count.axis for count in directive.counts}
     if AxisKind.THREAD in kinds:
         return _first(targets, Target.THREADS, Target.SERIAL)
@@ -120,10 +121,6 @@ def check_device(directive: KernelDirective, device: Device | None, diagnostics:
 def _tiles(clauses: Mapping[int, tuple[TileClause, ...]]) -> Iterator[TileClause]:
     for tiles in clauses.values():
         yield from tiles
-
-
-def _axis_names() -> frozenset[str]:
-    return frozenset(kind.value for kind in AxisKind)
 
 
 def _first(targets: tuple[Target, ...], *wishes: Target) -> Target:

@@ -28,8 +28,8 @@ from tilepragma.normalise.if_conversion import with_sunk_conditions
 from tilepragma.normalise.live_out import final_values
 from tilepragma.normalise.loop_normalisation import with_normalised_loops
 from tilepragma.plan.default_sizes import JAMMED_ROWS
-from tilepragma.plan.kernel_plan import HostLoop, KernelPlan
-from tilepragma.plan.summary import all_steps, are_wavefronts, buffered, used_sizes
+from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, all_steps
+from tilepragma.plan.summary import are_wavefronts, buffered, used_sizes
 from tilepragma.planner.assembly import Planned, TiledRegion, assemble_plan, with_kernel, with_plan
 from tilepragma.poly.scop import Scop
 from tilepragma.schedule.as_written import as_written

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Step, TiledBand
-from tilepragma.plan.summary import all_steps
+from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Step, TiledBand, all_steps
 
 if TYPE_CHECKING:
     from tilepragma.base.source_ranges import SourceRange

@@ -9,8 +9,7 @@ from tilepragma.ir.evaluation import Evaluation, UncountableError
 from tilepragma.ir.expressions import Binary, Call, Expression
 from tilepragma.ir.traversal import loops_and_tiled, mentions, walk
 from tilepragma.plan.balanced_chunking import divided
-from tilepragma.plan.kernel_plan import HostCondition, HostLoop, Launch, Step, TileSize
-from tilepragma.plan.summary import all_steps
+from tilepragma.plan.kernel_plan import HostCondition, HostLoop, Launch, Step, TileSize, all_steps
 
 _QUOTIENTS = ("tilek_floor_quotient", "tilek_ceiling_quotient")
 

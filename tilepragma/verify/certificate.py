@@ -9,17 +9,8 @@ from tilepragma.plan.kernel_plan import KernelPlan
 
 #: What no proof asks of a plan.
 _NOT_PROVEN = (
-    "rejected",
-    "obstacles",
-    "choices",
-    "device_choices",
-    "processor_choices",
-    "versions",
-    "measured",
-    "kept",
-    "storage",
-    "source",
-    "registers",
+    *("rejected", "obstacles", "storage", "source", "registers", "measured", "kept"),
+    *("choices", "device_choices", "processor_choices", "versions"),
 )
 
 

@@ -160,12 +160,12 @@ class Tiles:
             inner = inner.insert_dims(_IN, 0, 1).fix_val(_IN, 0, isl.Val.zero(inner.get_ctx()))
         return inner.insert_dims(_IN, 1, 1).fix_val(_IN, 1, launch).coalesce()
 
-    @property
+    @cached_property
     def flow(self) -> list[Dependence]:
         """The region's flow dependences."""
         return [dependence for dependence in self.original.dependences if dependence.kind is DependenceKind.FLOW]
 
-    @property
+    @cached_property
     def written(self) -> frozenset[DataObject]:
         """The arrays that the region writes."""
         return frozenset(array for array in self.original.written if array.rank)
@@ -363,19 +363,14 @@ def _all_before(first: Leaf, second: Leaf, depth: int) -> bool:
 
 def _in_columns(tiles: Tiles) -> None:
     """Where wavefronts overlap, tiles that store what others copy wait for each other."""
-    for store in tiles.stores:
-        for copy in (*tiles.fills, *tiles.stores):
-            if copy.other == store.other and store.leaf.launch is not None and store.leaf.launch.pipelined:
-                pairs = copy.places.apply_range(store.places.reverse())
-                _check_columns(copy.leaf, store.leaf, pairs)
-                if copy is not store:  # of one copy the pairs are the same the other way round
-                    _check_columns(store.leaf, copy.leaf, pairs.reverse())
-
-
-def _check_columns(first: Leaf, second: Leaf, pairs: isl.Map) -> None:
-    broken = out_of_columns(first, second, pairs)
-    if broken is not None:
-        raise NotProvenError(f"tiles that touch the same elements {broken.reason}")
+    for store, copy in itertools.product(tiles.stores, (*tiles.fills, *tiles.stores)):
+        if copy.other == store.other and store.leaf.launch is not None and store.leaf.launch.pipelined:
+            pairs = copy.places.apply_range(store.places.reverse())
+            broken = out_of_columns(copy.leaf, store.leaf, pairs)
+            if broken is None and copy is not store:  # of one copy the pairs are the same the other way round
+                broken = out_of_columns(store.leaf, copy.leaf, pairs.reverse())
+            if broken is not None:
+                raise NotProvenError(f"tiles that touch the same elements {broken.reason}")
 
 
 def _rings(tiles: Tiles) -> None:
@@ -409,25 +404,25 @@ def _union(maps: Iterable[isl.Map], like: isl.Map) -> isl.Map:
 def _filled(tiles: Tiles) -> None:
     """What an instance reads from before the step is in the scratchpad, with its current value."""
     arrays = tiles.written | {pad.array for launch in tiles.launches for pad in launch.scratchpads}
-    for name, all_tiles in tiles.of.items():
-        statement = next(statement for statement in tiles.original.scop.statements if statement.name == name)
-        whole = {array for array in arrays if _all_filled(tiles, statement, all_tiles, array)}
-        for reference in statement.references:
-            if reference.writes or reference.object not in arrays - whole:
-                continue
-            filled = _union(
-                (fill.tiles for fill in tiles.fills if fill.array == reference.object), _read(all_tiles, reference)
-            )
-            left = statement.domain
-            for dependence in tiles.flow:
-                if dependence.sink is reference and dependence.source.kind is AccessKind.MUST_WRITE:
-                    steps = tiles.step_of[dependence.source_statement.name]
-                    same = steps.apply_range(tiles.step_of[name].reverse())
-                    left = left.subtract(dependence.relation.intersect(same).range())
-            if not _read(all_tiles.intersect_range(left), reference).is_subset(filled):
-                raise NotProvenError(
-                    f"a scratchpad lacks elements of '{reference.object.host}' that are read from before the step"
-                )
+    for statement in tiles.original.scop.statements:
+        reads = (reference for reference in statement.references if not reference.writes and reference.object in arrays)
+        for array, references in grouped(reads, lambda reference: reference.object).items():
+            of = tiles.of[statement.name]
+            like = _read(of, references[0])
+            filled = _union((fill.tiles for fill in tiles.fills if fill.array == array), like)
+            # A quick test: mostly scratchpads hold all that the statement reads.
+            whole = _union((_read(of, reference) for reference in references), like).is_subset(filled)
+            for reference in () if whole else references:
+                left = statement.domain
+                for dependence in tiles.flow:
+                    if dependence.sink is reference and dependence.source.kind is AccessKind.MUST_WRITE:
+                        steps = tiles.step_of[dependence.source_statement.name]
+                        same = steps.apply_range(tiles.step_of[statement.name].reverse())
+                        left = left.subtract(dependence.relation.intersect(same).range())
+                if not _read(of.intersect_range(left), reference).is_subset(filled):
+                    raise NotProvenError(
+                        f"a scratchpad lacks elements of '{array.host}' that are read from before the step"
+                    )
     for fill in tiles.fills:
         twice = any(
             other is not fill and other.leaf.launch is fill.leaf.launch and other.array == fill.array
@@ -441,17 +436,6 @@ def _filled(tiles: Tiles) -> None:
                 raise NotProvenError(
                     f"'{fill.other.host}' is read and written by tiles that do not wait for each other"
                 )
-
-
-def _all_filled(tiles: Tiles, statement: ScopStatement, all_tiles: isl.Map, array: DataObject) -> bool:
-    """Whether scratchpads hold all that the statement reads of the array: a quick test."""
-    read = [
-        _read(all_tiles, reference)
-        for reference in statement.references
-        if reference.object == array and not reference.writes
-    ]
-    filled = [fill.tiles for fill in tiles.fills if fill.array == array]
-    return bool(read and filled and _union(read, read[0]).is_subset(_union(filled, filled[0])))
 
 
 def _read(tiles: isl.Map, reference: Reference) -> isl.Map:
@@ -668,17 +652,26 @@ class _Reader:
 
     def read(self) -> None:
         """Add what the leaf does to the tiles."""
-        place = self.tiles.place(self.leaf)
-        if isinstance(self.leaf.node, Declaration):
-            if self.tiles.original.source_of(self.leaf) is not None:
+        place, node, original = self.tiles.place(self.leaf), self.leaf.node, self.tiles.original
+        if isinstance(node, Declaration):
+            if original.source_of(self.leaf) is not None:
                 raise NotProvenError("a tile has locals of the user's")
-        elif (copy := self.copy()) is not None:
-            (self.tiles.stores if copy[1] else self.tiles.fills).append(copy[0])
+        elif not isinstance(node, ExpressionStatement) or not isinstance(node.expression, Assignment):
+            raise NotProvenError("a tile has a statement that is no assignment")
         else:
-            self.tiles.computed.extend(self.computed())
-        for dimension, use in self.rings():
+            # The leaf with scratchpad elements replaced by the array elements that they hold.
+            meant = replace(
+                self.leaf,
+                node=with_accesses(node, lambda a: self._element(a) if a.object in self.scratchpads else a),
+            )
+            source = original.source_of(meant)
+            if source is None:
+                self._copy(node.expression)
+            else:
+                self.tiles.computed.extend(self._computed(original.executions(meant, *source)))
+        for dimension, use in self._rings():
             self.tiles.rings.setdefault((place, use.scratchpad.object, dimension), []).append(use)
-        for use in self.columns():
+        for use in self._columns():
             self.tiles.columns.setdefault((place, use.scratchpad.object), []).append(use)
 
     @cached_property
@@ -686,56 +679,39 @@ class _Reader:
         """The launch's scratchpads, by each of their names."""
         return {name: scratchpad for scratchpad in self.launch.scratchpads for name in scratchpad.names}
 
-    def copy(self) -> tuple[Copied, bool] | None:
-        """The leaf's copy of an element, and whether it is a store; None for statements."""
-        node = self.leaf.node
-        if not isinstance(node, ExpressionStatement) or not isinstance(node.expression, Assignment):
-            raise NotProvenError("a tile has a statement that is no assignment")
-        target, source = node.expression.target, node.expression.value
-        if self.tiles.original.source_of(self._meant) is not None:
-            return None
-        if node.expression.operator != "=" or not isinstance(target, Access) or not isinstance(source, Access):
+    def _copy(self, assignment: Assignment) -> None:
+        """Add a copy between an array and its scratchpad."""
+        target, source = assignment.target, assignment.value
+        if assignment.operator != "=" or not isinstance(target, Access) or not isinstance(source, Access):
             raise NotProvenError("a tile has a statement that the region has not")
         out = source.object in self.scratchpads
         inner, outer = (source, target) if out else (target, source)
         scratchpad = self.scratchpads.get(inner.object)
-        if (
-            scratchpad is None
-            or outer.object in self.scratchpads
-            or inner.path
-            or outer.path
-            or outer.object.scope is Scope.LOCAL
-        ):
+        strange = outer.object in self.scratchpads or outer.object.scope is Scope.LOCAL
+        if scratchpad is None or strange or inner.path or outer.path:
             raise NotProvenError("a tile has a statement that the region has not")
-        if (
-            outer.object.rank != scratchpad.array.rank
-            or self.leaf.opaque
-            or outer.object.element != scratchpad.array.element
-        ):
-            raise NotProvenError(f"what is copied of '{scratchpad.array.host}' is not understood")
-        element = self._element(inner)
-        if element.subscripts != outer.subscripts:
-            raise NotProvenError(f"an element of '{scratchpad.array.host}' is copied to the place of another")
+        array = scratchpad.array
+        if outer.object.rank != array.rank or self.leaf.opaque or outer.object.element != array.element:
+            raise NotProvenError(f"what is copied of '{array.host}' is not understood")
+        if self._element(inner).subscripts != outer.subscripts:
+            raise NotProvenError(f"an element of '{array.host}' is copied to the place of another")
         places = affine_tuple(outer.subscripts, self.leaf.frame).intersect_domain(self.leaf.domain)
-        tiles = self.tiles.tiles_of(self.leaf, places)
-        return Copied(self.leaf, scratchpad.array, outer.object, places, tiles), out
+        copied = Copied(self.leaf, array, outer.object, places, self.tiles.tiles_of(self.leaf, places))
+        (self.tiles.stores if out else self.tiles.fills).append(copied)
 
-    def computed(self) -> Iterator[InstanceMap]:
+    def _computed(self, executions: Iterator[InstanceMap]) -> Iterator[InstanceMap]:
         """What the leaf computes in its scratchpads."""
-        source = self.tiles.original.source_of(self._meant)
-        if source is None:
-            raise NotProvenError("a tile has a statement that the region has not")
         arrays = {scratchpad.array for scratchpad in self.scratchpads.values()}
         for node in walk(self.leaf.node):
             if not isinstance(node, Access) or node.object in self.scratchpads:
                 continue
             if node.object in arrays or node.object.scope is Scope.TEMPORARY:
                 raise NotProvenError(f"'{node.object.host}' is accessed beside its scratchpad")
-            if node.object in self.tiles.original.written and node.object.rank:
+            if node.object in self.tiles.written:
                 raise NotProvenError(f"'{node.object.host}' is written and has no scratchpad")
         if self.leaf.opaque:
             raise NotProvenError("a condition or bound that is not affine decides what a tile computes")
-        for execution in self.tiles.original.executions(self._meant, *source):
+        for execution in executions:
             references = execution.statement.references
             if any(reference.kind is AccessKind.MAY_WRITE or not reference.exact for reference in references):
                 raise NotProvenError(f"the {where(execution.statement)} does not surely access what it names")
@@ -745,15 +721,6 @@ class _Reader:
                     "scratchpad"
                 )
             yield replace(execution, leaf=self.leaf)
-
-    @cached_property
-    def _meant(self) -> Leaf:
-        """The leaf with scratchpad elements replaced by the array elements that they hold."""
-
-        def element(access: Access) -> Access:
-            return self._element(access) if access.object in self.scratchpads else access
-
-        return replace(self.leaf, node=with_accesses(self.leaf.node, element))
 
     def _element(self, access: Access) -> Access:
         """The array element of an access to its scratchpad; it must lie in the scratchpad."""
@@ -802,23 +769,21 @@ class _Reader:
             raise NotProvenError(f"the scratchpad of '{scratchpad.array.host}' is too small")
         self._lying.add((scratchpad.object, index, place))
 
-    def rings(self) -> Iterator[tuple[int, Use]]:
-        """The elements of rings that the leaf touches, which accesses only scratchpads."""
+    def _rings(self) -> Iterator[tuple[int, Use]]:
+        """The elements of rings, by dimension, that the leaf touches (in scratchpads alone)."""
         touched: dict[tuple[DataObject, int], isl.Map] = {}
         for node in walk(self.leaf.node):
             scratchpad = self.scratchpads.get(node.object) if isinstance(node, Access) else None
             for dimension, origin in enumerate(scratchpad.origin if scratchpad is not None else ()):
                 index = node.subscripts[dimension]
                 if scratchpad is not None and origin is None and isinstance(index, Binary):
-                    place, elements = (
-                        (scratchpad.object, dimension),
-                        affine_tuple((index.left,), self.leaf.frame).intersect_domain(self.leaf.domain),
-                    )
-                    touched[place] = elements.union(touched[place]) if place in touched else elements
+                    key = scratchpad.object, dimension
+                    elements = affine_tuple((index.left,), self.leaf.frame).intersect_domain(self.leaf.domain)
+                    touched[key] = elements.union(touched[key]) if key in touched else elements
         for (object_, dimension), elements in touched.items():
             yield dimension, Use(self.leaf, self.scratchpads[object_], elements.coalesce())
 
-    def columns(self) -> Iterator[Use]:
+    def _columns(self) -> Iterator[Use]:
         """The leaf's writes of scratchpads with register queues, and its reads of the queues."""
         expression = self.leaf.node.expression if isinstance(self.leaf.node, ExpressionStatement) else None
         target = expression.target if isinstance(expression, Assignment) else None

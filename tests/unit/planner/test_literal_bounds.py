@@ -12,8 +12,8 @@ from tests.support.source_plans import plan
 from tilepragma.ir.loop_tree import Loop, PackedPanels
 from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.traversal import walk
-from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, launches_in
-from tilepragma.plan.summary import all_steps, has_shapes
+from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, all_steps, launches_in
+from tilepragma.plan.summary import has_shapes
 
 LU = """
     for (int i = 0; i < n; i++) {
