@@ -13,7 +13,7 @@ then those of the other, in order.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import islpy as isl
@@ -27,6 +27,8 @@ from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
 from tilepragma.poly.affine import Frame, NotAffineError, affine, compare, whole_number
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
+from tilepragma.verify.certificate import NotProvenError
+from tilepragma.verify.instances import same_tree
 
 _OUT, _SET = isl.dim_type.out, isl.dim_type.set
 
@@ -34,25 +36,15 @@ _OUT, _SET = isl.dim_type.out, isl.dim_type.set
 def unit_step_fault(stepped: Block, unit: Block, written: frozenset[DataObject]) -> str | None:
     """Why the two, which write `written`, are not proven to do the same; None where they are."""
     context = isl.Context()
-    old = set(_objects(stepped))
+    nodes = list(walk(stepped))
+    known = {node.object for node in nodes if isinstance(node, Access)}
+    known |= {node.iterator for node in nodes if isinstance(node, Loop)}
     try:
         with operation_limit(context, DEFAULT_LIMIT, "proving that iterations are counted right"):
-            _Comparison(Frame(context, (), written), {}, frozenset(old)).same(stepped, unit)
-    except (OperationLimitError, NotAffineError, _DifferentError) as fault:
+            _Comparison(Frame(context, (), written), {}, frozenset(known)).same(stepped, unit)
+    except (OperationLimitError, NotAffineError, NotProvenError) as fault:
         return str(fault).rstrip(".")
     return None
-
-
-class _DifferentError(Exception):
-    """How the regions differ, a clause."""
-
-
-def _objects(body: Block) -> Iterator[DataObject]:
-    for node in walk(body):
-        if isinstance(node, Access):
-            yield node.object
-        elif isinstance(node, Loop):
-            yield node.iterator
 
 
 @dataclass(frozen=True)
@@ -64,40 +56,32 @@ class _Comparison:
     known: frozenset[DataObject]
 
     def same(self, old: Any, new: Any) -> None:
-        """Raises _DifferentError unless `new` is `old` with these values."""
+        """Raises NotProvenError unless `new` is `old` with these values."""
+        if not same_tree(new, old, self._decide):
+            raise NotProvenError("the text differs in more than steps")
+
+    def _decide(self, new: Any, old: Any) -> bool | None:
         if isinstance(old, Access) and old.object in self.values:
             if polynomial(new) != self.values[old.object] or new.type != old.type:
-                raise _DifferentError(f"'{old.object.host}' has another value in some iteration")
-        elif isinstance(old, Loop) and isinstance(new, Loop):
+                raise NotProvenError(f"'{old.object.host}' has another value in some iteration")
+            return True
+        if isinstance(old, Access) and isinstance(new, Access):
+            self.same(
+                (old.object, old.path, old.type, len(old.subscripts)),
+                (new.object, new.path, new.type, len(new.subscripts)),
+            )
+            for old_part, new_part in zip(old.subscripts, new.subscripts, strict=True):
+                try:
+                    self.same(old_part, new_part)
+                except NotProvenError:
+                    # Subscripts may collect their sums in another way.
+                    if self._value(old_part) != polynomial(new_part):
+                        raise
+            return True
+        if isinstance(old, Loop) and isinstance(new, Loop):
             self._loops(old, new)
-        elif isinstance(old, tuple) and isinstance(new, tuple) and len(old) == len(new):
-            for part, twin in zip(old, new, strict=True):
-                self.same(part, twin)
-        elif (
-            not dataclasses.is_dataclass(old)
-            or isinstance(old, (DataObject, SourceRange))
-            or type(old) is not type(new)
-        ):
-            if old != new:
-                raise _DifferentError("the text differs in more than steps")
-        else:
-            for field in dataclasses.fields(old):
-                if field.compare:
-                    old_field, new_field = getattr(old, field.name), getattr(new, field.name)
-                    (self._subscripts if isinstance(old, Access) and field.name == "subscripts" else self.same)(
-                        old_field, new_field
-                    )
-
-    def _subscripts(self, old: tuple[Expression, ...], new: tuple[Expression, ...]) -> None:
-        """Subscripts may collect their sums in another way."""
-        if len(old) != len(new):
-            raise _DifferentError("the text differs in more than steps")
-        for old_part, new_part in zip(old, new, strict=True):
-            try:
-                self.same(old_part, new_part)
-            except _DifferentError:
-                if self._value(old_part) != polynomial(new_part):
-                    raise
+            return True
+        return bool(new == old) if isinstance(old, (DataObject, SourceRange)) else None
 
     def _value(self, old: Expression) -> Polynomial:
         value = polynomial(old)
@@ -122,11 +106,11 @@ class _Comparison:
         index, step = new.iterator, polynomial(old.step).constant
         plain = (polynomial(new.lower).constant, polynomial(new.step).constant, new.comparison, new.decreasing)
         if plain != (0, 1, "<", False) or not new.declares_iterator or new.directive != old.directive:
-            raise _DifferentError(f"the loop over '{index.host}' does not count from 0")
+            raise NotProvenError(f"the loop over '{index.host}' does not count from 0")
         if index in self.known or index.scope is not Scope.LOCAL or index.element != old.iterator.element:
-            raise _DifferentError(f"'{index.host}' is no iterator of its own")
+            raise NotProvenError(f"'{index.host}' is no iterator of its own")
         if not step or old.decreasing != (step < 0) or old.comparison == "!=":
-            raise _DifferentError(f"the loop over '{old.iterator.host}' has no constant step")
+            raise NotProvenError(f"the loop over '{old.iterator.host}' has no constant step")
         last = len(frame.iterators) - 1
         place = frame.iterator(last)
         start, end = (affine(self._substituted(bound), frame) for bound in (old.lower, old.upper))
@@ -138,7 +122,7 @@ class _Comparison:
         outer = isl.Map.identity(counted.get_space().map_from_set()).project_out(_OUT, last, 1)
         iterations = counted.apply(outer.flat_range_product(isl.Map.from_pw_aff(value)))
         if not iterations.is_equal(wanted):
-            raise _DifferentError(
+            raise NotProvenError(
                 f"the loop over '{index.host}' has other iterations than that over '{old.iterator.host}'"
             )
 
