@@ -618,7 +618,9 @@ def _is_whole(use: Use, member: str | None) -> bool:
 
 
 def grouped(statements: Iterable[Statement]) -> tuple[tuple[Statement, ...], ...]:
-    """The statements in order; those from a declaration to the last use of its variables together."""
+    """The statements in order. Those from a declaration to the last use of its variables are
+    together.
+    """
     ordered = tuple(statements)
     joined: set[int] = set()  # each with the one after it
     for start, statement in enumerate(ordered):
