@@ -17,11 +17,11 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.guarded_points import guarded_points
 from tilepragma.cost.parameter_batch import (
     Counts,
-    Numbers,
     ParameterBatch,
     add,
     declared_along,
     is_leaf,
+    loops_of,
     places,
     ragged,
     samples,
@@ -31,6 +31,7 @@ from tilepragma.ir.evaluation import TooManyError, Values
 from tilepragma.ir.expressions import Access, Expression
 from tilepragma.ir.loop_tree import Barrier, Block, Declaration, If, Loop, PackedPanels, Stage, Statement, TileNest
 from tilepragma.ir.traversal import walk
+from tilepragma.model.execution_time import Integers
 
 #: Enumerated iterations after which counting gives up.
 BUDGET = 2**26
@@ -53,10 +54,8 @@ class Counter:
         match node:
             case Block():
                 return self._block(node, batch)
-            case Loop():
-                return self._loops((node,), node.body, batch)
-            case TileNest():
-                return self._loops(tuple(tiled.loop for tiled in node.loops), node.body, batch)
+            case Loop() | TileNest():
+                return self._loops(loops_of(node), node.body, batch)
             case If():
                 return self._branches(node, batch)
             case PackedPanels():
@@ -107,7 +106,7 @@ class Counter:
 
     def _some(
         self, loop: Loop, batch: ParameterBatch, trips: Values
-    ) -> Iterator[tuple[Numbers, ParameterBatch, Values]]:
+    ) -> Iterator[tuple[Integers, ParameterBatch, Values]]:
         """Like `iterations`, or samples of them, with the number that each sample represents."""
         if self.samples is None:
             yield from ((index, child, 1) for index, child in self.iterations(loop, batch))
@@ -117,7 +116,7 @@ class Counter:
             middle, repeats = samples(every, self.samples, place, index)
             yield index, batch.iterations(loop, index, middle), repeats
 
-    def iterations(self, loop: Loop, batch: ParameterBatch) -> Iterator[tuple[Numbers, ParameterBatch]]:
+    def iterations(self, loop: Loop, batch: ParameterBatch) -> Iterator[tuple[Integers, ParameterBatch]]:
         """All iterations in order, in chunks: their cases and batch. Raises UncountableError."""
         trips = batch.all(batch.evaluation.trips(loop))
         self.spent += int(trips.sum())
@@ -137,7 +136,7 @@ class Counter:
         return frozenset(names)
 
 
-def branches(node: If, batch: ParameterBatch) -> Iterator[tuple[Block, Numbers]]:
+def branches(node: If, batch: ParameterBatch) -> Iterator[tuple[Block, Integers]]:
     """The branches that some cases take, with these cases. Raises UncountableError."""
     holds = batch.holds(node.condition)
     for part, taken in ((node.then, holds), (node.otherwise, ~holds)):
@@ -166,10 +165,8 @@ def _decisive(body: Block) -> frozenset[str]:
     """Names in bounds and conditions under `body`, and in the declarations behind them."""
     parts: list[Expression] = []
     for node in walk(body):
-        if isinstance(node, TileNest):
-            parts += (bound for tiled in node.loops for bound in (tiled.loop.lower, tiled.loop.upper, tiled.loop.step))
-        elif isinstance(node, Loop):
-            parts += (node.lower, node.upper, node.step)
+        if isinstance(node, (Loop, TileNest)):
+            parts += (bound for loop in loops_of(node) for bound in (loop.lower, loop.upper, loop.step))
         elif isinstance(node, If) and not any(
             isinstance(inner, Access) and inner.subscripts for inner in walk(node.condition)
         ):

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tilepragma.cost.launch_counts import ENTRIES, Entries, Place, entries_of
-from tilepragma.cost.parameter_batch import Numbers
 from tilepragma.cost.tile_work import axis_of
 from tilepragma.ir.directives import AxisKind, CountClause
 from tilepragma.ir.evaluation import UncountableError
 from tilepragma.ir.loop_tree import Axis
+from tilepragma.model.execution_time import Integers
 from tilepragma.plan.array_bytes import host_value
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
 from tilepragma.plan.shared_constants import PREFERRED_WORKERS
@@ -22,7 +22,7 @@ from tilepragma.plan.shared_constants import PREFERRED_WORKERS
 
 def gang_workers(
     place: Place, counts: Sequence[CountClause], scalars: Mapping[str, int], most: int
-) -> tuple[Numbers, Numbers, Numbers]:
+) -> tuple[Integers, Integers, Integers]:
     """The workers of a launch's gangs along each dimension, in each case.
 
     The user's counts hold. Otherwise the runtime's preferred counts are halved while half of them
@@ -45,13 +45,13 @@ def gang_workers(
     return first, second, third
 
 
-def _halved(workers: Numbers, need: Numbers, most: int) -> Numbers:
+def _halved(workers: Integers, need: Integers, most: int) -> Integers:
     while np.any(halve := (workers > 1) & ((workers > most) | (workers // 2 >= need))):
         workers = np.where(halve, workers // 2, workers)
     return workers
 
 
-def _need(place: Place, entries: Entries, dimension: int) -> Numbers:
+def _need(place: Place, entries: Entries, dimension: int) -> Integers:
     """The number of workers along the dimension that get a loop iteration, in each case."""
     axis = Axis(AxisKind.WORKER, dimension)
     loops = [loop for loop in place.launch.loops if any(tile.axis == axis for tile in loop.tiles)]

@@ -27,7 +27,6 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.parameter_batch import (
     Counts,
     Leaf,
-    Numbers,
     ParameterBatch,
     add,
     chosen,
@@ -42,6 +41,7 @@ from tilepragma.ir.expressions import Access, Binary, Call, Cast, Expression, In
 from tilepragma.ir.loop_tree import Block, Declaration, If, Loop
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ScalarType
+from tilepragma.model.execution_time import Integers
 
 Factors = tuple[int, ...]
 
@@ -53,7 +53,7 @@ class AffineForm:
     factors: Factors
     constant: Values
 
-    def at(self, index: Numbers) -> AffineForm:
+    def at(self, index: Integers) -> AffineForm:
         """The form in the cases at `index`."""
         return AffineForm(self.factors, chosen(self.constant, index))
 
@@ -62,16 +62,16 @@ class AffineForm:
 class Boxes:
     """Bounds of the variables, a row a variable, and the cuts."""
 
-    low: Numbers
-    high: Numbers
+    low: Integers
+    high: Integers
     cuts: tuple[AffineForm, ...]
 
-    def at(self, index: Numbers) -> Boxes:
+    def at(self, index: Integers) -> Boxes:
         """The boxes at `index`."""
         return Boxes(self.low[:, index], self.high[:, index], tuple(cut.at(index) for cut in self.cuts))
 
     @property
-    def lengths(self) -> Numbers:
+    def lengths(self) -> Integers:
         """The number of values of each variable."""
         return np.asarray(np.maximum(self.high - self.low + 1, 0), dtype=np.int64)
 
@@ -246,7 +246,7 @@ def _times(left: AffineForm, right: AffineForm) -> AffineForm:
 # -- Points of boxes
 
 
-def points_in(boxes: Boxes) -> Numbers:
+def points_in(boxes: Boxes) -> Integers:
     """The points of each box. Linear in the number of boxes if only cuts of one sum meet a box."""
     boxes = _narrowed(boxes)
     least = np.array([_extreme(cut, boxes.low, boxes.high) for cut in boxes.cuts])
@@ -287,7 +287,7 @@ def _narrowed(boxes: Boxes) -> Boxes:
     return Boxes(low, high, tuple(cuts))
 
 
-def _extreme(cut: AffineForm, towards: Numbers, away: Numbers) -> Numbers:
+def _extreme(cut: AffineForm, towards: Integers, away: Integers) -> Integers:
     """The cut's least value if `towards` are lower bounds; the greatest if they are upper ones."""
     value = cut.constant
     for place, factor in enumerate(cut.factors):
@@ -307,7 +307,7 @@ def _same_sum(factors: Factors, chosen: Factors) -> bool:
     return factors in (chosen, tuple(-factor for factor in chosen))
 
 
-def _with_sum(boxes: Boxes, chosen: Factors) -> Numbers:
+def _with_sum(boxes: Boxes, chosen: Factors) -> Integers:
     """The points of non-empty boxes that only cuts of one sum meet."""
     lengths, count = boxes.lengths, boxes.low.shape[1]
     if not boxes.cuts or not any(chosen):
@@ -329,7 +329,7 @@ def _with_sum(boxes: Boxes, chosen: Factors) -> Numbers:
     return np.asarray(np.maximum(within, 0) * others, dtype=np.int64)
 
 
-def _up_to(greatest: Numbers, edges: Numbers) -> Numbers:
+def _up_to(greatest: Integers, edges: Integers) -> Integers:
     """Points of boxes with these edges whose coordinates sum to at most `greatest`."""
     dimensions = len(edges)
     points = np.zeros(len(greatest), dtype=np.int64)
@@ -342,7 +342,7 @@ def _up_to(greatest: Numbers, edges: Numbers) -> Numbers:
     return points
 
 
-def _split(boxes: Boxes) -> Numbers:
+def _split(boxes: Boxes) -> Integers:
     """The points, summed over the shortest variable that two cuts share (or that one has)."""
     met = [sum(cut.factors[place] != 0 for cut in boxes.cuts) for place in range(len(boxes.low))]
     shared = [place for place, number in enumerate(met) if number >= min(2, max(met))]
@@ -355,7 +355,7 @@ def _split(boxes: Boxes) -> Numbers:
     return points
 
 
-def _at_value(boxes: Boxes, place: int, value: Numbers) -> Boxes:
+def _at_value(boxes: Boxes, place: int, value: Integers) -> Boxes:
     """The boxes of the other variables at this value of one variable."""
     cuts = tuple(
         AffineForm(

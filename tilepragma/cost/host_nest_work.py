@@ -31,7 +31,7 @@ from tilepragma.base.ragged_arrays import members
 from tilepragma.cost.counter import Counter, branches
 from tilepragma.cost.launch_counts import ENTRIES, Place, entries_of
 from tilepragma.cost.launch_work import LaunchWork
-from tilepragma.cost.parameter_batch import Numbers, ParameterBatch, Reals, declared_along, is_leaf
+from tilepragma.cost.parameter_batch import ParameterBatch, declared_along, is_leaf, loops_of
 from tilepragma.cost.statement_counts import distinct_cases
 from tilepragma.cost.tile_traffic import is_of_memory
 from tilepragma.cost.tile_work import MappedNest, mapped_nest
@@ -41,6 +41,7 @@ from tilepragma.ir.expressions import Access, Cast, DataObject, Expression, Inte
 from tilepragma.ir.loop_tree import Barrier, Block, If, Loop, PackedPanels, Stage, Statement, TileNest
 from tilepragma.ir.polynomial import Polynomial, expression, number, polynomial
 from tilepragma.ir.traversal import walk
+from tilepragma.model.execution_time import Integers, Numbers
 from tilepragma.plan.array_bytes import element_bytes
 
 #: The sampled launches, as fractions of all launches.
@@ -103,11 +104,11 @@ def _around(constants: list[tuple[int, ...]]) -> tuple[tuple[int, ...], tuple[in
 class Groups:
     """The groups of `count` cases: `index` has the case of each member, in ascending order."""
 
-    index: Numbers
+    index: Integers
     count: int
 
     @cached_property
-    def _starts(self) -> Numbers:
+    def _starts(self) -> Integers:
         """The first member of each case that has members."""
         return np.flatnonzero(np.diff(self.index, prepend=-1))
 
@@ -126,10 +127,10 @@ class Groups:
 #: The ends of a box along each dimension of an array, a column for each case: the lower ends, then
 #: the negated upper ends, so that the least ends are those of a hull. A box is empty if a lower end
 #: is above its upper end.
-Box = Numbers
+Box = Integers
 
 
-def _box(origin: Numbers, low: tuple[int, ...], high: tuple[int, ...]) -> Box:
+def _box(origin: Integers, low: tuple[int, ...], high: tuple[int, ...]) -> Box:
     """The box from `low` to `high`, both relative to the subscripts."""
     rank, count = origin.shape
     ends = np.empty((2 * rank, count), dtype=np.int64)
@@ -138,7 +139,7 @@ def _box(origin: Numbers, low: tuple[int, ...], high: tuple[int, ...]) -> Box:
     return ends
 
 
-def _bytes(box: Box, element: int, line: int) -> Reals:
+def _bytes(box: Box, element: int, line: int) -> Numbers:
     """Bytes of the box's rows in whole cache lines, for any alignment of the rows."""
     rank = len(box) // 2
     lengths = np.maximum(1 - box[:rank] - box[rank:], 0).astype(np.float64)
@@ -153,7 +154,7 @@ class Footprint:
     """
 
     boxes: dict[tuple[References, bool], Box]
-    _held: dict[int, Reals] = field(default_factory=dict, repr=False)
+    _held: dict[int, Numbers] = field(default_factory=dict, repr=False)
 
     @staticmethod
     def of(groups: Iterable[References], batch: ParameterBatch) -> Footprint:
@@ -176,7 +177,7 @@ class Footprint:
             boxes[key] = np.minimum(boxes[key], box) if key in boxes else box
         return Footprint(boxes)
 
-    def at(self, index: Numbers) -> Footprint:
+    def at(self, index: Integers) -> Footprint:
         """The cases at `index`."""
         return Footprint({key: box[:, index] for key, box in self.boxes.items()})
 
@@ -186,17 +187,17 @@ class Footprint:
         gathered = {key: groups.least(box, _NOWHERE) for key, box in distinct.items()}
         return Footprint({key: gathered[id(box)] for key, box in self.boxes.items()})
 
-    def held(self, line: int, count: int) -> Reals:
+    def held(self, line: int, count: int) -> Numbers:
         """Bytes of the cache lines that hold the footprint."""
         if line not in self._held:
             self._held[line] = sum(self._of_arrays(line, False), np.zeros(count))
         return self._held[line]
 
-    def moved(self, line: int, count: int) -> Reals:
+    def moved(self, line: int, count: int) -> Numbers:
         """Bytes that enter and leave the cache if each line does so once."""
         return sum(self._of_arrays(line, True), self.held(line, count))
 
-    def _of_arrays(self, line: int, written: bool) -> Iterator[Reals]:
+    def _of_arrays(self, line: int, written: bool) -> Iterator[Numbers]:
         arrays: dict[DataObject, list[Box]] = {}
         for (group, writes), box in self.boxes.items():
             if writes == written:
@@ -224,22 +225,22 @@ class NestWork:
     for each cache.
     """
 
-    points: Reals
-    padding: Reals
-    rows: Reals
-    control: Reals
+    points: Numbers
+    padding: Numbers
+    rows: Numbers
+    control: Numbers
     footprint: Footprint
-    moved: Reals
+    moved: Numbers
 
-    def at(self, index: Numbers) -> NestWork:
+    def at(self, index: Integers) -> NestWork:
         """The cases at `index`."""
         parts = (self.points[index], self.padding[index], self.rows[index], self.control[index])
         return NestWork(*parts, self.footprint.at(index), self.moved[:, index])
 
-    def gathered(self, groups: Groups, weights: Reals) -> NestWork:
+    def gathered(self, groups: Groups, weights: Numbers) -> NestWork:
         """For each case the weighted sum of its members."""
 
-        def summed(values: Reals) -> Reals:
+        def summed(values: Numbers) -> Numbers:
             sums = np.bincount(groups.index, weights=values * weights, minlength=groups.count)
             return np.asarray(sums, dtype=np.float64)
 
@@ -274,7 +275,7 @@ class NestCounter:
             case PackedPanels():
                 return self._buffered(node, batch)
             case TileNest():
-                return self._loops(tuple(tiled.loop for tiled in node.loops), node.body, batch)
+                return self._loops(loops_of(node), node.body, batch)
             case Barrier() | Stage():
                 return self._nothing(batch.count)
         return self._block(Block((node,)), batch)
@@ -349,7 +350,7 @@ class NestCounter:
         inside, beside = (self._where(np.flatnonzero(taken), node.then, batch) for taken in (holds, ~holds))
         return replace(inside, padding=inside.padding + beside.points + beside.padding)
 
-    def _where(self, index: Numbers, part: Block, batch: ParameterBatch) -> NestWork:
+    def _where(self, index: Integers, part: Block, batch: ParameterBatch) -> NestWork:
         """The part's work in the cases at `index`, none in the other cases."""
         if not len(index):
             return self._nothing(batch.count)
@@ -371,7 +372,7 @@ class NestCounter:
         rows = (trips > 0).astype(np.float64) if is_row else work.rows
         return self._held(replace(work, rows=rows, control=control), (iteration, groups))
 
-    def _looked_at(self, loop: Loop, trips: Numbers) -> tuple[Numbers, Numbers, Reals]:
+    def _looked_at(self, loop: Loop, trips: Integers) -> tuple[Integers, Integers, Numbers]:
         """Sampled iterations of the loop: case, iteration, and the number that it represents."""
         few = _FEW if loop.iterator.name in self._counter.decisive((), loop.body) else 2
         taken = np.minimum(trips, few)
@@ -420,7 +421,7 @@ def launch_nest(work: LaunchWork, counter: NestCounter) -> NestWork:
     )
 
 
-def _distinct_launches(place: Place) -> tuple[Place, Numbers]:
+def _distinct_launches(place: Place) -> tuple[Place, Integers]:
     """The launch in the distinct cases of the names it mentions, and each case's distinct case."""
     values = {name: value for name in sorted(place.names) if (value := place.batch.get(name)) is not None}
     cases, distinct, index = distinct_cases(values)

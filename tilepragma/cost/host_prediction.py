@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.ragged_arrays import members
@@ -19,7 +20,6 @@ from tilepragma.cost.host_nest_work import NestCounter, launch_nest
 from tilepragma.cost.launch_counts import entries_of
 from tilepragma.cost.launch_work import LaunchWork, plan_work
 from tilepragma.cost.model_work import slowest_share
-from tilepragma.cost.parameter_batch import Numbers, Reals
 from tilepragma.cost.statement_counts import SourceCounts, distinct_cases, each_case
 from tilepragma.cost.tile_traffic import is_double, is_of_memory
 from tilepragma.cost.tile_work import MappedNest, mapped_nest
@@ -30,13 +30,14 @@ from tilepragma.ir.loop_tree import Loop, PackedPanels, Statement
 from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.traversal import walk
 from tilepragma.model.device import Processor
-from tilepragma.model.execution_time import cost_at
+from tilepragma.model.execution_time import Integers, Numbers, cost_at
 from tilepragma.model.linear_model import Terms
 from tilepragma.plan.array_bytes import array_bytes
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.plan.shared_constants import BREAK_EVEN, MOST_WAVES
 from tilepragma.plan.targets import CORES
 
+_Flags = npt.NDArray[np.bool_]
 #: The usable part of a cache: other data shares it, and replacement is not optimal.
 USABLE = 0.5
 #: The visible part of the transfer time of the second and the third level: a core computes during
@@ -90,7 +91,7 @@ def _rates(plan: KernelPlan, processor: Processor) -> Processor:
     return replace(processor, float_rate=processor.float_rate / 2, double_rate=processor.double_rate / 2)
 
 
-def _held(plan: KernelPlan, scalars: Mapping[str, Values]) -> tuple[Numbers, Numbers]:
+def _held(plan: KernelPlan, scalars: Mapping[str, Values]) -> tuple[Integers, Integers]:
     """Bytes of all arrays in each case, and bytes moved if each moves once. Raises
     UncountableError.
     """
@@ -113,10 +114,10 @@ class _LaunchTerms:
 
     work: LaunchWork
     processor: Processor
-    whole: Numbers
-    once: Numbers
+    whole: Integers
+    once: Integers
 
-    def seconds(self) -> Reals:
+    def seconds(self) -> Numbers:
         """Seconds of each kind of work, a row for each case."""
         processor, work = self.processor, self.work
         caches = tuple(int(memory.size * USABLE) for memory in processor.memories[:-1])
@@ -150,7 +151,7 @@ class _LaunchTerms:
             columns.append(every * shared * seen / (memory.bandwidth or float("inf")))
         return np.stack(np.broadcast_arrays(*columns), axis=1)
 
-    def _is_short(self, share: Reals, computing: Reals) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+    def _is_short(self, share: Numbers, computing: Numbers) -> _Flags:
         """Where launches are so short that one core runs them alone."""
         if self.processor.is_opencl:
             return np.asarray(computing * (1 - share) < JOINING * self._steps())
@@ -158,7 +159,7 @@ class _LaunchTerms:
         # (runtime/host/host_launch.c).
         return np.asarray((self.work.launches > 1) & (computing < BREAK_EVEN / 1e9 * self._steps()))
 
-    def _between(self, alone: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Reals:
+    def _between(self, alone: _Flags) -> Numbers:
         """Seconds from one launch to the next; if wavefronts overlap, from one tile to the next."""
         work, cores = self.work, self.processor.cores
         between = self._steps() * self._crossing(alone)
@@ -167,7 +168,7 @@ class _LaunchTerms:
             between = between + np.where(alone, 0.0, tiles * TILE_SECONDS / cores)
         return np.asarray(between)
 
-    def _ahead(self, alone: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], share: Reals, computing: Reals) -> Reals:
+    def _ahead(self, alone: _Flags, share: Numbers, computing: Numbers) -> Numbers:
         """Seconds hidden in the crossing: the core with most work starts before the others."""
         if self._overlaps or self.processor.is_opencl or self.processor.cores < 2:
             return np.zeros_like(share)
@@ -180,12 +181,12 @@ class _LaunchTerms:
         """Whether wavefronts overlap. Under OpenCL each is a launch of its own."""
         return self.work.place.launch.pipelined and not self.processor.is_opencl
 
-    def _steps(self) -> Reals:
+    def _steps(self) -> Numbers:
         """How often cores begin together: for each launch, or for so many wavefronts as overlap."""
         together = MOST_WAVES if self._overlaps and self.processor.cores > 1 else 1
         return np.asarray(np.ceil(self.work.launches / together))
 
-    def _crossing(self, alone: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Reals:
+    def _crossing(self, alone: _Flags) -> Numbers:
         """Seconds from one launch to the next, in each case."""
         overheads = self.processor.overheads
         alone_seconds, all_seconds = (
@@ -246,7 +247,7 @@ def _is_before(loop: Loop, read: Use, write: Use) -> bool:
 # -- Load balance
 
 
-def slowest_part(work: LaunchWork, cores: int) -> Reals | None:
+def slowest_part(work: LaunchWork, cores: int) -> Numbers | None:
     """The largest core's share of a launch's points, in each case, if core k takes iterations k, k
     + cores, … of the mapped loop: 1 / cores if all are equal. None unless exactly one loop is
     mapped. Raises UncountableError.
@@ -267,7 +268,7 @@ def slowest_part(work: LaunchWork, cores: int) -> Reals | None:
     return np.asarray(np.where(whole > 0, slowest / np.maximum(whole, 1e-300), 1 / cores))
 
 
-def _of_entries(nest: MappedNest, trips: Numbers, cores: int, pipelined: bool) -> tuple[Reals, Reals]:
+def _of_entries(nest: MappedNest, trips: Integers, cores: int, pipelined: bool) -> tuple[Numbers, Numbers]:
     """Points of the core that has most, and of all cores, in each entry."""
     taken = np.minimum(np.maximum(trips, 1), _PLACES)
     points = _points(nest, trips, taken)
@@ -285,7 +286,7 @@ def _of_entries(nest: MappedNest, trips: Numbers, cores: int, pipelined: bool) -
     return np.asarray(np.maximum(tiles.max(axis=1), every / cores) if pipelined else of_cores.max(axis=1)), every
 
 
-def _points(nest: MappedNest, trips: Numbers, taken: Numbers) -> Reals:
+def _points(nest: MappedNest, trips: Integers, taken: Integers) -> Numbers:
     """Points of sampled iterations of the mapped loop: a row for each entry, 0 without any."""
     loop = nest.loops[0].loop
     index, number = members(taken)

@@ -11,10 +11,11 @@ import numpy as np
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.ragged_arrays import members
 from tilepragma.cost.counter import Counter
-from tilepragma.cost.parameter_batch import Numbers, ParameterBatch, samples
+from tilepragma.cost.parameter_batch import ParameterBatch, samples
 from tilepragma.ir.expressions import Access
 from tilepragma.ir.loop_tree import Block, If, Loop
 from tilepragma.ir.traversal import walk
+from tilepragma.model.execution_time import Integers
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, Launch, Step
 
 #: The most iterations of a host loop that are enumerated; evenly spread samples stand for a longer
@@ -57,12 +58,12 @@ class Entries:
     """
 
     batch: ParameterBatch
-    case: Numbers
-    repeats: Numbers
+    case: Integers
+    repeats: Integers
     exact: bool = True
 
     @cached_property
-    def starts(self) -> Numbers:
+    def starts(self) -> Integers:
         """The first entry of each case; each has at least one."""
         return np.flatnonzero(np.diff(self.case, prepend=-1))
 
@@ -91,7 +92,7 @@ def entries_of(place: Place, most: int | None) -> Entries:
     return entries
 
 
-def _sampled(loop: Loop, entries: Entries, trips: Numbers, most: int | None) -> Entries:
+def _sampled(loop: Loop, entries: Entries, trips: Integers, most: int | None) -> Entries:
     """The iterations of a host loop: at most `most` for each entry, at least one."""
     limit = int(trips.max()) if most is None else most
     index, place = members(np.maximum(np.minimum(trips, limit), 1))

@@ -15,11 +15,12 @@ import numpy as np
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.counter import Counter
 from tilepragma.cost.launch_counts import ENTRIES, Entries, Place, entries_of, places_of
-from tilepragma.cost.parameter_batch import Counts, Numbers, ParameterBatch, chosen, summed, total
+from tilepragma.cost.parameter_batch import Counts, ParameterBatch, chosen, summed, total
 from tilepragma.cost.statement_counts import SourceCounts, distinct_cases, each_case
 from tilepragma.cost.tile_work import TileWork, axis_of, mapped_nest, nonempty_tiles, representative_tile
 from tilepragma.ir.directives import Target
 from tilepragma.ir.evaluation import UncountableError, Values
+from tilepragma.model.execution_time import Integers
 from tilepragma.plan.dispatch_table import sizes_on_hosts
 from tilepragma.plan.kernel_plan import KernelPlan, Launch, launches_in
 
@@ -36,7 +37,7 @@ class MappedLoop:
     dimension: int
     workers: bool
     points: int
-    trips: Numbers
+    trips: Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,14 +52,14 @@ class LaunchWork:
     """
 
     place: Place
-    starts: Numbers
-    repeats: Numbers
+    starts: Integers
+    repeats: Integers
     loops: tuple[MappedLoop, ...]
     exact: bool
-    nonempty: Numbers | None
-    points: Numbers
-    operations: Numbers
-    accesses: Numbers
+    nonempty: Integers | None
+    points: Integers
+    operations: Integers
+    accesses: Integers
     find_tile: Callable[[], TileWork]
 
     @property
@@ -76,7 +77,7 @@ class LaunchWork:
         """The number of cases."""
         return len(self.starts)
 
-    def tiles(self, workers: tuple[Values, ...] = (1, 1, 1)) -> Numbers:
+    def tiles(self, workers: tuple[Values, ...] = (1, 1, 1)) -> Integers:
         """Tiles of each entry, empty ones too, for the `workers` of a gang by dimension."""
         case = np.repeat(np.arange(len(self.starts)), np.diff(np.append(self.starts, len(self.repeats))))
         result = np.ones(len(self.repeats), dtype=np.int64)
@@ -86,7 +87,7 @@ class LaunchWork:
         return np.asarray(result, dtype=np.int64)
 
     @cached_property
-    def launches(self) -> Numbers:
+    def launches(self) -> Integers:
         """How often it is launched, for each case."""
         return np.add.reduceat(self.repeats, self.starts)
 
@@ -163,7 +164,7 @@ def _launch(place: Place, source: SourceCounts, among: tuple[Launch, ...], most:
     )
 
 
-def _run(place: Place, entries: Entries, tile: Callable[[], TileWork], tiles: Numbers) -> tuple[Counts, bool]:
+def _run(place: Place, entries: Entries, tile: Callable[[], TileWork], tiles: Integers) -> tuple[Counts, bool]:
     """The executions of all launches, by their own text. If that takes too long: those of a
     representative tile times the tiles, and False. Raises UncountableError.
     """

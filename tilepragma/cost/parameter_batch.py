@@ -27,9 +27,7 @@ from tilepragma.ir.loop_tree import (
     While,
 )
 from tilepragma.ir.traversal import walk
-
-Numbers = npt.NDArray[np.int64]
-Reals = npt.NDArray[np.float64]
+from tilepragma.model.execution_time import Integers
 
 #: A leaf, identified by the source positions of its statements.
 Leaf = tuple[object, ...]
@@ -50,7 +48,7 @@ class ParameterBatch:
         count: int,
         values: Mapping[str, Values | Expression | None],
         parent: ParameterBatch | None = None,
-        index: Numbers | None = None,
+        index: Integers | None = None,
     ) -> None:
         self.count = count
         self._values = dict(values)
@@ -84,16 +82,16 @@ class ParameterBatch:
         """The same cases with further values."""
         return ParameterBatch(self.count, values, self)
 
-    def at(self, index: Numbers, values: Mapping[str, Values | Expression | None] = {}) -> ParameterBatch:
+    def at(self, index: Integers, values: Mapping[str, Values | Expression | None] = {}) -> ParameterBatch:
         """The cases at `index`, with further values."""
         return ParameterBatch(len(index), values, self, index)
 
-    def iterations(self, loop: Loop, index: Numbers, number: Numbers) -> ParameterBatch:
+    def iterations(self, loop: Loop, index: Integers, number: Integers) -> ParameterBatch:
         """The iterations of a loop with these numbers from 0, in the cases at `index`."""
         lower, step = (chosen(self.evaluation.value(bound), index) for bound in (loop.lower, loop.step))
         return self.at(index, {loop.iterator.name: lower + step * number})
 
-    def all(self, values: Values) -> Numbers:
+    def all(self, values: Values) -> Integers:
         """A value for each case."""
         return np.broadcast_to(np.asarray(values, dtype=np.int64), (self.count,))
 
@@ -102,7 +100,7 @@ class ParameterBatch:
         return np.broadcast_to(self.evaluation.holds(condition), (self.count,))
 
 
-def in_parts(batch: ParameterBatch, compute: Callable[[ParameterBatch], Values]) -> Numbers:
+def in_parts(batch: ParameterBatch, compute: Callable[[ParameterBatch], Values]) -> Integers:
     """The result for each case, computed from CHUNK cases at a time."""
     if batch.count <= CHUNK:
         return batch.all(compute(batch))
@@ -111,12 +109,12 @@ def in_parts(batch: ParameterBatch, compute: Callable[[ParameterBatch], Values])
     return np.concatenate([part.all(compute(part)) for part in parts])
 
 
-def chosen(values: Values, index: Numbers) -> Values:
+def chosen(values: Values, index: Integers) -> Values:
     """The values of the cases at `index`."""
     return values if isinstance(values, int) or values.ndim == 0 else values[index]
 
 
-def samples(trips: Numbers, most: int, number: Numbers, index: Numbers) -> tuple[Numbers, Numbers]:
+def samples(trips: Integers, most: int, number: Integers, index: Integers) -> tuple[Integers, Integers]:
     """The `number`-th of at most `most` even parts of so many iterations, in the cases at `index`:
     the iteration in its middle, and how many it stands for.
     """
@@ -125,14 +123,14 @@ def samples(trips: Numbers, most: int, number: Numbers, index: Numbers) -> tuple
     return np.maximum(first + beyond - 1, 0) // 2, beyond - first
 
 
-def summed(case: Numbers, values: Values, count: int) -> Numbers:
+def summed(case: Integers, values: Values, count: int) -> Integers:
     """The sum of the values of each of `count` cases; `case` has the case of each value."""
     result = np.zeros(count, dtype=np.int64)
     np.add.at(result, case, values)
     return result
 
 
-def ragged(lengths: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
+def ragged(lengths: Integers) -> Iterator[tuple[Integers, Integers]]:
     """The case of each member and its number in the case, CHUNK members at a time."""
     ends = np.cumsum(lengths)
     every = int(ends[-1]) if len(ends) else 0
@@ -152,6 +150,11 @@ def declared_along(block: Block, batch: ParameterBatch) -> Iterator[tuple[Parame
         if isinstance(statement, Declaration):
             initial = {declarator.object.name: declarator.initializer for declarator in statement.declarators}
             batch = batch.inside({name: None if isinstance(value, tuple) else value for name, value in initial.items()})
+
+
+def loops_of(node: Loop | TileNest) -> tuple[Loop, ...]:
+    """The loops of a nest, the outermost first."""
+    return (node,) if isinstance(node, Loop) else tuple(tiled.loop for tiled in node.loops)
 
 
 def is_leaf(statement: Statement, batch: ParameterBatch) -> bool:

@@ -14,11 +14,11 @@ from tilepragma.cost.operation_counts import operations_in
 from tilepragma.cost.parameter_batch import (
     Counts,
     Leaf,
-    Numbers,
     ParameterBatch,
     chosen,
     declared_along,
     is_leaf,
+    loops_of,
     places,
 )
 from tilepragma.cost.tile_traffic import is_of_memory
@@ -26,6 +26,7 @@ from tilepragma.ir.accesses import uses
 from tilepragma.ir.evaluation import TooManyError, Values
 from tilepragma.ir.loop_tree import Block, ExpressionStatement, Loop, Statement, TileNest
 from tilepragma.ir.traversal import statements_of, walk
+from tilepragma.model.execution_time import Integers
 from tilepragma.plan.array_bytes import element_bytes
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
 
@@ -53,7 +54,7 @@ class SourceCounts:
         spread = {leaf: chosen(values, index) for leaf, values in counts.items()}
         return SourceCounts(plan, {place: values for leaf, values in spread.items() for place in leaf}, exact)
 
-    def at(self, index: Numbers) -> SourceCounts:
+    def at(self, index: Integers) -> SourceCounts:
         """The cases at `index`."""
         return replace(self, counts={place: chosen(values, index) for place, values in self.counts.items()})
 
@@ -104,7 +105,7 @@ class SourceCounts:
                     yield from ((place, node) for place in places(node))
 
 
-def distinct_cases(scalars: Mapping[str, Values]) -> tuple[int, dict[str, Values], Numbers]:
+def distinct_cases(scalars: Mapping[str, Values]) -> tuple[int, dict[str, Values], Integers]:
     """The number of distinct cases, their values, and the distinct case of each given case."""
     varied = {name: value for name, value in scalars.items() if not isinstance(value, int)}
     if not varied:
@@ -122,8 +123,7 @@ def each_case(cases: int, values: Mapping[str, Values]) -> Iterator[dict[str, in
 def leaves_under(node: Statement, batch: ParameterBatch) -> set[Leaf]:
     """The leaves that `Counter.count` finds under the statement. Raises UncountableError."""
     if isinstance(node, (Loop, TileNest)):
-        loops = (node,) if isinstance(node, Loop) else tuple(tiled.loop for tiled in node.loops)
-        batch = batch.inside({loop.iterator.name: loop.lower for loop in loops})
+        batch = batch.inside({loop.iterator.name: loop.lower for loop in loops_of(node)})
     leaves: set[Leaf] = set()
     if not isinstance(node, Block):
         for part in [part for part in statements_of(node) if isinstance(part, Block)] or [Block((node,))]:

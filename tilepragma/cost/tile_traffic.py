@@ -19,13 +19,12 @@ from functools import reduce
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.ragged_arrays import members
 from tilepragma.cost.counter import Counter, branches, names_behind
 from tilepragma.cost.launch_counts import ENTRIES, Place, entries_of
-from tilepragma.cost.parameter_batch import Numbers, ParameterBatch, chosen, declared_along, is_leaf
+from tilepragma.cost.parameter_batch import ParameterBatch, chosen, declared_along, is_leaf, loops_of
 from tilepragma.cost.tile_work import MappedNest, TileParts, axis_of, tiled_nest
 from tilepragma.ir.accesses import Use, uses
 from tilepragma.ir.evaluation import UncountableError, Values, maximum, minimum
@@ -45,6 +44,7 @@ from tilepragma.ir.expressions import (
 from tilepragma.ir.loop_tree import Block, Declaration, If, Loop, PackedPanels, Statement, TileNest
 from tilepragma.ir.traversal import statements_of
 from tilepragma.ir.types import ScalarType
+from tilepragma.model.execution_time import Integers, Numbers
 from tilepragma.plan.array_bytes import element_bytes
 from tilepragma.plan.kernel_plan import Launch
 
@@ -63,13 +63,13 @@ class ArrayTraffic:
 
     array: DataObject
     bytes: int
-    read: Numbers
-    written: Numbers
-    touched: Numbers
-    read_rows: Numbers
-    written_rows: Numbers
+    read: Integers
+    written: Integers
+    touched: Integers
+    read_rows: Integers
+    written_rows: Integers
 
-    def changed(self, change: Callable[[Numbers], Numbers]) -> ArrayTraffic:
+    def changed(self, change: Callable[[Integers], Integers]) -> ArrayTraffic:
         """The traffic with all numbers changed."""
         numbers = (self.read, self.written, self.touched, self.read_rows, self.written_rows)
         return ArrayTraffic(self.array, self.bytes, *map(change, numbers))
@@ -123,7 +123,7 @@ def _touch(touched: _Touched[_Part], use: Use, part: tuple[_Part, ...]) -> None:
 
 
 def _traffic(
-    touched: _Touched[_Part], size: Callable[[Sequence[tuple[_Part, ...]]], Numbers]
+    touched: _Touched[_Part], size: Callable[[Sequence[tuple[_Part, ...]]], Integers]
 ) -> Iterator[ArrayTraffic]:
     """The traffic of each array; `size` counts the elements of a union."""
     for array in dict.fromkeys(array for array, _ in touched):
@@ -145,7 +145,7 @@ def _by_polynomials(tile: GangTile) -> tuple[ArrayTraffic, ...]:
     rows = [place.batch.all(value) for value in (*scalars.values(), *workers.values())]
     varied = np.array(rows, dtype=np.int64).reshape(len(rows), tile.cases)
 
-    def counted(values: Numbers) -> tuple[ArrayTraffic, ...]:
+    def counted(values: Integers) -> tuple[ArrayTraffic, ...]:
         """The traffic of tiles with these varying values, a column for each."""
         moved = place.batch.at(np.zeros(values.shape[1], dtype=np.int64), dict(zip(scalars, values, strict=False)))
         of_gang = {**tile.workers, **dict(zip(workers, values[len(scalars) :], strict=True))}
@@ -160,7 +160,7 @@ def _by_polynomials(tile: GangTile) -> tuple[ArrayTraffic, ...]:
     small = generator.integers(*_SMALL, (len(rows), _EACH * len(powers)), endpoint=True)
     terms, wanted = _terms(small, powers), _terms(varied, powers)
 
-    def extended(values: Numbers) -> Numbers:
+    def extended(values: Integers) -> Integers:
         """The polynomial with these values for the small tiles, evaluated for the wanted ones."""
         factors = np.linalg.lstsq(terms, values.astype(np.float64), rcond=None)[0]
         return np.maximum(np.rint(wanted @ factors), 0).astype(np.int64)
@@ -168,7 +168,7 @@ def _by_polynomials(tile: GangTile) -> tuple[ArrayTraffic, ...]:
     return tuple(array.changed(extended) for array in counted(small))
 
 
-def _terms(values: Numbers, powers: list[tuple[int, ...]]) -> npt.NDArray[np.float64]:
+def _terms(values: Integers, powers: list[tuple[int, ...]]) -> Numbers:
     """The monomials of each column of `values`, a row of terms for each column."""
     numbers = values.astype(np.float64)
     return np.stack([np.prod(numbers ** np.array(exponents)[:, None], axis=0) for exponents in powers], axis=1)
@@ -194,7 +194,7 @@ def counted_traffic(tile: GangTile) -> tuple[ArrayTraffic, ...]:
 
 def _of_gang(
     nest: MappedNest, batch: ParameterBatch, workers: Mapping[int, Values], wanted: frozenset[str]
-) -> tuple[ParameterBatch, Numbers]:
+) -> tuple[ParameterBatch, Integers]:
     """The iterations of mapped loops with `wanted` iterators that a gang's workers take from the
     first one on, which is in the batch; each with its case.
     """
@@ -227,13 +227,13 @@ class _Images:
 
     body: Block
     counter: Counter = field(default_factory=lambda: Counter(budget=BUDGET))
-    touched: _Touched[Numbers] = field(default_factory=dict)
+    touched: _Touched[Integers] = field(default_factory=dict)
     known: dict[int, tuple[Use, ...]] = field(default_factory=dict)
     names: dict[tuple[Expression, ...], frozenset[str]] = field(default_factory=dict)
 
     def visit(
-        self, nest: MappedNest, of_tiles: tuple[int, int], workers: Mapping[int, Values], cases: Numbers
-    ) -> Numbers:
+        self, nest: MappedNest, of_tiles: tuple[int, int], workers: Mapping[int, Values], cases: Integers
+    ) -> Integers:
         """Collects the points of tiles of these cases, and returns the cases that have some."""
         first = nest.at_part(*of_tiles)
         cases_with_points = [np.zeros(0, dtype=np.int64)]
@@ -248,8 +248,8 @@ class _Images:
         return self.names[use.subscripts]
 
     def _visit(
-        self, node: Statement, batch: ParameterBatch, case: Numbers, wanted: frozenset[str]
-    ) -> Iterator[Numbers]:
+        self, node: Statement, batch: ParameterBatch, case: Integers, wanted: frozenset[str]
+    ) -> Iterator[Integers]:
         if isinstance(node, Block):
             for declared, statement in declared_along(node, batch):
                 if isinstance(statement, Declaration):
@@ -263,14 +263,13 @@ class _Images:
             for part, index in branches(node, batch):
                 yield from self._visit(part, batch.at(index), case[index], wanted)
         elif isinstance(node, (Loop, TileNest)):
-            loops = (node,) if isinstance(node, Loop) else tuple(tiled.loop for tiled in node.loops)
-            yield from self._loops(loops, node.body, batch, case, wanted)
+            yield from self._loops(loops_of(node), node.body, batch, case, wanted)
         elif isinstance(node, PackedPanels):
             yield from self._visit(node.body, batch, case, wanted)
 
     def _loops(
-        self, loops: tuple[Loop, ...], body: Block, batch: ParameterBatch, case: Numbers, wanted: frozenset[str]
-    ) -> Iterator[Numbers]:
+        self, loops: tuple[Loop, ...], body: Block, batch: ParameterBatch, case: Integers, wanted: frozenset[str]
+    ) -> Iterator[Integers]:
         if not loops:
             yield from self._visit(body, batch, case, wanted)
             return
@@ -283,7 +282,7 @@ class _Images:
         inside = batch.inside({name: loops[0].lower}).at(index)
         yield from self._loops(loops[1:], body, inside, case[index], wanted)
 
-    def _touch(self, statement: Statement, batch: ParameterBatch, case: Numbers, wanted: frozenset[str]) -> None:
+    def _touch(self, statement: Statement, batch: ParameterBatch, case: Integers, wanted: frozenset[str]) -> None:
         if id(statement) not in self.known:
             self.known[id(statement)] = tuple(use for use in uses(statement) if is_of_memory(use))
         for use in self.known[id(statement)]:
@@ -292,7 +291,7 @@ class _Images:
                 _touch(self.touched, use, (case, *values))
 
 
-def _distinct(parts: Sequence[tuple[Numbers, ...]], cases: int) -> Numbers:
+def _distinct(parts: Sequence[tuple[Integers, ...]], cases: int) -> Integers:
     """The number of distinct subscripts in each case."""
     if not parts:
         return np.zeros(cases, dtype=np.int64)
@@ -479,7 +478,7 @@ def _visit(node: Statement, ranges: _Ranges, boxes: _Touched[_Range]) -> None:
         if node.otherwise is not None:
             _visit(node.otherwise, ranges, boxes)
     elif isinstance(node, (Loop, TileNest)):
-        for loop in (node,) if isinstance(node, Loop) else (tiled.loop for tiled in node.loops):
+        for loop in loops_of(node):
             ranges = ranges.with_range(loop.iterator.name, ranges.of_loop(loop))
         _visit(node.body, ranges, boxes)
     elif isinstance(node, PackedPanels):
@@ -498,7 +497,7 @@ def _declared(declaration: Declaration, ranges: _Ranges) -> _Ranges:
     return ranges
 
 
-def _elements(boxes: Sequence[tuple[_Range, ...]], cases: int) -> Numbers:
+def _elements(boxes: Sequence[tuple[_Range, ...]], cases: int) -> Integers:
     """An upper bound of the elements in the union of boxes."""
     if not boxes:
         return np.zeros(cases, dtype=np.int64)
@@ -507,7 +506,7 @@ def _elements(boxes: Sequence[tuple[_Range, ...]], cases: int) -> Numbers:
     return np.asarray(np.minimum(_size(hull, cases), every), dtype=np.int64)
 
 
-def _size(box: Sequence[_Range], cases: int) -> Numbers:
+def _size(box: Sequence[_Range], cases: int) -> Integers:
     size = np.ones(cases, dtype=np.int64)
     for side in box:
         size = size * np.maximum(side.high - side.low + 1, 0)

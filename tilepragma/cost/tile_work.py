@@ -13,20 +13,13 @@ import numpy as np
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.counter import Counter, branches, names_behind
 from tilepragma.cost.launch_counts import Entries
-from tilepragma.cost.parameter_batch import (
-    Numbers,
-    ParameterBatch,
-    declared_along,
-    in_parts,
-    ragged,
-    summed,
-    total,
-)
+from tilepragma.cost.parameter_batch import ParameterBatch, declared_along, in_parts, ragged, summed, total
 from tilepragma.ir.directives import AxisKind, TileKind
 from tilepragma.ir.evaluation import UncountableError
 from tilepragma.ir.expressions import Binary, Expression
 from tilepragma.ir.loop_tree import Block, Declaration, If, Loop, PackedPanels, Statement, TiledLoop, TileNest
 from tilepragma.ir.traversal import loops_in, walk, with_blocks
+from tilepragma.model.execution_time import Integers
 from tilepragma.plan.kernel_plan import Launch
 
 #: A position among the tiles: a fraction of the launches, and a fraction of each loop's iterations.
@@ -50,11 +43,11 @@ class MappedNest:
     body: Block
     batch: ParameterBatch
 
-    def trips(self) -> tuple[Numbers, ...]:
+    def trips(self) -> tuple[Integers, ...]:
         """The iterations of each of the loops. Raises UncountableError."""
         return tuple(self._trips(loop.loop) for loop in self.loops)
 
-    def _trips(self, loop: Loop) -> Numbers:
+    def _trips(self, loop: Loop) -> Integers:
         return in_parts(self.batch, lambda part: part.evaluation.trips(loop))
 
     def at_part(self, numerator: int, denominator: int) -> ParameterBatch:
@@ -142,11 +135,11 @@ class Fronts:
 
     nest: TileNest
     cases: int
-    case: Numbers
-    points: Numbers
+    case: Integers
+    points: Integers
 
     @property
-    def steps(self) -> Numbers:
+    def steps(self) -> Integers:
         """The number of wavefronts in each case."""
         return np.bincount(self.case, minlength=self.cases)
 
@@ -158,7 +151,7 @@ class TileWork:
     is the first in this `order` of positions that has points.
     """
 
-    points: Numbers | None
+    points: Integers | None
     fronts: tuple[Fronts, ...]
     order: tuple[TileParts, ...]
 
@@ -194,13 +187,13 @@ def representative_tile(launch: Launch, entries: Entries) -> TileWork:
     return TileWork(points, tuple(fronts), order)
 
 
-def _at_parts(launch: Launch, entries: Entries, parts: TileParts, cases: Numbers, fronts: _TileFronts) -> Numbers:
+def _at_parts(launch: Launch, entries: Entries, parts: TileParts, cases: Integers, fronts: _TileFronts) -> Integers:
     nest = tiled_nest(launch, entries.at_part(*parts[0]).at(cases))
     return fronts.add(nest, nest.at_part(*parts[1]), cases)
 
 
 #: By the nest of workers (None for statements outside of nests): cases, and points of each.
-_Parts = dict[int | None, list[tuple[Numbers, Numbers]]]
+_Parts = dict[int | None, list[tuple[Integers, Integers]]]
 
 
 @dataclass
@@ -210,7 +203,7 @@ class _TileFronts:
     counter: Counter = field(default_factory=Counter)
     fronts: _Parts = field(default_factory=dict)
 
-    def add(self, nest: MappedNest, batch: ParameterBatch, case: Numbers) -> Numbers:
+    def add(self, nest: MappedNest, batch: ParameterBatch, case: Integers) -> Integers:
         """Adds the wavefronts of tiles that have points, and returns their points."""
         if not any(isinstance(node, TileNest) for node in walk(nest.body)):
             return batch.all(total(self.counter.count(nest.body, batch).values()))
@@ -226,7 +219,7 @@ class _TileFronts:
                 self.fronts.setdefault(key, []).append((case[index[kept]], values[kept]))
         return points
 
-    def _collect(self, node: Statement, batch: ParameterBatch, case: Numbers, fronts: _Parts) -> None:
+    def _collect(self, node: Statement, batch: ParameterBatch, case: Integers, fronts: _Parts) -> None:
         nests = isinstance(node, TileNest) or any(isinstance(node, TileNest) for node in walk(node))
         if not nests or isinstance(node, TileNest):
             values = batch.all(total(self.counter.count(node, batch).values()))
@@ -254,7 +247,7 @@ class _TileFronts:
 # of the longest loop.
 
 
-def nonempty_tiles(nest: MappedNest, trips: tuple[Numbers, ...]) -> tuple[Numbers, bool] | None:
+def nonempty_tiles(nest: MappedNest, trips: tuple[Integers, ...]) -> tuple[Integers, bool] | None:
     """For each case of the nest, whose loops have `trips` iterations: the tiles that satisfy the
     plan's non-empty condition (which may be slightly weak), and whether all were counted. None if
     tiles have no condition.
@@ -283,7 +276,7 @@ def nonempty_tiles(nest: MappedNest, trips: tuple[Numbers, ...]) -> tuple[Number
     return np.asarray(np.rint(every), dtype=np.int64), False
 
 
-def _iterations(loops: list[Loop], batch: ParameterBatch) -> Iterator[tuple[Numbers, ParameterBatch]]:
+def _iterations(loops: list[Loop], batch: ParameterBatch) -> Iterator[tuple[Integers, ParameterBatch]]:
     """All iterations of loops with independent bounds, with the case of each."""
     if not loops:
         yield np.arange(batch.count), batch
@@ -294,7 +287,7 @@ def _iterations(loops: list[Loop], batch: ParameterBatch) -> Iterator[tuple[Numb
             yield index[case], inner
 
 
-def _holding(body: Block, loop: Loop, batch: ParameterBatch) -> Numbers:
+def _holding(body: Block, loop: Loop, batch: ParameterBatch) -> Integers:
     """The iterations of the loop (of step 1) for which the tile's condition holds."""
     evaluation = batch.evaluation
     first = batch.all(evaluation.value(loop.lower))
@@ -320,7 +313,7 @@ def _holding(body: Block, loop: Loop, batch: ParameterBatch) -> Numbers:
     return np.asarray(np.maximum(high - low + 1, 0), dtype=np.int64)
 
 
-def _sides(condition: Expression, batch: ParameterBatch) -> Iterator[Numbers]:
+def _sides(condition: Expression, batch: ParameterBatch) -> Iterator[Integers]:
     """Values that are >= 0 exactly where the condition holds."""
     match condition:
         case Binary(operator="&&"):

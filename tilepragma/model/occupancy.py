@@ -10,16 +10,15 @@ from enum import Enum
 from functools import reduce
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.model.device import Gpu
-
-Numbers = NDArray[np.int64]
+from tilepragma.model.execution_time import Integers
 
 #: A limit that does not apply to a kernel: INT_MAX of the header.
 UNLIMITED = 2**31 - 1
-#: Numbers of registers that devices of compute capability 2.x allocate in larger units.
+#: Integers of registers that devices of compute capability 2.x allocate in larger units.
 _UNEVEN_REGISTERS = (21, 22, 29, 30, 37, 38, 45, 46)
 _UNEVEN_UNIT = 128
 
@@ -75,7 +74,7 @@ def occupancy(gpu: Gpu, threads: int, registers: int, shared: int) -> Occupancy:
     return Occupancy(blocks, warps, share, by, given, int(_given_shared(gpu, numbers[2])))
 
 
-def resident_blocks(gpu: Gpu, threads: ArrayLike, registers: ArrayLike, shared: ArrayLike) -> Numbers:
+def resident_blocks(gpu: Gpu, threads: ArrayLike, registers: ArrayLike, shared: ArrayLike) -> Integers:
     """The resident blocks of many layouts: `occupancy` of corresponding arrays, for shared memory
     that kernels declare or request.
     """
@@ -85,7 +84,7 @@ def resident_blocks(gpu: Gpu, threads: ArrayLike, registers: ArrayLike, shared: 
     return np.asarray(reduce(np.minimum, limits.values()), np.int64)
 
 
-def _limits(gpu: Gpu, threads: Numbers, registers: Numbers, shared: Numbers, most: int) -> dict[Limit, Numbers]:
+def _limits(gpu: Gpu, threads: Integers, registers: Integers, shared: Integers, most: int) -> dict[Limit, Integers]:
     """The blocks that each limit allows; a block has at most so many bytes of shared memory."""
     warps = gpu.threads_per_multiprocessor // gpu.warp // _warps(gpu, threads)
     given = _given_shared(gpu, shared)
@@ -101,17 +100,17 @@ def _limits(gpu: Gpu, threads: Numbers, registers: Numbers, shared: Numbers, mos
     }
 
 
-def _up(value: Numbers, unit: int | Numbers) -> Numbers:
+def _up(value: Integers, unit: int | Integers) -> Integers:
     return np.asarray(-(-value // unit) * unit, np.int64)
 
 
-def _warps(gpu: Gpu, threads: Numbers) -> Numbers:
+def _warps(gpu: Gpu, threads: Integers) -> Integers:
     """The warps allocated to a block: whole units if registers go to blocks."""
     warps = -(-threads // gpu.warp)
     return _up(warps, gpu.warps_unit) if gpu.register_scope == "block" else np.asarray(warps, np.int64)
 
 
-def _by_registers(gpu: Gpu, threads: Numbers, registers: Numbers) -> tuple[Numbers, Numbers]:
+def _by_registers(gpu: Gpu, threads: Integers, registers: Integers) -> tuple[Integers, Integers]:
     """The blocks that registers allow, and the registers allocated to a block."""
     warps = _warps(gpu, threads)
     if gpu.register_scope == "block":
@@ -133,7 +132,7 @@ def _by_registers(gpu: Gpu, threads: Numbers, registers: Numbers) -> tuple[Numbe
     return np.where(refused, 0, np.where(given > 0, fits, UNLIMITED)), given
 
 
-def _given_shared(gpu: Gpu, used: Numbers) -> Numbers:
+def _given_shared(gpu: Gpu, used: Integers) -> Integers:
     return _up(used + gpu.shared_reserved, gpu.shared_unit)
 
 

@@ -15,11 +15,11 @@ from dataclasses import replace
 import numpy as np
 
 from tilepragma.cost.host_prediction import predicted_terms
-from tilepragma.cost.parameter_batch import Numbers
 from tilepragma.cost.statement_counts import SourceCounts
 from tilepragma.ir.evaluation import Evaluation, UncountableError
 from tilepragma.ir.types import ScalarType
 from tilepragma.model.device import Processor
+from tilepragma.model.execution_time import Integers
 from tilepragma.plan.array_bytes import array_bytes
 from tilepragma.plan.balanced_chunking import with_even_sizes
 from tilepragma.plan.dispatch_table import around, outermost_loop
@@ -123,7 +123,7 @@ def _predict(
     return True
 
 
-def _columns(occasions: tuple[_Occasion, ...]) -> dict[str, Numbers]:
+def _columns(occasions: tuple[_Occasion, ...]) -> dict[str, Integers]:
     """The values of each scalar on all occasions."""
     every = [scalars for _, _, scalars in occasions]
     return {name: np.array([scalars[name] for scalars in every]) for name in every[0]}

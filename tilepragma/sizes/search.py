@@ -15,6 +15,7 @@ from tilepragma.cost.host_prediction import predicted_terms
 from tilepragma.ir.directives import Target
 from tilepragma.ir.evaluation import UncountableError, Values
 from tilepragma.model.device import Device, Gpu, Processor
+from tilepragma.model.execution_time import Integers
 from tilepragma.model.linear_model import Terms, fit
 from tilepragma.plan.dispatch_table import sizes_on_hosts
 from tilepragma.plan.kernel_plan import KernelPlan
@@ -177,9 +178,7 @@ def _predictor(plan: KernelPlan, scalars: Mapping[str, int], target: Target, dev
     return lambda sizes: predicted_on_gpu(plan, scalars, sizes, device)
 
 
-def _columns(
-    names: tuple[str, ...], layouts: list[Sizes]
-) -> dict[str, np.ndarray[tuple[int, ...], np.dtype[np.int64]]]:
+def _columns(names: tuple[str, ...], layouts: list[Sizes]) -> dict[str, Integers]:
     columns = np.array(layouts, dtype=np.int64).T
     return dict(zip(names, columns, strict=True))
 

@@ -14,13 +14,13 @@ from tests.unit.cost.test_launch_work import planned
 from tilepragma.cost.host_nest_work import Groups, NestCounter, launch_nest
 from tilepragma.cost.host_prediction import JOINING, TILE_SECONDS, predicted_terms
 from tilepragma.cost.launch_work import plan_work
-from tilepragma.cost.parameter_batch import Reals
 from tilepragma.cost.tile_traffic import is_of_memory
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import Target
 from tilepragma.ir.evaluation import UncountableError
 from tilepragma.ir.loop_tree import FloatingRules, Statement
 from tilepragma.model.device import Memory, Overheads, Processor
+from tilepragma.model.execution_time import Numbers
 from tilepragma.model.linear_model import Terms
 from tilepragma.plan.array_bytes import element_bytes
 
@@ -181,7 +181,7 @@ def test_cases_that_a_launch_cannot_tell_apart_are_what_they_are_alone() -> None
     default = [one.host for one in found.sizes]
     layouts = [default, [3, *default[1:]], [*default[:-1], 5]]
 
-    def seconds(*wanted: list[int]) -> Reals:
+    def seconds(*wanted: list[int]) -> Numbers:
         terms = predicted_terms(found, {"n": 701}, dict(zip(names, np.array(wanted).T, strict=True)), PROCESSOR)
         assert isinstance(terms, Terms), terms
         return terms.seconds
