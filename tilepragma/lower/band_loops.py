@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from tilepragma.lower.tile_bounds import Range
     from tilepragma.lower.tile_wavefronts import Wavefronts
     from tilepragma.poly.bands import Band, OuterLoop
-    from tilepragma.poly.concurrent_start import ConcurrentStart
     from tilepragma.poly.intra_tile_schedule import IntraTileSchedule, Order
     from tilepragma.poly.register_bands import RegisterRows
     from tilepragma.poly.schedule import StatementSchedule
+    from tilepragma.poly.wavefronts import ConcurrentStart
 
 
 #: The greatest number in a sum of type INDEX.

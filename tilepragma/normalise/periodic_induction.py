@@ -29,7 +29,7 @@ from typing import TypeVar
 
 from tilepragma.base.diagnostics import Diagnostic, Severity
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.ir.accesses import function_uses, implied_objects, leaves_early, uses
+from tilepragma.ir.accesses import leaves_early, uses
 from tilepragma.ir.evaluation import Evaluation, UncountableError
 from tilepragma.ir.expressions import (
     Access,
@@ -53,7 +53,7 @@ from tilepragma.ir.substitution import with_accesses, with_objects
 from tilepragma.ir.traversal import flat, loops_and_tiled, mentions, named_in_clauses, walk
 from tilepragma.ir.types import INT, LONG
 from tilepragma.normalise.delinearisation import typed_sum
-from tilepragma.normalise.scalar_privatization import in_subscripts
+from tilepragma.normalise.scalar_privatization import in_subscripts, used_elsewhere
 
 T = TypeVar("T")
 
@@ -133,9 +133,7 @@ def _turns_back(assignment: Assignment) -> bool:
 def _candidates(kernel: Kernel) -> Iterator[DataObject]:
     """The integers that only statements of the region write, and nobody reads after it."""
     named = named_in_clauses(kernel.directive, kernel.body)
-    elsewhere = {use.object for use in function_uses(kernel.functions)} | implied_objects(kernel.body)
-    elsewhere |= {node.target.object for node in walk(kernel.body) if isinstance(node, AddressOf)}
-    elsewhere |= {loop.iterator for loop in loops_and_tiled(kernel.body)}
+    elsewhere = used_elsewhere(kernel)
     for object_ in dict.fromkeys(use.object for use in uses(kernel.body, kernel.functions) if use.writes):
         plain = object_.storage is Storage.SCALAR and object_.element in (INT, LONG) and not object_.volatile
         if plain and object_ not in elsewhere and object_.host not in named and object_.name not in kernel.read_after:

@@ -60,9 +60,7 @@ def _movable(kernel: Kernel) -> Iterator[DataObject]:
     for directive in loop_directives(kernel.body):
         named |= {name for clause in directive.privates for name in clause.names}
         named |= {name for clause in directive.reductions for name in clause.names}
-    elsewhere = {use.object for use in function_uses(kernel.functions)} | implied_objects(kernel.body)
-    elsewhere |= {node.target.object for node in walk(kernel.body) if isinstance(node, AddressOf)}
-    elsewhere |= {loop.iterator for loop in loops_and_tiled(kernel.body)}
+    elsewhere = used_elsewhere(kernel)
     written = {use.object for use in uses(kernel.body, kernel.functions) if use.writes}
     needed = in_subscripts(kernel.body)
     for object_ in kernel.objects:
@@ -72,6 +70,14 @@ def _movable(kernel: Kernel) -> Iterator[DataObject]:
         forgotten = object_.name not in kernel.read_after and object_.host not in named
         if outside and forgotten and is_local_index(replace(object_, scope=Scope.LOCAL)):
             yield object_
+
+
+def used_elsewhere(kernel: Kernel) -> set[DataObject]:
+    """The objects that functions, addresses, headers of loops or no text at all may write."""
+    elsewhere = {use.object for use in function_uses(kernel.functions)} | implied_objects(kernel.body)
+    elsewhere |= {node.target.object for node in walk(kernel.body) if isinstance(node, AddressOf)}
+    elsewhere |= {loop.iterator for loop in loops_and_tiled(kernel.body)}
+    return elsewhere
 
 
 def in_subscripts(body: Block) -> frozenset[DataObject]:

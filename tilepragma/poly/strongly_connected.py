@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from heapq import heapify, heappop, heappush
+from graphlib import TopologicalSorter
+from heapq import heappop, heappush
 from typing import Protocol, TypeVar
 
 Links = Sequence[tuple[str, str]]
@@ -37,26 +37,20 @@ def strongly_connected(statements: Sequence[N], links: Links) -> list[tuple[N, .
     for place, each in enumerate(statements):
         members.setdefault(component[each.name], []).append(each)
         places.setdefault(component[each.name], place)
-    between = {
-        (component[source], component[target])
-        for source, targets in following.items()
-        for target in targets
-        if component[source] != component[target]
-    }
-    later: dict[int, list[int]] = {number: [] for number in members}
-    for before, after in between:
-        later[before].append(after)
-    waits = Counter(after for _, after in between)
-    free = [(places[number], number) for number in members if not waits[number]]
-    heapify(free)
+    sorter = TopologicalSorter[int](dict.fromkeys(members, ()))
+    for source, targets in following.items():
+        for target in targets:
+            if component[source] != component[target]:
+                sorter.add(component[target], component[source])
+    sorter.prepare()
+    free: list[tuple[int, int]] = []
     components: list[tuple[N, ...]] = []
-    while free:
-        _, number = heappop(free)
-        components.append(tuple(members[number]))
-        for after in later[number]:
-            waits[after] -= 1
-            if not waits[after]:
-                heappush(free, (places[after], after))
+    while sorter.is_active():
+        for number in sorter.get_ready():
+            heappush(free, (places[number], number))
+        _, first = heappop(free)
+        components.append(tuple(members[first]))
+        sorter.done(first)
     return components
 
 

@@ -50,7 +50,7 @@ def ways_to_tile(
 
 
 def _concurrent_start(planned: PlannedBand, dependences: tuple[Dependence, ...]) -> PlannedBand:
-    from tilepragma.poly.concurrent_start import concurrent_start
+    from tilepragma.poly.wavefronts import concurrent_start
 
     start = concurrent_start(planned.part, dependences, planned.points.along)
     return planned if start is None else replace(planned, part=start.part, concurrent=start)

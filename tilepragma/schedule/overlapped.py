@@ -35,8 +35,7 @@ from tilepragma.schedule.streamed import StreamedTree
 from tilepragma.schedule.tree import candidate_of
 
 if TYPE_CHECKING:
-    from tilepragma.poly.halo import GridArray, Overlap
-    from tilepragma.poly.streaming import Stream
+    from tilepragma.poly.halo import GridArray, Overlap, Stream
 
 
 def _large(region: Region) -> str:
@@ -108,7 +107,7 @@ def _analysed(region: Region) -> tuple[Stencil, Overlap, tuple[Stream, ...] | st
                 return Refusal(tiles)
             if stencil.rank == 1 or region.kernel.directive.temporal is TemporalTiles.BOXES:
                 return stencil, tiles, ()
-            from tilepragma.poly.streaming import stream
+            from tilepragma.poly.halo import stream
 
             streams = [stream(region.scop, region.dependences, tiles, once=once) for once in (True, False)]
             against = [stream for stream in streams if isinstance(stream, str)]

@@ -3,7 +3,7 @@
     for (p = the tile's first plane; …; ++p)             the position
         scratchpads: the plane p
         for (t of `degree` steps)                        barriers between statements
-            each statement, of the plane p - its delay    poly/streaming.py computes the delays
+            each statement, of the plane p - its delay    poly/halo.py computes the delays
         the plane p - the greatest delay = the scratchpads
 
 All work on a plane happens within as many positions as the circular buffers have planes.
@@ -39,7 +39,7 @@ from tilepragma.schedule.overlapped_tree import (
 from tilepragma.schedule.stencils import Point
 
 if TYPE_CHECKING:
-    from tilepragma.poly.streaming import Stream
+    from tilepragma.poly.halo import Stream
 
 
 #: The most planes of a chunk, so that its ends are short integers if its subscripts are.

@@ -4,7 +4,7 @@
     w   = t_1 + ... + t_m             wavefronts of tiles, one after another: a host loop
     t_1, ..., t_(m-1)                 parallel tiles of one wavefront: a launch
 
-If two rows have concurrent start (poly/concurrent_start.py), w = t_1 + t_2 of these two is parallel
+If two rows have concurrent start (poly/wavefronts.py), w = t_1 + t_2 of these two is parallel
 to time: diamond tiles, as many in each wavefront.
 
 On the host, and for diamonds, w = t_1 + t_2, and the tiles t_3, ..., t_m of a pair run in sequence

@@ -11,12 +11,11 @@ from tests.support.c_functions import HYPERPLANES, c_function
 from tests.support.scops import scop
 from tests.thesis.schedule_legality import untilable, violations
 from tilepragma.poly.bands import Band, BandKind, parallel_parts
-from tilepragma.poly.concurrent_start import ConcurrentStart, concurrent_start
 from tilepragma.poly.dependences import memory_dependences
 from tilepragma.poly.intra_tile_schedule import intra_tile_order
 from tilepragma.poly.schedule import affine_map
 from tilepragma.poly.scop import Scop
-from tilepragma.poly.wavefronts import concurrent_tile
+from tilepragma.poly.wavefronts import ConcurrentStart, concurrent_start, concurrent_tile
 
 FIELDS = """
     for (int t = 0; t < m; t++) {

@@ -6,7 +6,7 @@ import islpy as isl
 import pytest
 
 from tests.support.stencil_programs import scop_statement
-from tilepragma.poly.lifted_extents import extents_of, lifted, names_of
+from tilepragma.poly.hyperplanes import extents_of, lifted, names_of
 from tilepragma.poly.scop import ScopStatement
 
 

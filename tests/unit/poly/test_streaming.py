@@ -6,8 +6,7 @@ import pytest
 
 from tests.support.scops import scop
 from tilepragma.poly.dependences import memory_dependences
-from tilepragma.poly.halo import Overlap, overlap
-from tilepragma.poly.streaming import Ring, Stream, stream
+from tilepragma.poly.halo import Overlap, Ring, Stream, overlap, stream
 
 PARAMETERS = "int steps, int n, double a[n][n], double b[n][n], double c[n][n]"
 
