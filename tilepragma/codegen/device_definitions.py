@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from math import prod
 
@@ -11,7 +11,7 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.dialect import Dialect
 from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.mentioned_objects import accessed_objects
-from tilepragma.codegen.printer import Flat, ObjectMap, Printer
+from tilepragma.codegen.printer import Flat, Printer
 from tilepragma.codegen.statements import StatementPrinter
 from tilepragma.codegen.writer import Writer, wrapped_list
 from tilepragma.ir.expressions import Access, AddressOf, Call, DataObject, Expression, Storage
@@ -35,12 +35,17 @@ class DeviceFunctions:
     functions: tuple[Function, ...]
     texts: dict[str, str] = field(default_factory=dict)
 
-    def printer(self, objects: ObjectMap, global_objects: frozenset[DataObject]) -> Printer:
-        """A printer whose calls reach variants for `global_objects`, pointers to global memory."""
-        return Printer(self.dialect, objects, lambda call: self._called(call, objects, global_objects))
+    def printer(
+        self,
+        flat: Mapping[DataObject, Flat],
+        in_global: frozenset[DataObject],
+        indirect: frozenset[DataObject] = frozenset(),
+    ) -> Printer:
+        """A printer whose calls reach variants for pointers `in_global` memory."""
+        return Printer(self.dialect, flat, indirect, called=lambda call: self._called(call, flat, in_global))
 
     def _called(
-        self, call: Call, objects: ObjectMap, global_objects: frozenset[DataObject]
+        self, call: Call, flat: Mapping[DataObject, Flat], in_global: frozenset[DataObject]
     ) -> tuple[str, tuple[str, ...]]:
         function = next((item for item in self.functions if item.name == call.function), None)
         if function is None:
@@ -49,10 +54,10 @@ class DeviceFunctions:
         lengths: list[str] = []
         for argument, parameter in zip(call.arguments, function.parameters, strict=True):
             base = _base(argument)
-            spaces.append(bool(self.dialect.global_space) and parameter.rank > 0 and base in global_objects)
+            spaces.append(bool(self.dialect.global_space) and parameter.rank > 0 and base in in_global)
             if parameter.storage is Storage.ROWS:
                 assert base is not None, "rows are of an array"
-                lengths += objects.flat[base].lengths[base.rank - parameter.rank :]
+                lengths += flat[base].lengths[base.rank - parameter.rank :]
         name = f"{self.prefix}_{function.name}"
         if any(spaces):
             name += "_" + "".join("g" if space else "p" for space in spaces)
@@ -84,7 +89,7 @@ class DeviceFunctions:
                 lengths.append(text)
             if parameter.rank > 1:
                 flat[parameter] = Flat(tuple(lengths))
-        printer = self.printer(ObjectMap(flat), in_global)
+        printer = self.printer(flat, in_global)
         parameters = ", ".join([*(self._parameter(printer, p, p in in_global) for p in function.parameters), *given])
         writer = Writer()
         with writer.block(f"{self.dialect.function} {printer.type(function.result, f'{name}({parameters})')}"):

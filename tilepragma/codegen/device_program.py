@@ -27,7 +27,7 @@ from tilepragma.codegen.numbering import (
     needs_function,
     used_dimensions,
 )
-from tilepragma.codegen.printer import Flat, ObjectMap
+from tilepragma.codegen.printer import Flat
 from tilepragma.codegen.reduction_printer import ReductionPrinter, declare_accumulators
 from tilepragma.codegen.register_queues import RegisterQueuePrinter
 from tilepragma.codegen.shared_memory import ScratchpadPool, StagingPrinter
@@ -150,8 +150,8 @@ class Entry:
         flat = {object_: self._flat(plan.arrays[index], index) for index, object_ in self.objects.arrays}
         indirect = self.shared_scalars()
         self.functions = functions
-        self.reached = ObjectMap(flat, indirect)
-        self.printer = functions.printer(self.reached, frozenset(flat) | indirect)
+        self.in_global = frozenset(flat) | indirect
+        self.printer = functions.printer(flat, self.in_global, indirect)
         self.macro = launch.name.upper() + "_TILES"
 
     @cached_property
@@ -228,8 +228,8 @@ class Entry:
             queues = self.queues if self.queues is not None and self.queues.used else None
             return StatementPrinter(writer, self.printer, self.numbers, bound, queues=queues)
         copies = staged if isinstance(staged, StagingPrinter) else None
-        objects = replace(self.reached, flat={**self.reached.flat, **staged.flats()})
-        printer = self.functions.printer(objects, frozenset(self.reached.flat) | self.reached.indirect)
+        flat = {**self.printer.flat, **staged.flats()}
+        printer = self.functions.printer(flat, self.in_global, self.printer.indirect)
         return StatementPrinter(writer, printer, self.numbers, bound, copies)
 
     def may_be_missing(self) -> bool:

@@ -16,7 +16,7 @@ from tilepragma.codegen.numbering import (
     launch_objects,
     nest_loops,
 )
-from tilepragma.codegen.printer import ObjectMap, Printer
+from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.reduction_printer import declare_accumulators
 from tilepragma.codegen.statements import Rows, StatementPrinter, instance_kind, instance_loop
 from tilepragma.codegen.templates import render
@@ -61,7 +61,7 @@ class _HostFunction:
         self.call = self.numbers.fresh("call")
         self.instance_kind = instance_kind(launch)
         shared = self.objects.indirect if self.instance_kind is not None else ()
-        self.printer = Printer(C, ObjectMap(indirect=frozenset(object_ for _, object_ in shared)))
+        self.printer = Printer(C, indirect=frozenset(object_ for _, object_ in shared))
         declarations = {
             object_: self._array(index, replace(object_, restrict=True))
             for index, object_ in self.objects.arrays

@@ -181,7 +181,7 @@ def kernel_constants(manifest: KernelManifest) -> str:
         "device_launches": _launches(tables, plan, "device", device),
         "persistent_count": len(persistent),
         "persistent": tables.items("const int", "persistent", (variant.number for variant in persistent), _PERSISTENT),
-        "tile_argument_count": numbering.tile_argument_count,
+        "tile_argument_count": sum(len(loop.tiles) for loop in numbering.first_arguments),
         "loop_count": len(numbering.loops),
         **_loop_entries(tables, manifest),
         "host_steps": manifest.steps.host or "NULL",

@@ -234,13 +234,11 @@ def tile_label(loop: TiledLoop, tile: Tile) -> str:
 @dataclass(frozen=True)
 class Numbering:
     """The numbering of a plan. `loops` are the entries of tilek_call.loops: the loops whose bounds
-    the region itself gives. `first_arguments` says where a loop's tile arguments start.
+    the region itself gives. `first_arguments` says where the tile arguments of each tiling start.
     """
 
     loops: tuple[Loop, ...]
-    tiled: tuple[TiledLoop, ...]
     first_arguments: dict[TiledLoop, int]
-    tile_argument_count: int
 
     def loop_number(self, loop: TiledLoop) -> int:
         """The loop's entry in tilek_call.loops; raises ValueError where it has none."""
@@ -250,24 +248,21 @@ class Numbering:
 @once
 def number(plan: KernelPlan) -> Numbering:
     """The numbering of a plan: loops in textual order, tile arguments of each different tiling."""
-    tiled: list[TiledLoop] = []
+    first_arguments: dict[TiledLoop, int] = {}
     bounded: dict[int, Loop] = {}
+    count = 0
     for steps in (plan.host_steps, plan.device_steps):
         has_fixed_bounds = not needs_function(plan, steps)
         for loop in (loop for launch in launches_in(steps) for loop in nest_loops(launch)):
-            if loop not in tiled:
-                tiled.append(loop)
+            if loop not in first_arguments:
+                first_arguments[loop] = count
+                count += len(loop.tiles)
             if loop.launch_bounds and has_fixed_bounds:
                 bounded[loop.loop.index] = loop.loop
     for value in plan.final_values:
         for loop in (value.loop, *value.enclosing) if isinstance(value, FinalValue) else ():
             bounded.setdefault(loop.loop.index, loop.loop)
-    first_arguments: dict[TiledLoop, int] = {}
-    count = 0
-    for loop in tiled:
-        first_arguments[loop] = count
-        count += len(loop.tiles)
-    return Numbering(tuple(bounded[index] for index in sorted(bounded)), tuple(tiled), first_arguments, count)
+    return Numbering(tuple(bounded[index] for index in sorted(bounded)), first_arguments)
 
 
 def needs_function(plan: KernelPlan, steps: tuple[Step, ...]) -> bool:

@@ -1,8 +1,8 @@
-"""Prints expressions, types and declarators; a Dialect and an ObjectMap hold the differences."""
+"""Prints expressions, types and declarators of all targets, whose differences a Dialect holds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import cast
 
@@ -71,25 +71,17 @@ class Flat:
 
 
 @dataclass(frozen=True)
-class ObjectMap:
-    """How the text reaches objects: `flat` arrays by one index, `indirect` scalars by a pointer.
-    Others are reached as in C. `host_names` prints DataObject.host instead of the name (in the
-    user's function).
-    """
-
-    flat: dict[DataObject, Flat] = field(default_factory=dict)
-    indirect: frozenset[DataObject] = frozenset()
-    host_names: bool = False
-
-
-@dataclass(frozen=True)
 class Printer:
-    """Prints for one dialect and one set of objects. `called` gives the printed name of a user's
-    function that is called, and the arguments added after the user's.
+    """Prints for one dialect. The text reaches `flat` arrays by one index, `indirect` scalars by a
+    pointer, and others as in C. `host_names` prints DataObject.host instead of the name (in the
+    user's function). `called` gives the printed name of a user's function that is called, and the
+    arguments added after the user's.
     """
 
     dialect: Dialect
-    objects: ObjectMap = field(default_factory=ObjectMap)
+    flat: Mapping[DataObject, Flat] = field(default_factory=dict)
+    indirect: frozenset[DataObject] = frozenset()
+    host_names: bool = False
     called: Callable[[Call], tuple[str, tuple[str, ...]]] = lambda call: (call.function, ())
 
     def expression(self, node: Expression, least: int = COMMA) -> str:
@@ -104,7 +96,7 @@ class Printer:
 
     def name(self, object_: DataObject) -> str:
         """The name of an object in the text."""
-        return object_.host if self.objects.host_names else self.dialect.identifier(object_.name)
+        return object_.host if self.host_names else self.dialect.identifier(object_.name)
 
     def type(self, type_: Type, inner: str = "") -> str:
         """The declaration of `inner` with `type_`; the type's name where `inner` is empty."""
@@ -228,13 +220,13 @@ class Printer:
 
     def scalar(self, object_: DataObject) -> str:
         """A scalar as an operand."""
-        return f"{self.name(object_)}[0]" if object_ in self.objects.indirect else self.name(object_)
+        return f"{self.name(object_)}[0]" if object_ in self.indirect else self.name(object_)
 
     def _access(self, node: Access) -> tuple[str, int]:
         object_ = node.object
         text, precedence = self.name(object_), PRIMARY
-        flat = self.objects.flat.get(object_)
-        if object_ in self.objects.indirect:
+        flat = self.flat.get(object_)
+        if object_ in self.indirect:
             text, precedence = self.scalar(object_), POSTFIX
         elif flat is not None and len(node.subscripts) == object_.rank:
             text, precedence = f"{text}[{self.flat_index(node, flat)}]", POSTFIX

@@ -159,7 +159,7 @@ class StagingPrinter(_Pool):
         self.tiles: list[StagedTile] = []
         for array in staged_arrays(launch):
             seen[array.object] += 1
-            flat = printer.objects.flat[array.object]
+            flat = printer.flat[array.object]
             vector = _vector_of(array, flat, begins, printer.dialect, self.is_ahead)
             self.tiles.append(StagedTile(array, seen[array.object], vector, numbers, printer))
         has_vectors = any(tile.vector is not None for tile in self.tiles)
@@ -514,7 +514,7 @@ class StagedTile:
 
     def _aligned(self, vector: Vector) -> str:
         """Whether the tile's vectors are 16-byte aligned in the array, and in a `together` copy."""
-        flat = self.printer.objects.flat[self.object]
+        flat = self.printer.flat[self.object]
         rows = [self.sizes[-1]] if vector.together else []
         if flat.lengths and not flat.lengths[-1].isdigit():
             rows.append(flat.lengths[-1])

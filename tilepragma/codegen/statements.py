@@ -214,7 +214,7 @@ class StatementPrinter:
         scalars = [object_ for object_ in outside if object_.storage is Storage.SCALAR]
         arrays = [object_ for object_ in outside if object_ not in scalars]
         rows, printer = self.rows, self.printer
-        if rows is None or not set(arrays) <= set(rows.arrays) or printer.objects.indirect & set(scalars):
+        if rows is None or not set(arrays) <= set(rows.arrays) or printer.indirect & set(scalars):
             return False
         constants = [replace(scalar, scope=Scope.LOCAL, const=True) for scalar in scalars]
         passed = [names for object_ in arrays for names in rows.arrays[object_]]

@@ -14,7 +14,7 @@ from tilepragma.codegen.launch_order import range_text
 from tilepragma.codegen.loop_heads import counts_down_to_zero
 from tilepragma.codegen.manifest import array_constants, kernel_symbol, number_types
 from tilepragma.codegen.numbering import Numbering, axis_index, number
-from tilepragma.codegen.printer import ASSIGNMENT, UNARY, ObjectMap, Printer
+from tilepragma.codegen.printer import ASSIGNMENT, UNARY, Printer
 from tilepragma.codegen.statements import StatementPrinter
 from tilepragma.codegen.templates import render
 from tilepragma.codegen.writer import Writer
@@ -39,7 +39,7 @@ from tilepragma.plan.dispatch_table import by_trips, outermost_loop
 from tilepragma.plan.kernel_plan import ArrayArgument, HeldRegion, HostExpression, KernelPlan, LastValue
 
 #: Prints objects as the user's function names them.
-USER = Printer(C, ObjectMap(host_names=True))
+USER = Printer(C, host_names=True)
 #: Precedence of operands of `!=`, `-` and `&&`.
 _EQUALITY, _MULTIPLICATION, _AND = 9, 12, 5
 _MOTIONS = {
@@ -355,7 +355,7 @@ def _known_trip(loop: Loop, numbering: Numbering) -> str:
 def _tile_arguments(numbering: Numbering) -> list[str]:
     return [
         "0" if tile.argument is None or tile.axis is not None else host_text(tile.argument)
-        for loop in numbering.tiled
+        for loop in numbering.first_arguments
         for tile in loop.tiles
     ]
 

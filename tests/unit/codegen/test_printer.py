@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from hand_built import array, at, binary, expr, scalar
 
 from tilepragma.codegen.dialect import CUDA, OPENCL, C
-from tilepragma.codegen.printer import Flat, ObjectMap, Printer
+from tilepragma.codegen.printer import Flat, Printer
 from tilepragma.codegen.reduction_printer import combination, identity
 from tilepragma.ir.expressions import (
     Access,
@@ -181,7 +181,7 @@ FLAT_CASES = [
 def test_flat_indices(node: object, flat: Flat, text: str) -> None:
     access_node = use(node)
     assert isinstance(access_node, Access)
-    printer = Printer(OPENCL, ObjectMap({access_node.object: flat}))
+    printer = Printer(OPENCL, {access_node.object: flat})
     assert printer.expression(access_node) == text
 
 
