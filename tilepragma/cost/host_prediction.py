@@ -78,17 +78,12 @@ def predicted_terms(
     """
     work = plan_work(plan, scalars, sizes, CORES, source=source)
     whole, once = _held(plan, scalars)
-    usable = _rates(plan, processor)
-    seconds = sum(_LaunchTerms(launch, usable, whole, once).seconds() for launch in work)
+    if not plan.floating.contract and not plan.floating.fast:
+        # Half the peak, since options forbid fused multiply-adds.
+        processor = replace(processor, float_rate=processor.float_rate / 2, double_rate=processor.double_rate / 2)
+    seconds = sum(_LaunchTerms(launch, processor, whole, once).seconds() for launch in work)
     names = ("points", "waiting", "rows", "control", "launches", *(memory.name for memory in processor.memories[1:]))
     return Terms(names, np.asarray(seconds))
-
-
-def _rates(plan: KernelPlan, processor: Processor) -> Processor:
-    """The processor at the plan's rates: half the peak if options forbid fused multiply-adds."""
-    if plan.floating.contract or plan.floating.fast:
-        return processor
-    return replace(processor, float_rate=processor.float_rate / 2, double_rate=processor.double_rate / 2)
 
 
 def _held(plan: KernelPlan, scalars: Mapping[str, Values]) -> tuple[Integers, Integers]:
@@ -126,7 +121,8 @@ class _LaunchTerms:
         cycle = 1 / processor.clock
         issue, wait = self._point()
         # A row that waits for its own results overlaps the next rows as far as a core looks ahead.
-        ahead = points / np.maximum(points + nest.rows * self._scratchpad(), 1e-300)
+        flying = WINDOW / self._instructions()[2]
+        ahead = points / np.maximum(points + nest.rows * flying, 1e-300)
         computing = [
             points * np.maximum(issue - wait * ahead, 0.0),
             points * wait * ahead,
@@ -201,10 +197,6 @@ class _LaunchTerms:
         points = max(float(work.points[case]), 1.0)
         operations, accessed = float(work.operations[case]) / points, float(work.accesses[case]) / points
         return operations, accessed, operations + accessed / (8 if is_double(self.work.place.launch) else 4) + 1
-
-    def _scratchpad(self) -> float:
-        """The most points in flight on a core."""
-        return WINDOW / self._instructions()[2]
 
     def _point(self) -> tuple[float, float]:
         """Estimated seconds of a point on one core, and those it waits for the point before."""

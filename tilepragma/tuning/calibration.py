@@ -136,43 +136,39 @@ def described(
     Raises CalibrationError if a number that the descriptor needs is missing or makes no sense.
     """
     processor = next((measured.device for measured in before if isinstance(measured.device, Processor)), None)
-    device = checked(descriptor(subject, host, effort, findings, processor), subject)
+    device = _described(subject, host, effort, findings, processor)
+    try:
+        device_of(descriptor_text(device, "measured"), subject.key)
+    except LocatedError as faults:
+        raise CalibrationError(f"what was measured makes no sense: {faults.diagnostics[0].message}") from None
     return Measured(subject, findings, labels(subject, host, effort), device)
 
 
-def descriptor(
+def _described(
     subject: CalibrationTarget, host: Host, effort: Effort, findings: Findings, processor: Processor | None
 ) -> Device:
-    """The device as measured; `processor` is the measured host, None if that failed. Raises
-    CalibrationError if a required number is missing.
-    """
+    """The device as measured; `processor` is the measured host, None if that failed."""
     if subject.target == "threads":
-        return _host_processor(subject, host, effort, findings)
+        sets = working_sets(host, effort)
+        return Processor(
+            name=subject.name,
+            memories=tuple(replace(memory, bandwidth=_needed(findings, "stream", length)) for memory, length in sets),
+            cores=host.cores,
+            vector=int(_needed(findings, "vector")),
+            line=host.line,
+            clock=findings.value("clock") or host.clock,
+            float_rate=_needed(findings, "rate", 4),
+            double_rate=_needed(findings, "rate", 8),
+            overheads=overheads_of(subject, effort, findings),
+        )
     overheads = overheads_of(subject, effort, findings)
-    if not subject.is_gpu:
-        if processor is None:
-            raise CalibrationError("a processor's caches and rates are those of the host, which was not measured")
-        *caches, dram = processor.memories
-        dram = replace(dram, bandwidth=_needed(findings, "stream", beyond_caches(host, effort)))
-        return replace(processor, name=subject.name, memories=(*caches, dram), overheads=overheads)
-    return measured_gpu(subject, effort, findings, overheads)
-
-
-def _host_processor(subject: CalibrationTarget, host: Host, effort: Effort, findings: Findings) -> Processor:
-    memories = [
-        replace(memory, bandwidth=_needed(findings, "stream", length)) for memory, length in working_sets(host, effort)
-    ]
-    return Processor(
-        name=subject.name,
-        cores=host.cores,
-        vector=int(_needed(findings, "vector")),
-        line=host.line,
-        clock=findings.value("clock") or host.clock,
-        float_rate=_needed(findings, "rate", 4),
-        double_rate=_needed(findings, "rate", 8),
-        memories=tuple(memories),
-        overheads=overheads_of(subject, effort, findings),
-    )
+    if subject.is_gpu:
+        return measured_gpu(subject, effort, findings, overheads)
+    if processor is None:
+        raise CalibrationError("a processor's caches and rates are those of the host, which was not measured")
+    *caches, dram = processor.memories
+    dram = replace(dram, bandwidth=_needed(findings, "stream", beyond_caches(host, effort)))
+    return replace(processor, name=subject.name, memories=(*caches, dram), overheads=overheads)
 
 
 def overheads_of(subject: CalibrationTarget, effort: Effort, findings: Findings) -> Overheads:
@@ -337,15 +333,6 @@ def _stream_bytes(subject: CalibrationTarget, effort: Effort) -> int:
 # -- Records
 
 
-def checked(device: Device, subject: CalibrationTarget) -> Device:
-    """The device. Raises CalibrationError if its descriptor would be refused."""
-    try:
-        device_of(descriptor_text(device, "measured"), subject.key)
-    except LocatedError as faults:
-        raise CalibrationError(f"what was measured makes no sense: {faults.diagnostics[0].message}") from None
-    return device
-
-
 def keep(device: Device, subject: CalibrationTarget, now: datetime) -> Path:
     """Write the subject's descriptor atomically; returns its path. Raises OSError."""
     source = f"{_CALIBRATED}{now:%Y-%m-%d %H:%M} by tilepragma devices --calibrate"
@@ -355,13 +342,10 @@ def keep(device: Device, subject: CalibrationTarget, now: datetime) -> Path:
 def calibrated_on(subject: CalibrationTarget) -> str | None:
     """The day of this device's calibration, `2026-11-22`; None without one."""
     try:
-        text = file_bytes(users_descriptors() / f"{subject.key}.json")
-        values = json.loads(text)
+        values = json.loads(file_bytes(users_descriptors() / f"{subject.key}.json"))
     except (OSError, ValueError):
         return None
-    if not isinstance(values, dict) or values.get("name") != subject.name:
-        return None
-    source = values.get("source")
+    source = values.get("source") if isinstance(values, dict) and values.get("name") == subject.name else None
     if not isinstance(source, str) or not source.startswith(_CALIBRATED):
         return None
-    return source[len(_CALIBRATED) :][:_DAY]
+    return source.removeprefix(_CALIBRATED)[:_DAY]

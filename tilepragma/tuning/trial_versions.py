@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -93,7 +93,7 @@ def builds_of(
     if "steps" in families:
         builds |= _with_steps(request, plan, target, source)
     for counts in _counts(target, threads) if "counts" in families else ():
-        builds[counts] = replace(_alone(request, plan, recounted(result, plan, counts)), version=counts)
+        builds[counts] = _alone(request, plan, recounted(result, plan, counts), counts)
     for times in _UNROLLED if "unroll" in families else ():
         name = f"unroll({times})"
         builds[name] = Build(unrolled(result, plan, times), {}, None, version=name)
@@ -101,7 +101,7 @@ def builds_of(
         text = retiled(result, plan, tiling.counts, tiling.i, tiling.j)
         outer, inner = outermost_iterators(result, plan)
         version = f"{tiling.counts}; {outer}: {tiling.i}; {inner}: {tiling.j}"
-        builds[tiling.name] = replace(_alone(request, plan, text), version=version)
+        builds[tiling.name] = _alone(request, plan, text, version)
     return builds
 
 
@@ -112,15 +112,15 @@ def families_of(versions: Iterable[str]) -> tuple[str, ...]:
     return ("sizes", *families)
 
 
-def _alone(request: TranslateRequest, plan: KernelPlan, text: bytes) -> Build:
+def _alone(request: TranslateRequest, plan: KernelPlan, text: bytes, version: str) -> Build:
     """A build of another text of the source."""
-    return Build(text, {}, None, alone=cache(partial(_plan_in, request, plan.kernel.name, text)))
 
+    @cache
+    def plan_there() -> KernelPlan | None:
+        result = translate(replace(request, text=text, use_records=False))
+        return next((other for other in result.plans if other.kernel.name == plan.kernel.name), None)
 
-def _plan_in(request: TranslateRequest, kernel: str, text: bytes) -> KernelPlan | None:
-    """The plan of a kernel in another text of the source, if any."""
-    result = translate(replace(request, text=text, use_records=False))
-    return next((plan for plan in result.plans if plan.kernel.name == kernel), None)
+    return Build(text, {}, None, alone=plan_there, version=version)
 
 
 def _counts(target: str, threads: int) -> list[str]:
@@ -213,19 +213,16 @@ def _layouts(
         steps = build.plan.host_steps if target.value in _HOSTS else build.plan.device_steps
         used = {size.object.name for size in used_sizes(steps, build.plan.sizes)}
         whole = whole_sizes(steps, build.plan.sizes, scalars)
-        rows = [_row(ranking, place) for place in range(len(ranking.layouts))]
-        others = [pair for pair in zip(ranking.layouts, rows, strict=True) if pair[0].sizes != ranking.default.sizes]
-        seen = {
-            _launches(layout.sizes, row, whole, scalars)
-            for layout, row in zip(ranking.layouts, rows, strict=True)
-            if layout.sizes == ranking.default.sizes
-        }
-        for layout, row in others:
+        default = ranking.default.sizes
+        seen: set[tuple[float, ...]] = set()
+        rows = ((layout, _row(ranking, place)) for place, layout in enumerate(ranking.layouts))
+        for layout, row in sorted(rows, key=lambda pair: pair[0].sizes != default):
             launches = _launches(layout.sizes, row, whole, scalars)
             if launches not in seen:
                 seen.add(launches)
-                sizes = tuple(pair for pair in zip(ranking.names, layout.sizes, strict=True) if pair[0] in used)
-                candidates.append((Version(name, sizes), row))
+                if layout.sizes != default:
+                    sizes = tuple(pair for pair in zip(ranking.names, layout.sizes, strict=True) if pair[0] in used)
+                    candidates.append((Version(name, sizes), row))
     return candidates
 
 
