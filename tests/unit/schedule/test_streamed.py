@@ -29,7 +29,7 @@ from tilepragma.ir.traversal import walk
 from tilepragma.plan.command_line import PlanOptions
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, launches_in
 from tilepragma.planner import candidate_search
-from tilepragma.poly import streaming
+from tilepragma.poly import halo
 from tilepragma.schedule.user_launches import launch_loops
 from tilepragma.verify.proofs import prove
 from tilepragma.verify.rules import PlanFault, verify, verify_rules
@@ -294,9 +294,9 @@ STREAM_SHORTCOMINGS = {
 
 @pytest.mark.parametrize("change", STREAM_SHORTCOMINGS.values(), ids=STREAM_SHORTCOMINGS)
 def test_a_planner_that_errs_gets_boxes(change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = streaming.stream
+    right = halo.stream
     monkeypatch.setattr(candidate_search, "STRATEGIES", candidate_search.STRATEGIES[:1])
-    monkeypatch.setattr(streaming, "stream", lambda *given, once: change(right(*given, once=once)))
+    monkeypatch.setattr(halo, "stream", lambda *given, once: change(right(*given, once=once)))
     made = plan(PLANE, STREAMED)
     assert all(scratchpad.origin[0] is not None for one in made.device for scratchpad in one.scratchpads)
     assert any(one.startswith("streamed tiles: ") and "not proven right" in one for one in made.rejected)
@@ -304,7 +304,7 @@ def test_a_planner_that_errs_gets_boxes(change: Change, monkeypatch: pytest.Monk
 
 def test_why_there_are_no_streams_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(candidate_search, "STRATEGIES", candidate_search.STRATEGIES[:1])
-    monkeypatch.setattr(streaming, "stream", lambda *_, once: "planes wait")
+    monkeypatch.setattr(halo, "stream", lambda *_, once: "planes wait")
     made = plan(PLANE, STREAMED)
     assert all(scratchpad.origin[0] is not None for one in made.device for scratchpad in one.scratchpads)
     assert "streamed tiles: planes wait" in made.rejected
