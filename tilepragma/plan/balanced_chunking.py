@@ -108,7 +108,7 @@ def even_parts(steps: tuple[Step, ...], sizes: tuple[TileSize, ...]) -> Iterator
             yield EvenParts(place, integer(0), last.pop(), size.unit, columns=True)
 
 
-def _goes_through_waves(loop: HostLoop) -> bool:
+def _goes_through_waves(loop: HostLoop[Launch]) -> bool:
     return any(isinstance(step, Launch) and step.pipelined for step in loop.steps)
 
 

@@ -77,7 +77,7 @@ def _is_column(loop: TiledLoop) -> bool:
     return loop.launch_bounds and len(kinds) == 1 and kinds[0] in _INSTANCES
 
 
-def _in_loops(steps: tuple[Step, ...]) -> Iterator[tuple[Launch, HostLoop]]:
+def _in_loops(steps: tuple[Step, ...]) -> Iterator[tuple[Launch, HostLoop[Launch]]]:
     """The launches that are the whole body of a host loop, with these loops."""
     for step in steps:
         if isinstance(step, HostLoop) and len(step.steps) == 1 and isinstance(step.steps[0], Launch):
@@ -86,7 +86,7 @@ def _in_loops(steps: tuple[Step, ...]) -> Iterator[tuple[Launch, HostLoop]]:
             yield from _in_loops(step.steps)
 
 
-def _persistent(plan: KernelPlan, launch: Launch, around: HostLoop) -> Persistent | None:
+def _persistent(plan: KernelPlan, launch: Launch, around: HostLoop[Launch]) -> Persistent | None:
     """None if other launch arguments than the gangs' numbers vary with the wavefront."""
     nest, wavefront = columns_nest(launch), around.loop.iterator
     staged = launch.staged is not None and not launch.staged_scratchpads

@@ -32,7 +32,6 @@ from tilepragma.ir.expressions import (
     Expression,
     Scope,
     Storage,
-    access_to,
     disjunction,
     integer,
 )
@@ -43,10 +42,11 @@ from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INDEX, ScalarType
 from tilepragma.lower.band_loops import clauses, counted_loop, declared, term
-from tilepragma.schedule.overlapped_tree import assign, at_least, element_at, place_in, where
+from tilepragma.plan.kernel_plan import ArrayArgument, HostLoop, KernelPlan
+from tilepragma.schedule.scratchpad_copies import assign, at_least, element_at, in_scratchpad, where
 from tilepragma.schedule.sor_multilayer import Tile, Way, kernels_of, ways_of
 from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate
-from tilepragma.schedule.tree import HostLoopNode, LaunchNode, candidate_of
+from tilepragma.schedule.tree import LaunchNode, candidate_of
 
 NAME = "subdomains in shared memory"
 """The strategy's name."""
@@ -63,10 +63,35 @@ def subdomain_tiles(region: Region) -> ScheduleCandidate | Refusal:
     (group,) = region.statements
     assert isinstance(group, Loop)
     tree = _TreeBuilder(region, Names(set(names_in(region.kernel))), staged)
-    node = HostLoopNode(group, tuple(tree.launch(tile) for tile in tiles))
+    node = HostLoop(group, tuple(tree.launch(tile) for tile in tiles))
     depth = 2 + 2 * tiles[0].dimensions
     made = candidate_of(NAME, region, (), (node,), depths=Depths(depth, 0, depth))
     return made if isinstance(made, Refusal) else replace(made, host_steps=made.device_steps, kept=(tree.note,))
+
+
+def with_subdomain_tiles(plan: KernelPlan, staged: KernelPlan | None, against: tuple[str, ...]) -> KernelPlan:
+    """The plan, lanes on cores, with the device steps of `staged`; unchanged if that is None,
+    `against` says why. Each has its own proof against the region whose arrays it uses
+    (schedule/in_order.py). Both regions compute the same.
+    """
+    if plan.as_written is not None:
+        return plan
+    if staged is None or _users(plan) != staged.arrays or plan.final_values != staged.final_values:
+        reasons = (reason.removeprefix(f"{NAME}: ") for reason in against)
+        return replace(plan, rejected=(*plan.rejected, *(f"{NAME}, on devices: {reason}" for reason in reasons)))
+    lanes = (note.replace("lanes: ", "lanes, on cores: ", 1) for note in plan.storage)
+    return replace(
+        plan,
+        device_steps=staged.device_steps,
+        device_kernel=staged.kernel,
+        scalars=tuple(dict.fromkeys((*plan.scalars, *staged.scalars))),
+        conditions=tuple(dict.fromkeys((*plan.conditions, *staged.conditions))),
+        storage=(*lanes, *staged.storage),
+    )
+
+
+def _users(plan: KernelPlan) -> tuple[ArrayArgument, ...]:
+    return tuple(array for array in plan.arrays if array.object.scope is not Scope.TEMPORARY)
 
 
 # -- the region
@@ -369,7 +394,7 @@ class _TileLaunch:
                 reached = [staged.ordered_reach(self.tile, k)[end > 0] > 0 for k, end in zip(pair, ends, strict=True)]
                 if all(reached) and not staged.leaves(self.tile, pair, ends):
                     tests.append(disjunction([inside[corner] for corner in zip(pair, ends, strict=True)]))
-        scratchpad = self._in_scratchpad(staged.array, points)
+        scratchpad = in_scratchpad(element_at(staged.array, points), self.scratchpads)
         copy = assign(scratchpad, element_at(staged.array, points))
         trips = [last - first + 1 for first, last in sides]
         return self._mapped(steps, trips, (*declarations, *where(tests, copy)))
@@ -399,7 +424,8 @@ class _TileLaunch:
                     first = at_least(number(0), self.base[dimension])
                     tests.append(disjunction((at_least(local[dimension], distance), first)))
                     tests.append(at_least(number(tile.side - 2) - distance, local[dimension]))
-        copy = assign(element_at(staged.array, points), self._in_scratchpad(staged.array, points))
+        element = element_at(staged.array, points)
+        copy = assign(element, in_scratchpad(element, self.scratchpads))
         trips = [last - first + 1 for first, last in sides]
         return self._mapped(steps, trips, (*declarations, *where(tests, copy)))
 
@@ -429,16 +455,6 @@ class _TileLaunch:
             steps.append(step)
         return points, places, steps, declarations
 
-    def _in_scratchpad(self, array: DataObject, points: list[DataObject]) -> Access:
-        return self._local(Access(array, tuple(map(access_to, points)), (), array.element))
-
-    def _local(self, access: Access) -> Access:
-        scratchpad = self.scratchpads.get(access.object)
-        if scratchpad is None:
-            return access
-        places = tuple(place_in(scratchpad, k, subscript) for k, subscript in enumerate(access.subscripts))
-        return replace(access, object=scratchpad.object, subscripts=places)
-
     # -- wavefronts
 
     @cached_property
@@ -464,13 +480,17 @@ class _TileLaunch:
         for weight, place in zip(weights, places, strict=False):
             before = before + number(weight) * place
         tests = list(self._tests(term(layer), [*places, term(last)]))
+
+        def local(access: Access) -> Access:
+            return in_scratchpad(access, self.scratchpads)
+
         point = (
             *(
                 declared(loop.iterator, way.at(base + place))
                 for loop, way, base, place in zip(tile.rows, tile.ways, self.base, places, strict=False)
             ),
             declared(tile.place.iterator, term(last)),
-            *(with_accesses(statement, self._local) for statement in tile.place.body.statements),
+            *(with_accesses(statement, local) for statement in tile.place.body.statements),
         )
         sides = [tile.all_places(dimension) for dimension in range(tile.dimensions - 1)]
         nest = self._mapped(

@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE
@@ -48,15 +47,22 @@ from tilepragma.ir.loop_tree import Declaration, ExpressionStatement, Loop, Scra
 from tilepragma.ir.polynomial import Polynomial, expression, maximum, minimum, number, polynomial
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INDEX, LONG, ScalarType
-from tilepragma.lower.band_loops import BandLoops, PlannedBand, clauses, declared, floor_quotient, term
-from tilepragma.schedule.overlapped_tree import assign, at_least, element_at, place_in, where
-from tilepragma.schedule.staged_form import ArrayTiles
-
-if TYPE_CHECKING:
-    from tilepragma.lower.band_ast import TileConstraints
-    from tilepragma.poly.schedule import StatementSchedule
-    from tilepragma.poly.scop import ScopStatement
-
+from tilepragma.lower.band_loops import (
+    BandLoops,
+    PlannedBand,
+    TileConstraint,
+    TileConstraints,
+    clauses,
+    declared,
+    floor_quotient,
+    term,
+)
+from tilepragma.poly.linear_independence import integral_inverse
+from tilepragma.poly.reference_spans import Span
+from tilepragma.poly.schedule import StatementSchedule
+from tilepragma.poly.scop import ScopStatement
+from tilepragma.schedule.scratchpad_copies import assign, at_least, element_at, in_scratchpad, where
+from tilepragma.schedule.tree import ArrayTiles
 
 #: ptxas doubles a worker's registers for unrolled copies, which halves the number of gangs.
 _ROLLED = LoopDirective(NOWHERE, unroll=1)
@@ -77,7 +83,7 @@ def array_tiles(
     """The array tiles of a band's tile in shared memory; None if accesses or rows have another
     form. `tile` restricts the band's rows, `inner` are the clauses of the loops over its points.
     """
-    shapes, written = _shapes(loops, planned, tile), loops.code.scop.written
+    shapes, written = _shapes(loops, planned, tile), loops.scop.written
     arrays = None if shapes is None else _arrays(shapes, written)
     dimensions = [clause.dimension for each in inner.values() for clause in each if clause.kind is TileKind.WORKER]
     if not arrays or not dimensions:
@@ -92,26 +98,15 @@ def array_tiles(
 
 
 @dataclass(frozen=True)
-class _Bounds:
-    """first, ..., last, inclusive."""
-
-    first: Polynomial
-    last: Polynomial
-
-    def moved(self, by: int) -> _Bounds:
-        return _Bounds(self.first + number(by), self.last + number(by))
-
-
-@dataclass(frozen=True)
 class _Shape:
     """A statement of the band: node, loops, iterator ranges, and rows as sums of iterators."""
 
     node: ExpressionStatement
     loops: tuple[Loop, ...]
-    values: tuple[_Bounds, ...]
+    values: tuple[Span, ...]
     rows: tuple[tuple[int, ...], ...]
     constants: tuple[int, ...]
-    tile: tuple[_Bounds, ...]
+    tile: tuple[Span, ...]
 
 
 @dataclass(frozen=True)
@@ -124,8 +119,8 @@ class _Touch:
     rows: tuple[tuple[int, ...], ...]
     time: tuple[int, ...]
     apart: tuple[int, ...]
-    ends: tuple[_Bounds, ...]
-    times: _Bounds | None
+    ends: tuple[Span, ...]
+    times: Span | None
     writes: bool
 
 
@@ -136,7 +131,7 @@ class _Array:
     object: DataObject
     names: tuple[str, ...]
     touches: tuple[_Touch, ...]
-    tile: tuple[_Bounds, ...]
+    tile: tuple[Span, ...]
     inverse: tuple[tuple[int, ...], ...]
 
     def origin(self, dimension: int) -> Polynomial:
@@ -144,7 +139,7 @@ class _Array:
         weights = self.inverse[dimension]
         least = min(self._offsets(dimension))
         parts = (
-            number(weight) * (bounds.first if weight > 0 else bounds.last)
+            number(weight) * (bounds.least if weight > 0 else bounds.greatest)
             for weight, bounds in zip(weights, self.tile, strict=True)
         )
         return sum(parts, number(least))
@@ -153,7 +148,7 @@ class _Array:
         """The number of subscripts that a full tile spans."""
         offsets = self._offsets(dimension)
         parts = (
-            number(abs(weight)) * (bounds.last - bounds.first)
+            number(abs(weight)) * (bounds.greatest - bounds.least)
             for weight, bounds in zip(self.inverse[dimension], self.tile, strict=True)
         )
         return sum(parts, number(max(offsets) - min(offsets) + 1))
@@ -175,7 +170,7 @@ class _Array:
 
 def _shapes(loops: BandLoops, planned: PlannedBand, tile: TileConstraints) -> tuple[_Shape, ...] | None:
     """The band's statements, if the tile restricts all their rows; None if one has another form."""
-    by_name = {statement.name: statement for statement in loops.code.scop.statements}
+    by_name = {statement.name: statement for statement in loops.scop.statements}
     by_level = {constraint.level: constraint for constraint in tile}
     shapes = []
     for each in planned.part.statements:
@@ -188,8 +183,6 @@ def _shapes(loops: BandLoops, planned: PlannedBand, tile: TileConstraints) -> tu
 
 
 def _shape(each: StatementSchedule, statement: ScopStatement, tile: Mapping[int, object]) -> _Shape | None:
-    from tilepragma.lower.band_ast import TileConstraint
-
     node = statement.node
     values = [_values(loop) for loop in statement.loops]
     calls = (node for node in walk(node) if isinstance(node, Call) and node.callee is Callee.USER)
@@ -197,7 +190,7 @@ def _shape(each: StatementSchedule, statement: ScopStatement, tile: Mapping[int,
         return None
     iterators = {access_to(loop.iterator) for loop in statement.loops}
     if len(statement.parts) > 1 or any(
-        value is None or (value.first.atoms | value.last.atoms) & iterators for value in values
+        value is None or (value.least.atoms | value.greatest.atoms) & iterators for value in values
     ):
         return None
     levels = [level for level, row in enumerate(each.rows) if not row.scalar]
@@ -211,7 +204,7 @@ def _shape(each: StatementSchedule, statement: ScopStatement, tile: Mapping[int,
             return None
         first = polynomial(constraint.origin)
         bounds.append(
-            _Bounds(first, first if constraint.size is None else first + polynomial(constraint.size) - number(1))
+            Span(first, first if constraint.size is None else first + polynomial(constraint.size) - number(1))
         )
     rows = tuple(
         tuple(sign * value for sign, value in zip(signs, each.rows[level].coefficients, strict=True))
@@ -222,7 +215,7 @@ def _shape(each: StatementSchedule, statement: ScopStatement, tile: Mapping[int,
     return _Shape(node, statement.loops, known, rows, constants, tuple(bounds))
 
 
-def _values(loop: Loop) -> _Bounds | None:
+def _values(loop: Loop) -> Span | None:
     """The range of an iterator that steps by one between bounds without other iterators."""
     step = polynomial(loop.step).constant
     if step is None or abs(step) != 1:
@@ -232,7 +225,7 @@ def _values(loop: Loop) -> _Bounds | None:
     if closed is None:
         return None
     last = upper + number(closed)
-    return _Bounds(last, lower) if loop.decreasing else _Bounds(lower, last)
+    return Span(last, lower) if loop.decreasing else Span(lower, last)
 
 
 def _arrays(shapes: Sequence[_Shape], written: frozenset[DataObject]) -> tuple[_Array, ...]:
@@ -249,8 +242,6 @@ def _arrays(shapes: Sequence[_Shape], written: frozenset[DataObject]) -> tuple[_
 
 
 def _array(object_: DataObject, shapes: Sequence[_Shape]) -> _Array | None:
-    from tilepragma.poly.linear_independence import integral_inverse
-
     if object_.storage is not Storage.CONTIGUOUS or not isinstance(object_.element, ScalarType) or object_.volatile:
         return None
     touches: list[_Touch] = []
@@ -307,7 +298,8 @@ def _touch(access: Access, shape: _Shape, *, writes: bool) -> _Touch | None:
         constant - sum(row[place] * offset for place, offset in places)
         for row, constant in zip(shape.rows, shape.constants, strict=True)
     )
-    ends = tuple(shape.values[place].moved(offset) for place, offset in places)
+    values = ((shape.values[place], number(offset)) for place, offset in places)
+    ends = tuple(Span(value.least + offset, value.greatest + offset) for value, offset in values)
     times = shape.values[left[0]] if left else None
     return _Touch(rows, tuple(row[left[0]] if left else 0 for row in shape.rows), apart, ends, times, writes)
 
@@ -330,22 +322,17 @@ class _Maker:
 
     loops: BandLoops
     axes: int
+    scratchpads: dict[DataObject, Scratchpad] = field(default_factory=dict)
     clauses: dict[int, tuple[TileClause, ...]] = field(default_factory=dict)
     declarations: list[Declaration] = field(default_factory=list)
     times: dict[tuple[str, Polynomial], DataObject] = field(default_factory=dict)
 
     def array_tiles(self, arrays: Sequence[_Array]) -> ArrayTiles:
         """The array tiles with their copies."""
-        scratchpads = {array.object: self._scratchpad(array) for array in arrays}
-        fills = tuple(self._fill(array, scratchpads[array.object]) for array in arrays)
-        stores = tuple(self._store(array, scratchpads[array.object]) for array in arrays if array.is_written)
-
-        def local(access: Access) -> Access:
-            scratchpad = scratchpads.get(access.object)
-            return access if scratchpad is None else _in(scratchpad, access)
-
-        declarations = tuple(self.declarations)
-        return ArrayTiles(tuple(scratchpads.values()), declarations, fills, stores, dict(self.clauses), local)
+        self.scratchpads |= {array.object: self._scratchpad(array) for array in arrays}
+        fills = tuple(map(self._fill, arrays))
+        stores = tuple(self._store(array) for array in arrays if array.is_written)
+        return ArrayTiles(self.scratchpads, tuple(self.declarations), fills, stores, dict(self.clauses))
 
     def _constant(self, base: str, value: Polynomial, type_: ScalarType = INDEX) -> DataObject:
         """A number that a tile declares once."""
@@ -360,26 +347,26 @@ class _Maker:
         box = DataObject(name, name, array.object.element, Storage.CONTIGUOUS, Scope.GANG, lengths)
         return Scratchpad(box, array.object, origin)
 
-    def _fill(self, array: _Array, scratchpad: Scratchpad) -> Statement:
+    def _fill(self, array: _Array) -> Statement:
         """Fill the box with the elements that the tile touches."""
         steps, points = self._steps(array), self._points(array)
         within = [
             test
             for place, point in enumerate(points)
             for test in (
-                at_least(term(point), minimum(touch.ends[place].first for touch in array.touches)),
-                at_least(maximum(touch.ends[place].last for touch in array.touches), term(point)),
+                at_least(term(point), minimum(touch.ends[place].least for touch in array.touches)),
+                at_least(maximum(touch.ends[place].greatest for touch in array.touches), term(point)),
             )
         ]
         reached = [tuple(self._reached(array, steps, touches)) for touches in _sides(array)]
         # Accesses without conditions reach the whole box.
         asked = (disjunction(dict.fromkeys(map(conjunction, reached))),) if reached and all(reached) else ()
         element = element_at(array.object, points)
-        copy = assign(_in(scratchpad, element), element)
+        copy = assign(in_scratchpad(element, self.scratchpads), element)
         tests = (*within, *asked)
-        return self._over(array, scratchpad, steps, points, where(tests, copy))
+        return self._over(array, steps, points, where(tests, copy))
 
-    def _store(self, array: _Array, scratchpad: Scratchpad) -> Statement:
+    def _store(self, array: _Array) -> Statement:
         """Store the elements that the tile has written."""
         steps, points = self._steps(array), self._points(array)
         tests = []
@@ -388,12 +375,12 @@ class _Maker:
                 ends = (
                     test
                     for end, point in zip(touch.ends, points, strict=True)
-                    for test in (at_least(term(point), end.first), at_least(end.last, term(point)))
+                    for test in (at_least(term(point), end.least), at_least(end.greatest, term(point)))
                 )
                 tests.append(conjunction((*ends, *self._reached(array, steps, [touch]))))
         element = element_at(array.object, points)
-        copy = assign(element, _in(scratchpad, element))
-        return self._over(array, scratchpad, steps, points, where((disjunction(tuple(dict.fromkeys(tests))),), copy))
+        copy = assign(element, in_scratchpad(element, self.scratchpads))
+        return self._over(array, steps, points, where((disjunction(tuple(dict.fromkeys(tests))),), copy))
 
     def _steps(self, array: _Array) -> list[DataObject]:
         return [self.loops.names.scalar(f"{name}_step") for name in array.names]
@@ -413,14 +400,14 @@ class _Maker:
         start = number(0)
         if first.times is not None:
             start = array.origin(len(steps))
-            lowers.append(_Limit(first.times.first - start, 1, True))
-            uppers.append(_Limit(first.times.last - start, 1, True))
+            lowers.append(_Limit(first.times.least - start, 1, True))
+            uppers.append(_Limit(first.times.greatest - start, 1, True))
         for row, bounds in enumerate(array.tile):
             apart = [touch.apart[row] for touch in touches]
             position = number(first.time[row]) * start
             for place, (factor, step) in enumerate(zip(first.rows[row], steps, strict=True)):
                 position = position + number(factor) * (array.origin(place) + term(step))
-            low, high = bounds.first - number(max(apart)) - position, bounds.last - number(min(apart)) - position
+            low, high = bounds.least - number(max(apart)) - position, bounds.greatest - number(min(apart)) - position
             factor, whole = first.time[row], not any(first.rows[row])
             if factor == 0:
                 yield from (at_least(number(0), low), at_least(high, number(0)))
@@ -453,13 +440,12 @@ class _Maker:
     def _over(
         self,
         array: _Array,
-        scratchpad: Scratchpad,
         steps: list[DataObject],
         points: list[DataObject],
         body: Iterable[Statement],
     ) -> Statement:
         """Loops over the box, the last mapped to workers, neighbours along its rows."""
-        origins = [origin for origin in scratchpad.origin if origin is not None]
+        origins = [origin for origin in self.scratchpads[array.object].origin if origin is not None]
         placed = (
             declared(point, term(origin) + term(step))
             for point, origin, step in zip(points, origins, steps, strict=True)
@@ -487,11 +473,6 @@ def _sides(array: _Array) -> Iterable[list[_Touch]]:
         for side in [(sign,) for sign in signs] if base is not None and signs else [apart]:
             sides.setdefault((touch.times, side), []).append(touch)
     return sides.values()
-
-
-def _in(scratchpad: Scratchpad, element: Access) -> Access:
-    places = tuple(place_in(scratchpad, place, subscript) for place, subscript in enumerate(element.subscripts))
-    return replace(element, object=scratchpad.object, subscripts=places)
 
 
 def _meet(lower: _Limit, upper: _Limit) -> Expression:

@@ -11,6 +11,7 @@ Scope.TEMPORARY. verify/storage.py proves independently that the region computes
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -212,7 +213,7 @@ class _Rewriting:
 
     def __post_init__(self) -> None:
         self.names = set(names_in(self.region.kernel))
-        self.next_index = self.region.first_index
+        self.numbers = itertools.count(self.region.first_index)
         self.dead = frozenset(flow for flow in self.flows if is_dead(self.region, flow))
 
     def kernel(self, expanded: tuple[Expansion, ...], copied: tuple[Renaming, ...]) -> ExpandedKernel | None:
@@ -299,9 +300,8 @@ class _Rewriting:
         source = Access(copy.object, tuple(map(access_to, iterators)), (), copy.object.element)
         assignment = Assignment("=", change(source), source, copy.object.element)
         # No block around the loops: it would make one simple nest.
-        loops = copy_loops(self.region.scop, copy.cells, iterators, assignment, copy.around, self.next_index)
-        self.next_index = loops.next_index
-        return loops.block.statements
+        loops = copy_loops(self.region.scop, copy.cells, iterators, assignment, copy.around, self.numbers)
+        return loops.statements
 
     def _last_values(self, expansion: Expansion, change: Callable[[Access], Access]) -> tuple[Statement, ...]:
         """for (x) A[x] = A_of_i[i(x)][x], i(x) being the iteration that wrote A[x] last."""
@@ -324,9 +324,8 @@ class _Rewriting:
             ),
         )
         assignment = Assignment("=", target, source, expansion.object.element)
-        loops = copy_loops(self.region.scop, cells, (*extra, *iterators), assignment, (), self.next_index)
-        self.next_index = loops.next_index
-        return loops.block.statements
+        loops = copy_loops(self.region.scop, cells, (*extra, *iterators), assignment, (), self.numbers)
+        return loops.statements
 
 
 def array_of_cells(

@@ -111,14 +111,14 @@ class _Splitting:
     region: Region
     splits: dict[DataObject, Modulus]
     names: Names = field(init=False)
-    next_index: int = field(init=False)
+    numbers: Iterator[int] = field(init=False)
     places: dict[tuple[DataObject, Modulus], tuple[DataObject, tuple[Polynomial | None, ...]]] = field(
         default_factory=dict
     )
 
     def __post_init__(self) -> None:
         self.names = Names(set(names_in(self.region.kernel)))
-        self.next_index = self.region.first_index
+        self.numbers = itertools.count(self.region.first_index)
 
     def kernel(self) -> ExpandedKernel:
         """The region with copies before and after. Raises UnwritableError."""
@@ -158,9 +158,8 @@ class _Splitting:
         users = Access(object_, tuple(map(expression, scaled)), (), object_.element)
         target, source = (users, held) if written else (held, users)
         assignment = Assignment("=", target, source, object_.element)
-        loops = copy_loops(self.region.scop, cells, iterators, assignment, (), self.next_index)
-        self.next_index = loops.next_index
-        return loops.block.statements
+        loops = copy_loops(self.region.scop, cells, iterators, assignment, (), self.numbers)
+        return loops.statements
 
     def _changed(self, access: Access) -> Expression:
         """The access to the split array: element m k + p is its element k."""

@@ -15,6 +15,7 @@ the same.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
@@ -122,12 +123,12 @@ class _Lifting:
     columns: dict[DataObject, dict[tuple[Expression, ...], _Column]]
     touching: Scop
     names: Names = field(init=False)
-    next_index: int = field(init=False)
+    numbers: Iterator[int] = field(init=False)
     places: dict[DataObject, tuple[DataObject, tuple[Polynomial | None, ...]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.names = Names(set(names_in(self.region.kernel)))
-        self.next_index = self.region.first_index
+        self.numbers = itertools.count(self.region.first_index)
 
     def kernel(self) -> ExpandedKernel:
         """The region with copies before and after. Raises UnwritableError."""
@@ -161,9 +162,8 @@ class _Lifting:
         users = Access(object_, tuple(map(expression, (*rows, column))), (), array.element)
         target, source = (users, held) if written else (held, users)
         assignment = Assignment("=", target, source, array.element)
-        loops = copy_loops(self.region.scop, in_order_of_rows(cells), iterators, assignment, (), self.next_index)
-        self.next_index = loops.next_index
-        return loops.block.statements
+        loops = copy_loops(self.region.scop, in_order_of_rows(cells), iterators, assignment, (), self.numbers)
+        return loops.statements
 
     def _changed(self, access: Access) -> Expression:
         """Column first + step * s is place first % P of lane first / P, s lanes further."""

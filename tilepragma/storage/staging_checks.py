@@ -6,16 +6,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch
-from tilepragma.schedule.staged_form import StagedForm
 from tilepragma.storage.staging import with_scalars_of_staged_forms, with_staging
 from tilepragma.verify.proofs import Original, Proof, prove_staged
 
 
 def proven_staging(
-    plan: KernelPlan, proof: Proof | None, original: Original | None, forms: Mapping[str, StagedForm]
+    plan: KernelPlan, proof: Proof | None, original: Original | None, forms: Mapping[str, Launch]
 ) -> tuple[KernelPlan, Proof | None]:
     """The plan, and its proof, with arrays staged and sums in workers' registers where that is
-    proven right. `forms` are staged forms that launches may have, by their names.
+    proven right. `forms` are launches with staged forms that they may have, by their names.
     """
     rejected: tuple[str, ...] = ()
     form = _with_staged_form(plan, forms)
@@ -38,7 +37,7 @@ def proven_staging(
     return replace(plan, rejected=rejected), proof
 
 
-def _with_staged_form(plan: KernelPlan, forms: Mapping[str, StagedForm]) -> KernelPlan | None:
+def _with_staged_form(plan: KernelPlan, forms: Mapping[str, Launch]) -> KernelPlan | None:
     """The plan of a wavefront loop with its staged form; None for plans without a proof."""
     steps = plan.device_steps
     loop = steps[0] if len(steps) == 1 else None
@@ -48,5 +47,5 @@ def _with_staged_form(plan: KernelPlan, forms: Mapping[str, StagedForm]) -> Kern
     if not any(target.is_device for target in plan.targets):
         return None
     form = forms[launch.name]
-    staged = replace(launch, staged=form.body, staged_scratchpads=form.scratchpads)
+    staged = replace(launch, staged=form.staged, staged_scratchpads=form.staged_scratchpads)
     return with_scalars_of_staged_forms(replace(plan, device_steps=(replace(loop, steps=(staged,)),)))
