@@ -174,7 +174,7 @@ def tiled(found: Band, nested: bool) -> Block:
     body = found.tile(() if nested else levels)
     for place in range(len(levels) - 1, -1, -1):
         inside = points_of_tile(found.case.statements, levels[:place] if nested else ())
-        bounds = tile_range(inside, levels[place], found.symbols, found.context)
+        bounds = tile_range(inside, levels[place], found.symbols)
         body = loop_over(place, f"tile{levels[place]}", bounds, body)
     return body
 
@@ -188,11 +188,11 @@ def in_wavefronts(found: Band) -> Block:
         number = Binary("-", number, variable(f"tile{other}"), LONG)
     own = Declaration((Declarator(variable(f"tile{derived}").object, number),))
     body = Block((own, *found.tile(tuple(others)).statements))
-    tiles = wavefront_tiles(scheduled, levels, polynomial(variable("wave")), found.symbols, found.context)
+    tiles = wavefront_tiles(scheduled, levels, polynomial(variable("wave")), found.symbols)
     assert tiles is not None
     for place, (level, bounds) in enumerate(zip(others, tiles, strict=True)):
         body = loop_over(place, f"tile{level}", bounds, body)
-    waves = wavefront_range(scheduled, levels, found.symbols, found.context)
+    waves = wavefront_range(scheduled, levels, found.symbols)
     return loop_over(len(levels), "wave", waves, body)
 
 

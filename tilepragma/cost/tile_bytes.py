@@ -1,4 +1,4 @@
-"""Bytes of the array tiles of wavefront launches (`schedule/wavefront_array_tiles.py`)."""
+"""Bytes of the array tiles of wavefront launches (`schedule/wavefront.py`)."""
 
 from __future__ import annotations
 

@@ -323,6 +323,25 @@ def counted_loop(
     return Loop(index, iterator, True, first, "<=", last, integer(1), False, Block(tuple(body)), None)
 
 
+def mapped_nest(
+    iterators: Iterable[DataObject],
+    spans: Iterable[Span],
+    body: Iterable[Statement],
+    numbers: Iterator[int],
+    tiles: dict[int, tuple[TileClause, ...]],
+    *kinds: TileKind,
+) -> tuple[Statement, ...]:
+    """Loops around `body`, outermost first, mapped to these kinds in `tiles`; the innermost is
+    dimension 0.
+    """
+    inner = tuple(body)
+    for dimension, (iterator, span) in enumerate(reversed(list(zip(iterators, spans, strict=True)))):
+        loop = counted_loop(next(numbers), iterator, span.least, span.greatest, inner)
+        tiles[loop.index] = clauses(*kinds, dimension=dimension)
+        inner = (loop,)
+    return inner
+
+
 def declared(object_: DataObject, number: Polynomial) -> Declaration:
     """`const long object_ = number;`, or of the object's type."""
     return Declaration((Declarator(object_, _of_type(object_, number)),))

@@ -83,13 +83,11 @@ def row_range(
     return _plain(minimum(span.least for span in bounds), maximum(span.greatest for span in bounds))
 
 
-def tile_range(
-    statements: tuple[ScheduledStatement, ...], level: int, symbols: Symbols, context: isl.Set | None = None
-) -> Span | None:
+def tile_range(statements: tuple[ScheduledStatement, ...], level: int, symbols: Symbols) -> Span | None:
     """floor(min phi / s), ..., floor(max phi / s) for the row phi at a time dimension; None without
     instances. The range has all tiles with points, and may have more. Raises OperationLimitError.
     """
-    rows = row_range(statements, level, symbols, context)
+    rows = row_range(statements, level, symbols)
     if rows is None:
         return None
     size = polynomial(symbols.parameters[size_of(level)])
@@ -242,10 +240,7 @@ def _divided(function: str, value: Polynomial, by: int) -> Polynomial:
 
 
 def wavefront_range(
-    statements: tuple[ScheduledStatement, ...],
-    levels: tuple[int, ...],
-    symbols: Symbols,
-    context: isl.Set | None = None,
+    statements: tuple[ScheduledStatement, ...], levels: tuple[int, ...], symbols: Symbols
 ) -> Span | None:
     """All wavefronts w; None without instances. Raises OperationLimitError.
 
@@ -253,7 +248,7 @@ def wavefront_range(
     s w <= phi_1 + ... + phi_m <= s w + m (s - 1). For diamond tiles the sum is time, which the
     single rows do not bound tightly.
     """
-    tiles = [tile_range(statements, level, symbols, context) for level in levels]
+    tiles = [tile_range(statements, level, symbols) for level in levels]
     lower, upper = number(0), number(0)
     for span in tiles:
         if span is None:
@@ -263,7 +258,7 @@ def wavefront_range(
     sizes = {symbols.parameters[size_of(level)] for level in levels}
     if len(sizes) == 1 and len(levels) > 1:
         size, count = polynomial(sizes.pop()), number(len(levels))
-        for row in _joint_rows(statements, levels, symbols, context, "finding the wavefronts of tiles"):
+        for row in _joint_rows(statements, levels, symbols, "finding the wavefronts of tiles"):
             factor = row.coefficients[0]
             if any(coefficient != factor for coefficient in row.coefficients):
                 continue
@@ -277,16 +272,12 @@ def wavefront_range(
 
 
 def wavefront_tiles(
-    statements: tuple[ScheduledStatement, ...],
-    levels: tuple[int, ...],
-    wave: Polynomial,
-    symbols: Symbols,
-    context: isl.Set | None = None,
+    statements: tuple[ScheduledStatement, ...], levels: tuple[int, ...], wave: Polynomial, symbols: Symbols
 ) -> tuple[Span, ...] | None:
     """The tile numbers of all rows but the last on the wavefront, for any numbers of the others;
     there may be tiles without points. None without instances. Raises OperationLimitError.
     """
-    tiles = [span for level in levels if (span := tile_range(statements, level, symbols, context)) is not None]
+    tiles = [span for level in levels if (span := tile_range(statements, level, symbols)) is not None]
     if len(tiles) < len(levels):
         return None
     *others, whole = tiles
@@ -299,7 +290,7 @@ def wavefront_tiles(
         upper = [span.greatest, wave - rest_lower - whole.least]
         pair = (levels[-1], levels[place])
         derived_size, placed_size = (polynomial(symbols.parameters[size_of(level)]) for level in pair)
-        for row in _joint_rows(statements, pair, symbols, context, "finding the tiles of a wavefront"):
+        for row in _joint_rows(statements, pair, symbols, "finding the tiles of a wavefront"):
             # derived * phi_d + placed * phi_p + rest >= 0; coefficients are in the order of levels
             derived, placed = row.coefficients if pair[0] < pair[1] else row.coefficients[::-1]
             if derived * placed >= 0:
@@ -320,15 +311,11 @@ def wavefront_tiles(
 
 
 def _joint_rows(
-    statements: tuple[ScheduledStatement, ...],
-    levels: tuple[int, ...],
-    symbols: Symbols,
-    context: isl.Set | None,
-    work: str,
+    statements: tuple[ScheduledStatement, ...], levels: tuple[int, ...], symbols: Symbols, work: str
 ) -> tuple[ConvexRow, ...]:
     """The constraints on these dimensions of time, if one convex set gives them."""
     with operation_limit(statements[0].times.get_ctx(), DEFAULT_LIMIT, work):
-        pieces = convex_images(statements, levels, context)
+        pieces = convex_images(statements, levels)
         return tuple(convex_rows(pieces[0], symbols)) if len(pieces) == 1 else ()
 
 

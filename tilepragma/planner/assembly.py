@@ -27,7 +27,7 @@ from tilepragma.ir.directives import Target, TileClause
 from tilepragma.ir.expressions import Expression
 from tilepragma.ir.function_reach import with_reach
 from tilepragma.ir.invariance import host_evaluable, invariant_members, written_objects
-from tilepragma.ir.loop_tree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Statement
+from tilepragma.ir.loop_tree import Block, Declaration, FloatingRules, ForLoop, Kernel, Statement
 from tilepragma.ir.traversal import loop_directives, loops_in, walk
 from tilepragma.normalise.delinearisation import flattened
 from tilepragma.normalise.forward_substitution import with_substituted_subscripts
@@ -39,7 +39,7 @@ from tilepragma.planner.as_written_warnings import warn_as_written
 from tilepragma.planner.overflow_guards import launch_conditions
 from tilepragma.schedule.coalescing import assumed_worker_loop
 from tilepragma.schedule.strategy import ScheduleCandidate
-from tilepragma.schedule.user_launches import make_launches
+from tilepragma.schedule.user_launches import literal_counts, make_launches
 from tilepragma.sizes.opencl_cpu_sizes import processor_choices
 from tilepragma.user_tiles.chain_checks import check_for_loop, check_hoisted
 from tilepragma.user_tiles.clause_variables import check_names, live_out_by_clause
@@ -222,18 +222,8 @@ def _user_steps(
     diagnostics: Diagnostics,
 ) -> ScheduleCandidate:
     """The launches of the user's tiles, one after another."""
-    counts = {
-        Axis(count.axis, count.dimension): count.count.literal
-        for count in kernel.directive.counts
-        if count.count.literal is not None
-    }
-    chains = ChainContext(
-        region.host,
-        loop_symbols(kernel),
-        host_evaluable(written_objects(kernel)),
-        counts,
-        diagnostics,
-    )
+    counts, on_host = literal_counts(kernel.directive), host_evaluable(written_objects(kernel))
+    chains = ChainContext(region.host, loop_symbols(kernel), on_host, counts, diagnostics)
     vouched = kernel.directive.independent or any(directive.independent for directive in loop_directives(kernel.body))
     scalars = ScalarContext(
         kernel.directive,
@@ -244,9 +234,8 @@ def _user_steps(
         floating,
         diagnostics,
     )
-    host = make_launches(kernel, region.statements, region.host, chains, scalars)
-    same = region.device == region.host
-    device = host if same else make_launches(kernel, region.statements, region.device, chains, scalars)
-    return ScheduleCandidate(
-        "clauses", host.launches, device.launches, tuple(dict.fromkeys((*host.shared, *device.shared)))
-    )
+    host, shared = make_launches(kernel, region.statements, region.host, chains, scalars)
+    device, device_shared = host, shared
+    if region.device != region.host:
+        device, device_shared = make_launches(kernel, region.statements, region.device, chains, scalars)
+    return ScheduleCandidate("clauses", host, device, tuple(dict.fromkeys((*shared, *device_shared))))

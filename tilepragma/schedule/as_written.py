@@ -59,7 +59,7 @@ from tilepragma.ir.reductions import Updates, reduction_updates
 from tilepragma.ir.substitution import with_each
 from tilepragma.ir.traversal import flat, loops_in, named_in_clauses, walk
 from tilepragma.ir.types import is_signed
-from tilepragma.lower.band_loops import floor_quotient, term
+from tilepragma.lower.band_loops import counted_loop, floor_quotient, term
 from tilepragma.plan.default_sizes import STRIP
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, TileSize, launches_in
 from tilepragma.poly.dependences import Dependence, may_differ, with_zero
@@ -295,18 +295,7 @@ class _Planner:
         self.sizes.append(size)
         lower, end = polynomial(loop.lower), polynomial(loop.upper) + number(int(loop.comparison == "<="))
         last = floor_quotient(end - lower - number(1), access_to(size.object))
-        around = Loop(
-            next(self.numbers),
-            strip,
-            True,
-            integer(0),
-            "<=",
-            expression(last),
-            integer(1),
-            False,
-            Block(()),
-            None,
-        )
+        around = counted_loop(next(self.numbers), strip, number(0), last)
         first = lower + term(strip) * term(size.object)
         bounds = (expression(first), expression(minimum((end, first + term(size.object)))))
 
@@ -321,7 +310,7 @@ class _Planner:
             )
             for launch in launches
         )
-        return (HostLoop(around, tuple(parts)),)
+        return (HostLoop(dataclasses.replace(around, lower=integer(0)), tuple(parts)),)
 
     def _share(self, loop: Loop, launches: Sequence[LaunchNode]) -> bool:
         """Whether the launches stream the same array."""

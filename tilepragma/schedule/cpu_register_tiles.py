@@ -28,7 +28,7 @@ order of a permutable band is legal, and each element sees its instances in the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import islpy as isl
@@ -75,8 +75,6 @@ from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 from tilepragma.poly.reference_spans import Span
 from tilepragma.poly.register_bands import RegisterRows
 from tilepragma.poly.schedule import StatementSchedule
-
-Below = Callable[["_Tile", EnclosingTile], tuple[Statement, ...] | None]
 
 _FEW = 8
 """The extents of tiles, by default."""

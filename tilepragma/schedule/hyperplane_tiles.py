@@ -28,6 +28,7 @@ from tilepragma.lower.band_loops import (
     clauses,
     declared,
     floor_quotient,
+    mapped_nest,
     term,
 )
 from tilepragma.plan.default_sizes import ALONE_ROWS, ALONG_UNIT, BLOCK, LONG_BLOCK, SHORT_BLOCK
@@ -358,8 +359,7 @@ class _TreeBuilder:
 
     def _split_alone(self, part: Band | OuterLoop) -> tuple[Band | OuterLoop, ...]:
         """On cores, split off the statements that keep elements in registers."""
-        alone = isinstance(part, Band) and part.alone and not self.loops.device
-        return part.alone if isinstance(part, Band) and alone else (part,)
+        return part.alone if isinstance(part, Band) and part.alone and not self.loops.device else (part,)
 
     def _node(self, part: Band | OuterLoop, around: EnclosingTile) -> ScheduleNode:
         if isinstance(part, OuterLoop):
@@ -444,13 +444,9 @@ class _TreeBuilder:
             inside = inside.within(constraint, fact)
         body = self.loops.points(part, row_order(part), inside)
         tiles: dict[int, tuple[TileClause, ...]] = {}
-        for dimension, (level, iterator) in enumerate(reversed(tuple(zip(levels, iterators, strict=True)))):
-            bounds = self.loops.row_range(part.statements, level, outside)
-            loop = self.loops.loop(iterator, bounds.least, bounds.greatest, body)
-            kinds = (TileKind.DYNAMIC, TileKind.GANG, TileKind.WORKER)
-            tiles[loop.index] = clauses(*kinds, dimension=dimension)
-            body = (loop,)
-        return LaunchNode(Block(body), tiles)
+        spans = [self.loops.row_range(part.statements, level, outside) for level in levels]
+        kinds = (TileKind.DYNAMIC, TileKind.GANG, TileKind.WORKER)
+        return LaunchNode(Block(mapped_nest(iterators, spans, body, self.loops.numbers, tiles, *kinds)), tiles)
 
 
 def _reused_rows(planned: PlannedBand, level: int) -> tuple[int, ...]:

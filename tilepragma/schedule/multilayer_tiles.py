@@ -41,9 +41,10 @@ from tilepragma.ir.polynomial import Polynomial, minimum, number, polynomial
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INDEX, ScalarType
-from tilepragma.lower.band_loops import clauses, counted_loop, declared, term
+from tilepragma.lower.band_loops import clauses, counted_loop, declared, mapped_nest, term
 from tilepragma.plan.kernel_plan import ArrayArgument, HostLoop, KernelPlan
-from tilepragma.schedule.scratchpad_copies import assign, at_least, element_at, in_scratchpad, where
+from tilepragma.poly.reference_spans import Span
+from tilepragma.schedule.scratchpad_copies import assign, at_least, element_at, in_scratchpad, scratchpad, where
 from tilepragma.schedule.sor_multilayer import Tile, Way, kernels_of, ways_of
 from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate
 from tilepragma.schedule.tree import LaunchNode, candidate_of
@@ -62,11 +63,13 @@ def subdomain_tiles(region: Region) -> ScheduleCandidate | Refusal:
         return staged
     (group,) = region.statements
     assert isinstance(group, Loop)
-    tree = _TreeBuilder(region, Names(set(names_in(region.kernel))), staged)
-    node = HostLoop(group, tuple(tree.launch(tile) for tile in tiles))
+    names, numbers = Names(set(names_in(region.kernel))), itertools.count(region.first_index)
+    node = HostLoop(group, tuple(_TileLaunch(region, names, numbers, staged, tile).node() for tile in tiles))
     depth = 2 + 2 * tiles[0].dimensions
     made = candidate_of(NAME, region, (), (node,), depths=Depths(depth, 0, depth))
-    return made if isinstance(made, Refusal) else replace(made, host_steps=made.device_steps, kept=(tree.note,))
+    return (
+        made if isinstance(made, Refusal) else replace(made, host_steps=made.device_steps, kept=(_note(staged, tiles),))
+    )
 
 
 def with_subdomain_tiles(plan: KernelPlan, staged: KernelPlan | None, against: tuple[str, ...]) -> KernelPlan:
@@ -287,40 +290,24 @@ def _offset(subscript: Expression, tile: TileLoops) -> tuple[int, int] | None:
 # -- launches
 
 
-@dataclass
-class _TreeBuilder:
-    region: Region
-    names: Names
-    staged: tuple[_Staged, ...]
-    next_index: int = field(init=False)
-    most: int = 0
-
-    def __post_init__(self) -> None:
-        self.next_index = self.region.first_index
-
-    def launch(self, tile: TileLoops) -> LaunchNode:
-        """The launch over all subdomains, mapped to gangs."""
-        made = _TileLaunch(self, tile)
-        self.most = max(self.most, sum(array.bytes(tile) for array in self.staged))
-        return made.node()
-
-    @property
-    def note(self) -> str:
-        """The staged arrays and their size, for `explain`."""
-        names = " and ".join(f"'{array.array.host}'" for array in self.staged)
-        return (
-            f"{NAME}: a gang of a device keeps what a subdomain's layers touch of {names} in shared memory, "
-            f"{self.most} bytes at most; its workers share the points of each wavefront"
-        )
-
-    def numbered(self) -> int:
-        self.next_index += 1
-        return self.next_index - 1
+def _note(staged: tuple[_Staged, ...], tiles: list[TileLoops]) -> str:
+    """The staged arrays and their size, for `explain`."""
+    names = " and ".join(f"'{array.array.host}'" for array in staged)
+    most = max(sum(array.bytes(tile) for array in staged) for tile in tiles)
+    return (
+        f"{NAME}: a gang of a device keeps what a subdomain's layers touch of {names} in shared memory, "
+        f"{most} bytes at most; its workers share the points of each wavefront"
+    )
 
 
 @dataclass
 class _TileLaunch:
-    tree: _TreeBuilder
+    """The launch over all subdomains, mapped to gangs."""
+
+    region: Region
+    names: Names
+    numbers: Iterator[int]
+    staged: tuple[_Staged, ...]
     tile: TileLoops
     tiles: dict[int, tuple[TileClause, ...]] = field(default_factory=dict)
     declarations: list[Declaration] = field(default_factory=list)
@@ -331,11 +318,11 @@ class _TileLaunch:
         self.layers = self._constant("layers", minimum((tile.left, number(tile.layers))))
         self.base = [self._constant(f"{name}_base", tile.base(k)) for k, name in enumerate(bases)]
         self.count = [self._constant(f"{name}_count", way.count) for name, way in zip(bases, tile.ways, strict=True)]
-        self.scratchpads = {array.array: self._scratchpad(array, bases) for array in self.tree.staged}
+        self.scratchpads = {array.array: self._scratchpad(array, bases) for array in self.staged}
 
     def _constant(self, name: str, value: Polynomial) -> Polynomial:
         """A number that a tile declares once."""
-        made = self.tree.names.scalar(name, INDEX)
+        made = self.names.scalar(name, INDEX)
         self.declarations.append(declared(made, value))
         return term(made)
 
@@ -344,23 +331,21 @@ class _TileLaunch:
         for dimension in staged.along:
             way, (first, last) = self.tile.ways[dimension], staged.side(self.tile, dimension)
             least = way.at(self.base[dimension] + number(first if way.sign > 0 else last))
-            made = self.tree.names.scalar(f"{bases[dimension]}_origin", INDEX)
+            made = self.names.scalar(f"{bases[dimension]}_origin", INDEX)
             self.declarations.append(declared(made, least))
             origin.append(made)
-        name = self.tree.names.scalar(f"{staged.array.name}_scratchpad").name
-        lengths = tuple(map(integer, staged.lengths(self.tile)))
-        scratchpad = DataObject(name, name, staged.array.element, Storage.CONTIGUOUS, Scope.GANG, lengths)
-        return Scratchpad(scratchpad, staged.array, tuple(origin))
+        name = self.names.scalar(f"{staged.array.name}_scratchpad").name
+        return scratchpad(name, staged.array, tuple(map(integer, staged.lengths(self.tile))), tuple(origin))
 
     def node(self) -> LaunchNode:
         """The launch."""
-        fills = [self._fill(array) for array in self.tree.staged]
-        written = [array for array in self.tree.staged if array.array in self.tree.region.written]
+        fills = [self._fill(array) for array in self.staged]
+        written = [array for array in self.staged if array.array in self.region.written]
         body: tuple[Statement, ...] = (*fills, self._fronts(), *map(self._store, written))
         body = (*self.declarations, *body, Barrier())
         for dimension, loop in enumerate(reversed(self.tile.over)):
             made = replace(
-                loop, index=self.tree.numbered(), body=Block(body), range=NOWHERE, header=NOWHERE, directive=None
+                loop, index=next(self.numbers), body=Block(body), range=NOWHERE, header=NOWHERE, directive=None
             )
             self.tiles[made.index] = clauses(TileKind.DYNAMIC, TileKind.GANG, dimension=dimension)
             body = (made,)
@@ -368,12 +353,8 @@ class _TileLaunch:
 
     def _mapped(self, steps: list[DataObject], trips: list[int], body: Iterable[Statement]) -> Statement:
         """Loops from 0, mapped to workers, the last loop to neighbouring ones."""
-        inner = tuple(body)
-        for dimension, (step, trip) in enumerate(reversed(list(zip(steps, trips, strict=True)))):
-            loop = counted_loop(self.tree.numbered(), step, number(0), number(trip - 1), inner)
-            self.tiles[loop.index] = clauses(TileKind.DYNAMIC, TileKind.WORKER, dimension=dimension)
-            inner = (loop,)
-        return inner[0]
+        spans = (Span(number(0), number(trip - 1)) for trip in trips)
+        return mapped_nest(steps, spans, body, self.numbers, self.tiles, TileKind.DYNAMIC, TileKind.WORKER)[0]
 
     # -- copies
 
@@ -441,9 +422,9 @@ class _TileLaunch:
         declarations: list[Declaration] = []
         for dimension, (first, last) in zip(staged.along, sides, strict=True):
             way, name = self.tile.ways[dimension], self.tile.ways[dimension].loop.iterator.name
-            step = self.tree.names.scalar(f"{name}_step", INDEX)
+            step = self.names.scalar(f"{name}_step", INDEX)
             place = term(step) + number(first) if way.sign > 0 else number(last) - term(step)
-            point = self.tree.names.scalar(f"{name}_point", INDEX)
+            point = self.names.scalar(f"{name}_point", INDEX)
             scratchpad = self.scratchpads[staged.array]
             origin = scratchpad.origin[len(points)]
             assert origin is not None
@@ -460,7 +441,7 @@ class _TileLaunch:
     @cached_property
     def weights(self) -> tuple[int, tuple[int, ...]]:
         """The front weights of a layer, and of a place in each dimension (1 for the last)."""
-        if not any(array.corners for array in self.tree.staged):
+        if not any(array.corners for array in self.staged):
             return 2, (1,) * self.tile.dimensions
         weights = tuple(2 ** (self.tile.dimensions - 1 - k) for k in range(self.tile.dimensions))
         return 1 + sum(weights), weights
@@ -469,13 +450,13 @@ class _TileLaunch:
         """The sequential loop over fronts, the points of each mapped to workers."""
         tile = self.tile
         rise, weights = self.weights
-        front = self.tree.names.scalar("front", INDEX)
+        front = self.names.scalar("front", INDEX)
         layer = replace(tile.layer.iterator, element=INDEX)
         names = [way.loop.iterator.name for way in tile.ways]
-        steps = [self.tree.names.scalar(f"{name}_step", INDEX) for name in names[:-1]]
+        steps = [self.names.scalar(f"{name}_step", INDEX) for name in names[:-1]]
         firsts = [tile.all_places(dimension)[0] for dimension in range(tile.dimensions)]
         places = [term(step) + number(first) for step, first in zip(steps, firsts, strict=False)]
-        last = self.tree.names.scalar(f"{names[-1]}_place_of_front", INDEX)
+        last = self.names.scalar(f"{names[-1]}_place_of_front", INDEX)
         before = number(rise) * term(layer)
         for weight, place in zip(weights, places, strict=False):
             before = before + number(weight) * place

@@ -63,7 +63,7 @@ from tilepragma.ir.polynomial import Polynomial, expression, maximum, minimum, n
 from tilepragma.ir.substitution import with_accesses, with_objects
 from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.ir.types import INDEX, ScalarType
-from tilepragma.lower.band_loops import clauses, counted_loop, declared, floor_quotient, short_or_long, term
+from tilepragma.lower.band_loops import counted_loop, declared, floor_quotient, mapped_nest, short_or_long, term
 from tilepragma.plan.default_sizes import DEGREE
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, TileSize
 from tilepragma.poly.footprints import Side
@@ -72,7 +72,15 @@ from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, 
 from tilepragma.poly.reference_spans import Span, loop_ends
 from tilepragma.poly.scop import ScopStatement
 from tilepragma.poly.streaming import Stream, stream
-from tilepragma.schedule.scratchpad_copies import assign, at_least, compared, element_at, in_scratchpad, where
+from tilepragma.schedule.scratchpad_copies import (
+    assign,
+    at_least,
+    compared,
+    element_at,
+    in_scratchpad,
+    scratchpad,
+    where,
+)
 from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate
 from tilepragma.schedule.tree import LaunchNode, ScheduleNode, candidate_of
 from tilepragma.user_tiles.chain_checks import literal_trip
@@ -519,12 +527,8 @@ class OverlappedTree:
         self, iterators: list[DataObject], last: list[Polynomial], body: Iterable[Statement], *kinds: TileKind
     ) -> Statement:
         """Loops from 0 to `last`, mapped to these kinds; the innermost is dimension 0."""
-        inner = tuple(body)
-        for dimension, (iterator, end) in enumerate(reversed(list(zip(iterators, last, strict=True)))):
-            loop = self.loop(iterator, number(0), end, inner)
-            self.tiles[loop.index] = clauses(*kinds, dimension=dimension)
-            inner = (loop,)
-        return inner[0]
+        spans = (Span(number(0), end) for end in last)
+        return mapped_nest(iterators, spans, body, self.numbers, self.tiles, *kinds)[0]
 
 
 class _TileLaunch:
@@ -561,14 +565,13 @@ class _TileLaunch:
         if self.stream is not None:
             planes = self.stream.planes(array, self.tree.most_steps)
             lengths, origin = (planes, *lengths[1:]), [None, *origin[1:]]
-        buffer = DataObject(name, name, array.element, Storage.CONTIGUOUS, Scope.GANG, tuple(map(integer, lengths)))
-        made = Scratchpad(buffer, array, tuple(origin))
+        made = scratchpad(name, array, tuple(map(integer, lengths)), tuple(origin))
         points = self.tree.stencil.points
         if self.stream is None or not self.once or not any(_reads_own(point, array) for point in points):
             return made
         name = self.tree.names.scalar(f"{array.name}_column").name
         behind = self.stream.behind(array, self.tree.most_steps)
-        return replace(made, column=RegisterQueue(replace(buffer, name=name, host=name), self.position, behind))
+        return replace(made, column=RegisterQueue(replace(made.object, name=name, host=name), self.position, behind))
 
     def node(self) -> LaunchNode:
         """The launch: all tiles, mapped to gangs."""
@@ -697,8 +700,8 @@ class _TileLaunch:
                 inside = _within(points, self._box(array.touched))
                 if not array.carried:
                     inside = (*inside, _outside(points, self._box(array.written)))
-                scratchpad = self._in_scratchpad(element_at(array.object, points), by_writer=False)
-                copies += where(inside, assign(scratchpad, element_at(source, points)))
+                element = self._in_scratchpad(element_at(array.object, points), by_writer=False)
+                copies += where(inside, assign(element, element_at(source, points)))
         return self._workers(points, copies)
 
     def _stores(self) -> Iterable[Statement]:
@@ -729,10 +732,10 @@ class _TileLaunch:
         """The access in its array's scratchpad; a worker reads what it wrote itself (`by_writer`)
         in the register queue, if there is one.
         """
-        local, scratchpad = in_scratchpad(access, self.scratchpads), self.scratchpads.get(access.object)
-        if scratchpad is None or scratchpad.column is None or not by_writer:
+        local, held = in_scratchpad(access, self.scratchpads), self.scratchpads.get(access.object)
+        if held is None or held.column is None or not by_writer:
             return local
-        return replace(local, object=scratchpad.column.object)
+        return replace(local, object=held.column.object)
 
     # -- time steps
 

@@ -12,6 +12,8 @@ from tilepragma.ir.expressions import (
     DataObject,
     Expression,
     IntegerLiteral,
+    Scope,
+    Storage,
     access_to,
     conjunction,
     integer,
@@ -22,18 +24,26 @@ from tilepragma.ir.types import INT, LONG
 from tilepragma.lower.band_loops import short_or_long
 
 
+def scratchpad(
+    name: str, array: DataObject, lengths: tuple[Expression, ...], origin: tuple[DataObject | None, ...]
+) -> Scratchpad:
+    """A gang's scratchpad for a part of the array from `origin` on."""
+    object_ = DataObject(name, name, array.element, Storage.CONTIGUOUS, Scope.GANG, lengths)
+    return Scratchpad(object_, array, origin)
+
+
 def in_scratchpad(access: Access, scratchpads: Mapping[DataObject, Scratchpad]) -> Access:
     """The access in its array's scratchpad, if it has one."""
-    scratchpad = scratchpads.get(access.object)
-    if scratchpad is None:
+    held = scratchpads.get(access.object)
+    if held is None:
         return access
-    places = (_place(scratchpad, k, subscript) for k, subscript in enumerate(access.subscripts))
-    return replace(access, object=scratchpad.object, subscripts=tuple(places))
+    places = (_place(held, dimension, subscript) for dimension, subscript in enumerate(access.subscripts))
+    return replace(access, object=held.object, subscripts=tuple(places))
 
 
-def _place(scratchpad: Scratchpad, dimension: int, subscript: Expression) -> Expression:
+def _place(held: Scratchpad, dimension: int, subscript: Expression) -> Expression:
     """The place in the scratchpad of the array element with this subscript."""
-    origin, length = scratchpad.origin[dimension], scratchpad.object.lengths[dimension]
+    origin, length = held.origin[dimension], held.object.lengths[dimension]
     if origin is None:
         assert isinstance(length, IntegerLiteral)
         return Binary("&", subscript, integer(length.value - 1), LONG)

@@ -21,7 +21,6 @@ from tilepragma.ir.expressions import DataObject, Expression, Scope
 from tilepragma.ir.flow import ScalarEffect, scalar_effect
 from tilepragma.ir.invariance import host_evaluable
 from tilepragma.ir.loop_tree import (
-    Axis,
     Barrier,
     Block,
     Declaration,
@@ -36,13 +35,22 @@ from tilepragma.ir.loop_tree import (
 )
 from tilepragma.ir.substitution import with_accesses, with_objects
 from tilepragma.ir.traversal import children, with_blocks
-from tilepragma.plan.kernel_plan import HostCondition, HostLoop, Launch, LaunchTree, Step, TileSize, launches_in
+from tilepragma.plan.kernel_plan import (
+    HostCondition,
+    HostLoop,
+    Launch,
+    LaunchTree,
+    Step,
+    TileSize,
+    launches_in,
+    with_launches,
+)
 from tilepragma.plan.loop_symbols import loop_symbols
 from tilepragma.plan.summary import mentions
 from tilepragma.schedule.doacross import columns_nest
 from tilepragma.schedule.scratchpad_copies import in_scratchpad
 from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate
-from tilepragma.schedule.user_launches import finished_launch
+from tilepragma.schedule.user_launches import finished_launch, literal_counts
 from tilepragma.user_tiles.barrier_placement import insert_barriers
 from tilepragma.user_tiles.chain_checks import literal_trip
 from tilepragma.user_tiles.coverage import check_repeated
@@ -179,6 +187,8 @@ class _Builder:
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     staged: dict[str, Launch] = field(default_factory=dict)
     symbols: dict[int, str] = field(default_factory=dict)
+    around: dict[int, tuple[DataObject, ...]] = field(default_factory=dict)
+    """the iterators of host loops around each launch, by its identity"""
 
     def steps(self, steps: tuple[ScheduleNode, ...]) -> tuple[Step, ...] | Refusal:
         for problem in _iterators_left(steps, self.region):
@@ -195,7 +205,8 @@ class _Builder:
         names = [self.region.kernel.name]
         if len(launches) > 1:
             names = [f"{names[0]}_nest{number + 1}" for number in range(len(launches))]
-        made = self._with_launches(steps, (), iter(names), needed, inside)
+        name = iter(names)
+        made = with_launches(steps, lambda node: self._launch(node, next(name), needed[id(node)], inside[id(node)]))
         for item in self.diagnostics:
             if item.severity is Severity.ERROR:
                 return Refusal(item.message)
@@ -204,17 +215,14 @@ class _Builder:
     def _with_nests(self, steps: tuple[ScheduleNode, ...], around: tuple[DataObject, ...]) -> tuple[ScheduleNode, ...]:
         """The tree with nests built in its launches; `around` are the iterators of host loops."""
         on_host = host_evaluable(self.region.written, (*around, *self.sizes))
-        directive = self.region.kernel.directive
-        counts = {
-            Axis(count.axis, count.dimension): count.count.literal
-            for count in directive.counts
-            if count.count.literal is not None
-        }
+        counts = literal_counts(self.region.kernel.directive)
         result: list[ScheduleNode] = []
         for step in steps:
             if isinstance(step, LaunchNode):
                 context = ChainContext(step.clauses, self.symbols, on_host, counts, self.diagnostics)
-                result.append(dataclasses.replace(step, body=build_nests(step.body, context)))
+                built = dataclasses.replace(step, body=build_nests(step.body, context))
+                self.around[id(built)] = around
+                result.append(built)
             elif isinstance(step, HostLoop):
                 self._check_on_host((step.loop.lower, step.loop.upper, step.loop.step), on_host)
                 inner = self._with_nests(step.steps, (*around, step.loop.iterator))
@@ -232,37 +240,10 @@ class _Builder:
                     "a loop around launches has a bound that the kernel itself computes",
                 )
 
-    def _with_launches(
-        self,
-        steps: tuple[ScheduleNode, ...],
-        around: tuple[DataObject, ...],
-        names: Iterator[str],
-        needed: Live,
-        inside: Live,
-    ) -> tuple[Step, ...]:
-        """The tree with finished launches, whose names are the next ones. The scalars `needed` live
-        after each launch, those `inside` only because other launches read them.
+    def _launch(self, node: LaunchNode, name: str, needed: frozenset[str], inside: frozenset[str]) -> Launch:
+        """The finished launch. The scalars `needed` live after it, those `inside` because other
+        launches read them.
         """
-        result: list[Step] = []
-        for step in steps:
-            if isinstance(step, LaunchNode):
-                result.append(self._launch(step, around, next(names), needed[id(step)], inside[id(step)]))
-            elif isinstance(step, HostLoop):
-                inner = self._with_launches(step.steps, (*around, step.loop.iterator), names, needed, inside)
-                result.append(HostLoop(step.loop, inner, step.shape, step.band))
-            else:
-                inner = self._with_launches(step.steps, around, names, needed, inside)
-                result.append(HostCondition(step.condition, inner))
-        return tuple(result)
-
-    def _launch(
-        self,
-        node: LaunchNode,
-        around: tuple[DataObject, ...],
-        name: str,
-        needed: frozenset[str],
-        inside: frozenset[str],
-    ) -> Launch:
         kernel = self.region.kernel
         reductions = (*kernel.directive.reductions, *node.reductions)
         context = ScalarContext(
@@ -278,7 +259,7 @@ class _Builder:
         scalars = classify(node.body, context)
         self.shared += [object_ for object_ in scalars.shared if object_ not in self.shared]
         used = {use.object for use in uses(node.body, kernel.functions, launch=True)}
-        values = tuple(iterator for iterator in around if iterator in used)
+        values = tuple(iterator for iterator in self.around[id(node)] if iterator in used)
         launch = finished_launch(name, node.body, scalars, context, values, waits=node.waits)
         pipelined = node.pipelined and columns_nest(launch) is not None
         if node.array_tiles is not None:
