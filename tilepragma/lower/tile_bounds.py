@@ -19,7 +19,6 @@ from dataclasses import replace
 
 import islpy as isl
 
-from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Expression
 from tilepragma.ir.polynomial import Polynomial, combination, maximum, minimum, number, polynomial
 from tilepragma.lower.ast_generation import ScheduledStatement, Symbols
@@ -177,15 +176,11 @@ def _bounded(values: isl.Set) -> bool:
     )
 
 
-@dataclass(frozen=True)
-class ConvexRow:
-    """coefficients . t + rest >= 0, `rest` over what the parameters stand for."""
-
-    coefficients: tuple[int, ...]
-    rest: Polynomial
+_ConvexRow = tuple[tuple[int, ...], Polynomial]
+"""coefficients . t + rest >= 0, `rest` over what the parameters stand for."""
 
 
-def convex_rows(piece: isl.BasicSet, symbols: Symbols) -> Iterator[ConvexRow]:
+def _convex_rows(piece: isl.BasicSet, symbols: Symbols) -> Iterator[_ConvexRow]:
     """The constraints with some t of a set { [t] } without divisions; an equality gives two."""
     for constraint in piece.remove_redundancies().get_constraints():
         coefficients = tuple(
@@ -201,9 +196,9 @@ def convex_rows(piece: isl.BasicSet, symbols: Symbols) -> Iterator[ConvexRow]:
                 name = str(piece.get_dim_name(isl.dim_type.param, place))
                 terms.append((factor, polynomial(symbols.parameters[name])))
         rest = combination(terms)
-        yield ConvexRow(coefficients, rest)
+        yield coefficients, rest
         if constraint.is_equality():
-            yield ConvexRow(tuple(-coefficient for coefficient in coefficients), -rest)
+            yield tuple(-coefficient for coefficient in coefficients), -rest
 
 
 def _bounds(values: isl.BasicSet, symbols: Symbols) -> Span | None:
@@ -211,12 +206,11 @@ def _bounds(values: isl.BasicSet, symbols: Symbols) -> Span | None:
     if values.is_empty():
         return None
     lower, upper = [], []
-    for row in convex_rows(values, symbols):
-        (factor,) = row.coefficients
+    for (factor,), rest in _convex_rows(values, symbols):
         if factor > 0:
-            lower.append(_divided("tilek_ceiling_quotient", -row.rest, factor))
+            lower.append(_divided("tilek_ceiling_quotient", -rest, factor))
         else:
-            upper.append(_divided("tilek_floor_quotient", row.rest, -factor))
+            upper.append(_divided("tilek_floor_quotient", rest, -factor))
     if not lower or not upper:
         raise ValueError(f"{values} is not bounded")
     return Span(maximum(lower), minimum(upper))
@@ -258,16 +252,16 @@ def wavefront_range(
     sizes = {symbols.parameters[size_of(level)] for level in levels}
     if len(sizes) == 1 and len(levels) > 1:
         size, count = polynomial(sizes.pop()), number(len(levels))
-        for row in _joint_rows(statements, levels, symbols, "finding the wavefronts of tiles"):
-            factor = row.coefficients[0]
-            if any(coefficient != factor for coefficient in row.coefficients):
+        for coefficients, rest in _joint_rows(statements, levels, symbols, "finding the wavefronts of tiles"):
+            factor = coefficients[0]
+            if any(coefficient != factor for coefficient in coefficients):
                 continue
             divisor = number(abs(factor)) * size
             if factor > 0:
-                within = row.rest + number(factor) * count * (size - number(1))
+                within = rest + number(factor) * count * (size - number(1))
                 lowers.append(helper("tilek_ceiling_quotient", -within, divisor))
             else:
-                uppers.append(helper("tilek_floor_quotient", row.rest, divisor))
+                uppers.append(helper("tilek_floor_quotient", rest, divisor))
     return _plain(maximum(lowers), minimum(uppers))
 
 
@@ -290,13 +284,13 @@ def wavefront_tiles(
         upper = [span.greatest, wave - rest_lower - whole.least]
         pair = (levels[-1], levels[place])
         derived_size, placed_size = (polynomial(symbols.parameters[size_of(level)]) for level in pair)
-        for row in _joint_rows(statements, pair, symbols, "finding the tiles of a wavefront"):
+        for coefficients, rest in _joint_rows(statements, pair, symbols, "finding the tiles of a wavefront"):
             # derived * phi_d + placed * phi_p + rest >= 0; coefficients are in the order of levels
-            derived, placed = row.coefficients if pair[0] < pair[1] else row.coefficients[::-1]
+            derived, placed = coefficients if pair[0] < pair[1] else coefficients[::-1]
             if derived * placed >= 0:
                 continue  # the sign of t_p's coefficient depends on the sizes
             # placed s_p t_p + derived s_d (wave - others - t_p) + offsets within tiles + rest >= 0
-            within = row.rest
+            within = rest
             for factor, size in ((derived, derived_size), (placed, placed_size)):
                 if factor > 0:
                     within = within + number(factor) * (size - number(1))
@@ -312,11 +306,11 @@ def wavefront_tiles(
 
 def _joint_rows(
     statements: tuple[ScheduledStatement, ...], levels: tuple[int, ...], symbols: Symbols, work: str
-) -> tuple[ConvexRow, ...]:
+) -> tuple[_ConvexRow, ...]:
     """The constraints on these dimensions of time, if one convex set gives them."""
     with operation_limit(statements[0].times.get_ctx(), DEFAULT_LIMIT, work):
         pieces = convex_images(statements, levels)
-        return tuple(convex_rows(pieces[0], symbols)) if len(pieces) == 1 else ()
+        return tuple(_convex_rows(pieces[0], symbols)) if len(pieces) == 1 else ()
 
 
 # -- what is known inside loops: facts that inner conditions need not test

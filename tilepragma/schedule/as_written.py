@@ -136,7 +136,7 @@ def _candidate(region: Region) -> ScheduleCandidate | Refusal:
     if any(scalar in outside for scalar in region.scalars):
         return Refusal("a function that the kernel calls uses a scalar that the kernel writes")
     nests: dict[int, NestDependences] = {}
-    numbers = itertools.count(region.first_index)
+    numbers = region.loop_numbers()
     planners = [_Planner(region, device, nests, numbers) for device in (False, True)]
     try:
         host, device = (

@@ -50,8 +50,8 @@ from tilepragma.ir.expressions import (
 from tilepragma.ir.loop_tree import Block, Declaration, Declarator, If, Loop, PackedPanels, Panel, Statement
 from tilepragma.ir.polynomial import Polynomial, expression, number, polynomial
 from tilepragma.ir.speculation import is_harmless
-from tilepragma.ir.substitution import with_objects
-from tilepragma.ir.traversal import loops_in, walk, with_blocks
+from tilepragma.ir.substitution import with_each, with_objects
+from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.ir.types import INT, LONG, ScalarType
 from tilepragma.lower.ast_generation import ScheduledStatement, Symbols, generate_loops
 from tilepragma.lower.band_loops import BandLoops, EnclosingTile, PlannedBand, TileConstraint, base_name, term
@@ -636,7 +636,8 @@ def _full(tiling: _Tile, through: Block) -> tuple[Statement, ...] | None:
     if there:
         buffer = replace(buffer, conditions=there, padded=True)
         kept = _where(there, kept)
-    body = _replaced(through, leaf, Block(_over(loops, tuple(steps), Block(kept))))
+    points = Block(_over(loops, tuple(steps), Block(kept)))
+    body = with_each(through, Block, lambda block: points if block is leaf else block)
     return (*origin, PackedPanels((buffer,), body))
 
 
@@ -682,18 +683,6 @@ def _leaf(body: Block, names: frozenset[str]) -> Block | None:
         and names <= {declarator.object.name for declarator in _declarators(node) if declarator.object.const}
     ]
     return blocks[0] if len(blocks) == 1 else None
-
-
-def _replaced(body: Block, leaf: Block, replacement: Block) -> Block:
-    if body is leaf:
-        return replacement
-    statements = tuple(
-        _replaced(statement, leaf, replacement)
-        if isinstance(statement, Block)
-        else with_blocks(statement, lambda block: _replaced(block, leaf, replacement))
-        for statement in body.statements
-    )
-    return replace(body, statements=statements)
 
 
 def _over(loops: BandLoops, steps: tuple[tuple[DataObject, int], ...], body: Block) -> tuple[Statement, ...]:

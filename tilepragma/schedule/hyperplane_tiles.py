@@ -7,7 +7,6 @@ each wavefront (schedule/wavefront.py). Outer sequential rows are host loops.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -113,7 +112,7 @@ def _answer(
     trees, builders = [], []
     with operation_limit(apart.scop.context, DEFAULT_LIMIT, "writing loops over hyperplanes"):
         for planned, on_device in ((host, False), (device, True)):
-            numbers = itertools.count(region.first_index)
+            numbers = region.loop_numbers()
             loops = BandLoops(apart.scop, apart.program, names, on_device, numbers, vectors, sizes)
             by_part = {id(each.before_skewing): each for each in planned}
             builders.append(_TreeBuilder(loops, by_part, sharing and not on_device))

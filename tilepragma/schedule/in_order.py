@@ -17,8 +17,8 @@ from typing import TypeGuard
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.invariance import written_objects
-from tilepragma.ir.loop_tree import Kernel, Loop, Statement, TileNest
-from tilepragma.ir.traversal import loops_in, walk
+from tilepragma.ir.loop_tree import Kernel, Loop, Statement
+from tilepragma.ir.traversal import loops_and_tiled, loops_in
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Step, launches_in
 from tilepragma.plan.sor_mesh import one_sweep
 from tilepragma.poly.dependences import memory_dependences
@@ -137,6 +137,4 @@ def _taken(left: list[Step], nest: Statement) -> tuple[Step, ...]:
 def _loops(step: Step) -> set[int]:
     """The indices of the region's loops, and of loops in their place, that the step runs."""
     steps: tuple[Step, ...] = (step,)
-    nodes = [node for launch in launches_in(steps) for node in walk(launch.body)]
-    loops = {node.index for node in nodes if isinstance(node, Loop)}
-    return loops | {tiled.loop.index for node in nodes if isinstance(node, TileNest) for tiled in node.loops}
+    return {loop.index for launch in launches_in(steps) for loop in loops_and_tiled(launch.body)}

@@ -10,7 +10,6 @@ dependence on it. The split loops run the same iterations in the same order.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import field, replace
 
@@ -50,7 +49,7 @@ def with_split_loops(region: Region) -> tuple[Region, tuple[str, ...]] | None:
     splits = {index: split for index, loop in loops.items() if (split := _split(loop, region)) is not None}
     if not splits:
         return None
-    parts = _Parts(splits, itertools.count(region.first_index))
+    parts = _Parts(splits, region.loop_numbers())
     statements = tuple(part for statement in region.statements for part in parts.of(statement))
     if sum(1 for statement in statements for _ in simple_statements(statement)) > _MOST_STATEMENTS:
         return None

@@ -48,6 +48,7 @@ from tilepragma.schedule.scratchpad_copies import assign, at_least, element_at, 
 from tilepragma.schedule.sor_multilayer import Tile, Way, kernels_of, ways_of
 from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate
 from tilepragma.schedule.tree import LaunchNode, candidate_of
+from tilepragma.user_tiles.tile_nests import chain_from
 
 NAME = "subdomains in shared memory"
 """The strategy's name."""
@@ -63,7 +64,7 @@ def subdomain_tiles(region: Region) -> ScheduleCandidate | Refusal:
         return staged
     (group,) = region.statements
     assert isinstance(group, Loop)
-    names, numbers = Names(set(names_in(region.kernel))), itertools.count(region.first_index)
+    names, numbers = Names(set(names_in(region.kernel))), region.loop_numbers()
     node = HostLoop(group, tuple(_TileLaunch(region, names, numbers, staged, tile).node() for tile in tiles))
     depth = 2 + 2 * tiles[0].dimensions
     made = candidate_of(NAME, region, (), (node,), depths=Depths(depth, 0, depth))
@@ -164,16 +165,12 @@ def _tiles_of(region: Region) -> Iterator[TileLoops]:
     )
     for ways, way_nests in ((forward, nests[: len(kernels)]), (backward, nests[len(kernels) :])):
         for tiles, nest in zip(kernels, way_nests, strict=True):
-            over = _chain(nest, len(user))
+            assert isinstance(nest, Loop)
+            over = chain_from(nest)[: len(user)]
             for halves, layered in zip(tiles, over[-1].body.statements, strict=True):
-                layer, *rows, place = _chain(layered, 1 + len(user))
+                assert isinstance(layered, Loop)
+                layer, *rows, place = chain_from(layered)[: 1 + len(user)]
                 yield TileLoops(halves, ways, clause.layers, clause.subdomain, over, layer, tuple(rows), place)
-
-
-def _chain(statement: Statement, length: int) -> tuple[Loop, ...]:
-    """`length` nested loops, outermost first."""
-    assert isinstance(statement, Loop)
-    return (statement,) if length == 1 else (statement, *_chain(statement.body.statements[0], length - 1))
 
 
 # -- what is staged

@@ -27,7 +27,6 @@ other columns only from earlier positions.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from math import isqrt, prod
@@ -122,15 +121,14 @@ def overlapped(region: Region, taken: Iterable[str]) -> Iterator[ScheduleCandida
     the same and not for use. No name is one of `taken`. Every second candidate guards against
     arrays too short for their borders.
     """
-    analysed = _analysed(region)
-    if isinstance(analysed, Refusal):
-        yield analysed
+    try:
+        analysed = _analysed(region)
+    except OperationLimitError as limit:
+        analysed = str(limit)
+    if isinstance(analysed, str):
+        yield Refusal(analysed)
         return
     stencil, tiles, streams = analysed
-    against = _against(tiles)
-    if against is not None:
-        yield Refusal(against)
-        return
     names = {*names_in(region.kernel), *taken}
     forms, notes = _forms(region, stencil, tiles, streams)
     if not forms:
@@ -143,42 +141,32 @@ def overlapped(region: Region, taken: Iterable[str]) -> Iterator[ScheduleCandida
                 break
 
 
-def _analysed(region: Region) -> tuple[Stencil, Overlap, tuple[Stream, ...] | str] | Refusal:
-    """The region as a stencil, its tiles, and its planes' delays; or why there are none."""
-    try:
-        stencil = _stencil(region)
-        if isinstance(stencil, str):
-            return Refusal(stencil)
-        with operation_limit(region.scop.context, DEFAULT_LIMIT, "looking for overlapped tiles"):
-            tiles = overlap(region.scop, region.dependences, stencil.rank)
-            if isinstance(tiles, str):
-                return Refusal(tiles)
-            if stencil.rank == 1 or region.kernel.directive.temporal is TemporalTiles.BOXES:
-                return stencil, tiles, ()
+def _analysed(region: Region) -> tuple[Stencil, Overlap, tuple[Stream, ...] | str] | str:
+    """The region as a stencil, its tiles, and its planes' delays, or why there are none; a clause
+    that says why the region has no overlapped tiles. Raises OperationLimitError.
+    """
+    stencil = _stencil(region)
+    if isinstance(stencil, str):
+        return stencil
+    with operation_limit(region.scop.context, DEFAULT_LIMIT, "looking for overlapped tiles"):
+        tiles = overlap(region.scop, region.dependences, stencil.rank)
+        if isinstance(tiles, str):
+            return tiles
+        streams: list[Stream | str] = []
+        if stencil.rank > 1 and region.kernel.directive.temporal is not TemporalTiles.BOXES:
             streams = [stream(region.scop, region.dependences, tiles, once=once) for once in (True, False)]
-            against = [stream for stream in streams if isinstance(stream, str)]
-            return (
-                stencil,
-                tiles,
-                against[0] if against else tuple(stream for stream in streams if not isinstance(stream, str)),
-            )
-    except OperationLimitError as limit:
-        return Refusal(str(limit))
-
-
-def _large(region: Region) -> str:
-    return f"one time step of a tile needs more than {region.kernel.directive.local_bytes} bytes of shared memory"
-
-
-def _against(tiles: Overlap) -> str | None:
-    """A clause that says why the region has no overlapped tiles."""
     if not any(array.carried for array in tiles.arrays):
         return "no time step reads what the one before it left"
     if any(side.negative for array in tiles.arrays for side in array.touched):
         return "an array begins below 0"
     if any(not isinstance(array.object.element, ScalarType) for array in tiles.arrays):
         return "an array is not of numbers"
-    return None
+    against = next((reason for reason in streams if isinstance(reason, str)), None)
+    return stencil, tiles, against or tuple(planes for planes in streams if not isinstance(planes, str))
+
+
+def _large(region: Region) -> str:
+    return f"one time step of a tile needs more than {region.kernel.directive.local_bytes} bytes of shared memory"
 
 
 def _answer(tree: OverlappedTree, notes: tuple[str, ...], *, guarded: bool) -> ScheduleCandidate | Refusal:
@@ -252,7 +240,7 @@ def _streamed(tiles: Overlap, planes: Stream, measure: _Measure, steps: int, mem
     """The best streamed tiles, and their cost; None if nothing fits."""
     best: tuple[float, Form] | None = None
     for degree in range(1, min(_MOST_STREAMED, steps) + 1):
-        room = memory // sum(_bytes(array, memory) * planes.planes(array.object, degree) for array in tiles.arrays)
+        room = memory // sum(_bytes(array) * planes.planes(array.object, degree) for array in tiles.arrays)
         for plane in _planes(len(tiles.growth), room):
             lengths = (_CHUNKS[len(plane) + 1], *plane)
             cost = measure.streamed(lengths, degree, planes)
@@ -311,15 +299,15 @@ class _Measure:
         return (_COMPUTING * computed + copied + _WAITING * waits) / (degree * prod(homes))
 
 
-def _bytes(array: GridArray, memory: int) -> int:
-    """The size of an element; all of `memory` if it is no number."""
+def _bytes(array: GridArray) -> int:
     element = array.object.element
-    return element.bits // 8 if isinstance(element, ScalarType) else memory
+    assert isinstance(element, ScalarType), "other arrays have no overlapped tiles"
+    return element.bits // 8
 
 
 def _lengths(tiles: Overlap, rank: int, memory: int) -> tuple[int, ...]:
     """The lengths of scratchpads that fit the gang's memory, in bytes; the last is longest."""
-    room = memory // sum(_bytes(array, memory) for array in tiles.arrays)
+    room = memory // sum(_bytes(array) for array in tiles.arrays)
     if rank == 1:
         return (room,)
     if rank == 2:
@@ -450,7 +438,7 @@ class OverlappedTree:
     tiles: dict[int, tuple[TileClause, ...]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.numbers = itertools.count(self.region.first_index)
+        self.numbers = self.region.loop_numbers()
         self.name = "overlapped tiles" if self.stream is None else "streamed tiles"
         deepest = max(self.stencil.points, key=lambda point: len(point.statement.loops))
         self.bases = [

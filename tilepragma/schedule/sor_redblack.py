@@ -58,8 +58,8 @@ def _checked_colouring(sweep: Sweep, kernel: Kernel, diagnostics: Diagnostics) -
     check_sweep(sweep, SorMethod.RED_BLACK, diagnostics)
     counted = {accumulation.object for accumulation in sweep.accumulations}
     for loop in sweep.loops[:-1]:
-        for use in uses(_outside_loops(loop.body), kernel.functions):
-            if use.writes and use.object in counted:
+        for use in uses(loop.body, kernel.functions):
+            if use.writes and use.object in counted and not use.loops:
                 diagnostics.error(
                     use.range,
                     f"'{use.object.host}' is updated once for each row, "
@@ -75,21 +75,6 @@ def _checked_colouring(sweep: Sweep, kernel: Kernel, diagnostics: Diagnostics) -
             "sor(wavefront) computes it, in the order of the loops",
         )
     return colours
-
-
-def _outside_loops(block: Block) -> Block:
-    """The block without the loops in it."""
-
-    def statements(inside: Block) -> Iterator[Statement]:
-        for statement in inside.statements:
-            if not isinstance(statement, Loop):
-                yield (
-                    replace(statement, statements=tuple(statements(statement)))
-                    if isinstance(statement, Block)
-                    else statement
-                )
-
-    return replace(block, statements=tuple(statements(block)))
 
 
 def _note(sweep: Sweep, colours: Colouring) -> str:

@@ -7,7 +7,8 @@ not dependences. The plan verifier proves the result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from functools import cached_property
 
@@ -100,10 +101,9 @@ class Region:
         wanted = self.live_out - self.final
         return next((scalar for scalar in self.scalars if scalar.name in wanted and scalar not in answer.shared), None)
 
-    @property
-    def first_index(self) -> int:
-        """The first unused loop index."""
-        return 1 + max((loop.index for loop in loops_in(self.kernel.body)), default=-1)
+    def loop_numbers(self) -> Iterator[int]:
+        """Numbers for new loops, which no loop of the region has."""
+        return itertools.count(1 + max((loop.index for loop in loops_in(self.kernel.body)), default=-1))
 
 
 @dataclass(frozen=True)

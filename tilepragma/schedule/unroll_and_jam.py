@@ -22,6 +22,7 @@ from tilepragma.ir.expressions import DataObject, Scope, Storage, integer
 from tilepragma.ir.flow import exposed_read
 from tilepragma.ir.loop_tree import Block, Declaration, Function, If, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, not_negative, number, polynomial
+from tilepragma.ir.substitution import with_each
 from tilepragma.ir.traversal import flat, loops_in, mentions, with_blocks
 from tilepragma.ir.types import is_signed
 from tilepragma.lower.band_loops import counted_loop, floor_quotient, term
@@ -49,21 +50,14 @@ def unroll_and_jam(
     if target is None or not _counts_up(target) or sum(1 for _ in simple_statements(target)) > _MOST_STATEMENTS:
         return None
     jammed = _Jam(target, waiting, functions, numbers).jammed(blocks)
-    return None if jammed is None else (_replaced(body, number, jammed), jammed)
+    if jammed is None:
+        return None
+    return with_each(body, Loop, lambda loop: jammed if loop is target else loop), jammed
 
 
 def _counts_up(loop: Loop) -> bool:
     by_one = polynomial(loop.step).constant == 1 and loop.comparison in ("<", "<=")
     return by_one and is_signed(loop.iterator.element) and not leaves_early(loop.body)
-
-
-def _replaced(block: Block, index: int, by: Loop) -> Block:
-    def change(statement: Statement) -> Statement:
-        if isinstance(statement, Loop) and statement.index == index:
-            return by
-        return with_blocks(statement, lambda inner: _replaced(inner, index, by))
-
-    return replace(block, statements=tuple(map(change, block.statements)))
 
 
 @dataclass

@@ -473,7 +473,7 @@ class _Shape:
 class _Touch:
     """An access to element x: the band's rows are `rows` x + `time` t + `apart`. `ends` are the
     ranges of each subscript over all loops, `times` that of t; None if all iterators occur in the
-    subscripts.
+    subscripts. `names` are those of the subscripts' iterators.
     """
 
     rows: tuple[tuple[int, ...], ...]
@@ -481,6 +481,7 @@ class _Touch:
     apart: tuple[int, ...]
     ends: tuple[Span, ...]
     times: Span | None
+    names: tuple[str, ...]
     writes: bool
 
 
@@ -591,7 +592,6 @@ def _array(object_: DataObject, shapes: Sequence[_Shape]) -> _Array | None:
     if object_.storage is not Storage.CONTIGUOUS or not isinstance(object_.element, ScalarType) or object_.volatile:
         return None
     touches: list[_Touch] = []
-    names: tuple[str, ...] = ()
     for shape in shapes:
         assert isinstance(shape.node.expression, Assignment)
         target = shape.node.expression.target
@@ -601,20 +601,19 @@ def _array(object_: DataObject, shapes: Sequence[_Shape]) -> _Array | None:
                 if touch is None:
                     return None
                 touches.append(touch)
-                names = names or _iterators(node, shape)
     first = touches[0]
-    if (
-        len(touches) > _MOST_ACCESSES
-        or len(names) != object_.rank
-        or any((touch.rows, touch.time) != (first.rows, first.time) for touch in touches)
-    ):
+    if len(touches) > _MOST_ACCESSES or any((touch.rows, touch.time) != (first.rows, first.time) for touch in touches):
         return None
     square = tuple(
         (*row, factor) if first.times is not None else row for row, factor in zip(first.rows, first.time, strict=True)
     )
     inverse = integral_inverse(square) if len(square) == len(square[0]) else None
     same_tile = all(shape.tile == shapes[0].tile for shape in shapes)
-    return None if inverse is None or not same_tile else _Array(object_, names, tuple(touches), shapes[0].tile, inverse)
+    return (
+        None
+        if inverse is None or not same_tile
+        else _Array(object_, first.names, tuple(touches), shapes[0].tile, inverse)
+    )
 
 
 def _place(subscript: Expression, shape: _Shape) -> tuple[int, int] | None:
@@ -625,11 +624,6 @@ def _place(subscript: Expression, shape: _Shape) -> tuple[int, int] | None:
         if apart is not None:
             return place, apart
     return None
-
-
-def _iterators(access: Access, shape: _Shape) -> tuple[str, ...]:
-    places = [_place(subscript, shape) for subscript in access.subscripts]
-    return tuple(shape.loops[place[0]].iterator.name for place in places if place is not None)
 
 
 def _touch(access: Access, shape: _Shape, *, writes: bool) -> _Touch | None:
@@ -647,7 +641,8 @@ def _touch(access: Access, shape: _Shape, *, writes: bool) -> _Touch | None:
     values = ((shape.values[place], number(offset)) for place, offset in places)
     ends = tuple(Span(value.least + offset, value.greatest + offset) for value, offset in values)
     times = shape.values[left[0]] if left else None
-    return _Touch(rows, tuple(row[left[0]] if left else 0 for row in shape.rows), apart, ends, times, writes)
+    names = tuple(shape.loops[place].iterator.name for place in named)
+    return _Touch(rows, tuple(row[left[0]] if left else 0 for row in shape.rows), apart, ends, times, names, writes)
 
 
 @dataclass(frozen=True)

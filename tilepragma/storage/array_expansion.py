@@ -11,7 +11,6 @@ Scope.TEMPORARY. verify/storage.py proves independently that the region computes
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -213,7 +212,7 @@ class _Rewriting:
 
     def __post_init__(self) -> None:
         self.names = set(names_in(self.region.kernel))
-        self.numbers = itertools.count(self.region.first_index)
+        self.numbers = self.region.loop_numbers()
         self.dead = frozenset(flow for flow in self.flows if is_dead(self.region, flow))
 
     def kernel(self, expanded: tuple[Expansion, ...], copied: tuple[Renaming, ...]) -> ExpandedKernel | None:

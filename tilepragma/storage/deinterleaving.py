@@ -118,7 +118,7 @@ class _Splitting:
 
     def __post_init__(self) -> None:
         self.names = Names(set(names_in(self.region.kernel)))
-        self.numbers = itertools.count(self.region.first_index)
+        self.numbers = self.region.loop_numbers()
 
     def kernel(self) -> ExpandedKernel:
         """The region with copies before and after. Raises UnwritableError."""

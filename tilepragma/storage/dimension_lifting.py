@@ -15,7 +15,6 @@ the same.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
@@ -128,7 +127,7 @@ class _Lifting:
 
     def __post_init__(self) -> None:
         self.names = Names(set(names_in(self.region.kernel)))
-        self.numbers = itertools.count(self.region.first_index)
+        self.numbers = self.region.loop_numbers()
 
     def kernel(self) -> ExpandedKernel:
         """The region with copies before and after. Raises UnwritableError."""
