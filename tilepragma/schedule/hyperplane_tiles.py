@@ -121,22 +121,17 @@ def _answer(
     answer = candidate_of("hyperplanes", region, host_nodes, device_nodes, tuple(sizes.values()), depths=apart.depths())
     if isinstance(answer, Refusal):
         return answer
+    steps = apart.steps(host)
+    if steps is not None:  # register tiles spare some
+        kept = len(list(buffered(answer.host_steps)))
+        steps = replace(steps, reloading=max(0, steps.reloading - kept))
     return replace(
         answer,
-        steps=_steps(answer, apart, host),
+        steps=steps,
         asked_on_devices=any(each.pair for each in device),
         strips=builders[0].strips,
         fallback=partial(_answer, region, apart, host, device, sharing=False) if builders[0].shared else None,
     )
-
-
-def _steps(answer: ScheduleCandidate, apart: _Distribution, planned: Parts) -> Steps | None:
-    """Memory steps of the bands, less those that register tiles spare."""
-    steps = apart.steps(planned)
-    if steps is None:
-        return None
-    kept = len(list(buffered(answer.host_steps)))
-    return replace(steps, reloading=max(0, steps.reloading - kept))
 
 
 def _not_affine(scop: Scop) -> str:

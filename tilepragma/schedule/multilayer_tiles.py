@@ -65,7 +65,7 @@ def subdomain_tiles(region: Region) -> ScheduleCandidate | Refusal:
     (group,) = region.statements
     assert isinstance(group, Loop)
     names, numbers = Names(set(names_in(region.kernel))), region.loop_numbers()
-    node = HostLoop(group, tuple(_TileLaunch(region, names, numbers, staged, tile).node() for tile in tiles))
+    node = HostLoop(group, tuple(_SubdomainLaunch(region, names, numbers, staged, tile).node() for tile in tiles))
     depth = 2 + 2 * tiles[0].dimensions
     made = candidate_of(NAME, region, (), (node,), depths=Depths(depth, 0, depth))
     return (
@@ -298,7 +298,7 @@ def _note(staged: tuple[_Staged, ...], tiles: list[TileLoops]) -> str:
 
 
 @dataclass
-class _TileLaunch:
+class _SubdomainLaunch:
     """The launch over all subdomains, mapped to gangs."""
 
     region: Region

@@ -10,11 +10,10 @@ region, and know of no other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from tilepragma.base.diagnostics import Diagnostics
-from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import SorMethod
 from tilepragma.ir.expressions import DataObject, Expression, integer
@@ -48,8 +47,8 @@ def reordered(kernel: Kernel, diagnostics: Diagnostics) -> Reordered | None:
     if diagnostics.has_errors:
         return None
     chosen = [(sweep, each) for sweep, each in zip(sweeps, colourings, strict=True) if each is not None]
-    rewriting = _Rewriting({sweep.loops[0].index: (sweep, each) for sweep, each in chosen}, free_names(kernel, loops))
-    coloured = in_order_of(kernel, rewriting.block(kernel.body), loops)
+    by_loop = {sweep.loops[0].index: (sweep, each) for sweep, each in chosen}
+    coloured = in_order_of(kernel, _coloured(kernel.body, by_loop, free_names(kernel, loops)), loops)
     return Reordered(kernel, coloured, finals, tuple(dict.fromkeys(_note(*each) for each in chosen)))
 
 
@@ -87,45 +86,39 @@ def _note(sweep: Sweep, colours: Colouring) -> str:
     return f"{sweep.array.host} in {named}{classes}"
 
 
-@dataclass(frozen=True)
-class _Rewriting:
-    """Replaces sweeps, found by the numbers of their outermost loops."""
+def _coloured(block: Block, sweeps: Mapping[int, tuple[Sweep, Colouring]], names: Names) -> Block:
+    """The block with each sweep, by the number of its outermost loop, replaced by nests over its
+    classes.
+    """
+    statements: list[Statement] = []
+    for statement in block.statements:
+        if isinstance(statement, Loop) and statement.index in sweeps:
+            sweep, colours = sweeps[statement.index]
+            statements += (_of_class(statement, sweep, colours.modulus, each, names) for each in colours.classes)
+        else:
+            statements.append(with_blocks(statement, lambda inner: _coloured(inner, sweeps, names)))
+    return replace(block, statements=tuple(statements))
 
-    sweeps: Mapping[int, tuple[Sweep, Colouring]]
-    names: Names
 
-    def block(self, block: Block) -> Block:
-        """The block with each sweep replaced by nests over its classes."""
-        return replace(block, statements=tuple(self._statements(block.statements)))
+def _of_class(loop: Loop, sweep: Sweep, modulus: int, chosen: PointClass, names: Names) -> Statement:
+    """The nest over the points of a class, with fresh iterators and locals."""
+    # The distance of the class's first point from the mesh's in each loop's dimension.
+    starts = {loop.index: chosen[dimension] for loop, dimension in zip(sweep.loops, sweep.order, strict=True)}
 
-    def _statements(self, statements: Iterable[Statement]) -> Iterator[Statement]:
-        for statement in statements:
-            if isinstance(statement, Loop) and statement.index in self.sweeps:
-                sweep, colours = self.sweeps[statement.index]
-                for chosen in colours.classes:
-                    yield self._of_class(statement, sweep, colours.modulus, chosen)
-            else:
-                yield with_blocks(statement, self.block)
+    def changed(statement: Statement) -> Statement:
+        inner = with_blocks(statement, inside)
+        if not isinstance(inner, Loop) or inner.index not in starts:
+            return inner
+        return _every(inner, modulus, starts[inner.index])
 
-    def _of_class(self, loop: Loop, sweep: Sweep, modulus: int, chosen: PointClass) -> Statement:
-        """The nest over the points of a class, with fresh iterators and locals."""
-        # The distance of the class's first point from the mesh's in each loop's dimension.
-        starts = {loop.index: chosen[dimension] for loop, dimension in zip(sweep.loops, sweep.order, strict=True)}
+    def inside(block: Block) -> Block:
+        return replace(block, statements=tuple(map(changed, block.statements)))
 
-        def changed(statement: Statement) -> Statement:
-            inner = with_blocks(statement, inside)
-            if not isinstance(inner, Loop) or inner.index not in starts:
-                return inner
-            return _every(inner, modulus, starts[inner.index])
-
-        def inside(block: Block) -> Block:
-            return replace(block, statements=tuple(map(changed, block.statements)))
-
-        nest = changed(loop)
-        iterators = {loop.iterator for loop in loops_in(nest)}
-        iterators |= {node.object for node in walk(nest) if isinstance(node, Declarator)}
-        in_order = sorted(iterators, key=lambda iterator: iterator.name)
-        return with_objects(nest, {iterator: fresh_local(iterator, self.names) for iterator in in_order})
+    nest = changed(loop)
+    iterators = {loop.iterator for loop in loops_in(nest)}
+    iterators |= {node.object for node in walk(nest) if isinstance(node, Declarator)}
+    in_order = sorted(iterators, key=lambda iterator: iterator.name)
+    return with_objects(nest, {iterator: fresh_local(iterator, names) for iterator in in_order})
 
 
 def _every(loop: Loop, step: int, start: int) -> Loop:
