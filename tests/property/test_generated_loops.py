@@ -15,18 +15,21 @@ from tests.support.interpreter import Cell, Interpreter
 from tests.support.scops import in_parts, scop
 from tilepragma.ir.expressions import Access, Binary, DataObject, Expression, Scope, Storage, integer
 from tilepragma.ir.loop_tree import Block, Declaration, Declarator, If, Loop, Statement
+from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.types import LONG
-from tilepragma.lower.ast_generation import MOST_COPIES, generate_loops
-from tilepragma.lower.loop_names import ScheduledStatement, Symbols
+from tilepragma.lower.ast_generation import MOST_COPIES, ScheduledStatement, Symbols, generate_loops
 from tilepragma.lower.tile_bounds import (
-    Range,
-    TileRow,
     has_points,
+    origin_of,
     points_of_tile,
+    size_of,
     sizes_are_positive,
     tile_range,
+    wavefront_range,
+    wavefront_tiles,
 )
-from tilepragma.lower.tile_wavefronts import Wavefronts
+from tilepragma.poly.extents import Bounds
+from tilepragma.poly.isl_ast import short_expression
 from tilepragma.poly.scop import Scop
 
 SIZES = ((5, 4), (4, 7), (1, 2), (0, 3))
@@ -92,12 +95,13 @@ def test_each_instance_runs_once_and_in_order(seed: int, monkeypatch: pytest.Mon
     case = random_case(seed)
     for copies in (MOST_COPIES, 0):  # split and compact
         monkeypatch.setattr("tilepragma.lower.ast_generation.MOST_COPIES", copies)
-        made = generate_loops(case.statements, Symbols(case.scop.parameters), 100)
-        check_loops(made.block, 100, made.next_index)
+        numbers = itertools.count(100)
+        made = generate_loops(case.statements, Symbols(case.scop.parameters), numbers)
+        check_loops(made, 100, next(numbers))
         for n, m in SIZES:
             values = {"n": n, "m": m}
             expected = original(case, values)
-            found = stores(made.block, values)
+            found = stores(made, values)
             assert sorted(found) == sorted(expected)
             assert [when(case, cell) for cell in found] == sorted(when(case, cell) for cell in expected)
 
@@ -130,68 +134,65 @@ def variable(name: str) -> Access:
 
 @dataclass(frozen=True)
 class Band:
-    """The rows of a case that are cut into tiles, with what isl's parameters stand for."""
+    """A case with the levels that are cut into tiles, and what isl's parameters stand for."""
 
     case: Case
-    rows: tuple[TileRow, ...]
+    levels: tuple[int, ...]
 
     @property
     def symbols(self) -> Symbols:
         parameters: dict[str, Expression] = dict(self.case.scop.parameters)
-        for row in self.rows:
-            size = variable(row.size)
-            parameters |= {row.size: size, row.origin: Binary("*", size, variable(f"tile{row.level}"), LONG)}
-        return Symbols(parameters, frozenset(f"tile{row.level}" for row in self.rows))
+        for level in self.levels:
+            size = variable(f"s{level}")
+            origin = Binary("*", size, variable(f"tile{level}"), LONG)
+            parameters |= {size_of(level): size, origin_of(level): origin}
+        return Symbols(parameters, frozenset(f"tile{level}" for level in self.levels))
 
     @property
     def context(self) -> isl.Set:
-        return sizes_are_positive(self.case.scop.context, self.rows)
+        return sizes_are_positive(self.case.scop.context, self.levels)
 
-    def tile(self, bounded: tuple[TileRow, ...] = ()) -> Block:
+    def tile(self, bounded: tuple[int, ...] = ()) -> Block:
         """The points of one tile, if it has any."""
-        points = points_of_tile(self.case.statements, self.rows)
-        body = generate_loops(points, self.symbols, 100, self.context).block
-        condition = has_points(self.case.statements, self.rows, self.symbols, self.context, bounded)
+        points = points_of_tile(self.case.statements, self.levels)
+        body = generate_loops(points, self.symbols, itertools.count(100), self.context)
+        condition = has_points(self.case.statements, self.levels, self.symbols, self.context, bounded)
         return body if condition is None else Block((If(condition, body, None),))
 
 
-def band(case: Case, levels: tuple[int, ...]) -> Band:
-    return Band(case, tuple(TileRow(level, f"o{level}", f"s{level}") for level in levels))
-
-
-def loop_over(place: int, name: str, bounds: Range | None, body: Block) -> Block:
+def loop_over(place: int, name: str, bounds: Bounds | None, body: Block) -> Block:
     assert bounds is not None
     iterator = variable(name).object
-    return Block((Loop(place, iterator, True, bounds.lower, "<=", bounds.upper, integer(1), False, body, None),))
+    least, greatest = short_expression(bounds.low), short_expression(bounds.high)
+    return Block((Loop(place, iterator, True, least, "<=", greatest, integer(1), False, body, None),))
 
 
 def tiled(found: Band, nested: bool) -> Block:
     """Loops over tiles around the points of a tile; `nested` takes bounds that depend on the tiles around."""
-    rows = found.rows
-    body = found.tile(() if nested else rows)
-    for place in range(len(rows) - 1, -1, -1):
-        given = (rows, place) if nested else (rows[place:], 0)
-        bounds = tile_range(found.case.statements, *given, found.symbols, found.context)
-        body = loop_over(place, f"tile{rows[place].level}", bounds, body)
+    levels = found.levels
+    body = found.tile(() if nested else levels)
+    for place in range(len(levels) - 1, -1, -1):
+        inside = points_of_tile(found.case.statements, levels[:place] if nested else ())
+        bounds = tile_range(inside, levels[place], found.symbols)
+        body = loop_over(place, f"tile{levels[place]}", bounds, body)
     return body
 
 
-def in_wavefronts(found: Band, carrying: tuple[int, ...]) -> Block:
+def in_wavefronts(found: Band) -> Block:
     """A loop over wavefronts, loops over the tiles of one, and the points of a tile."""
-    rows = found.rows
-    fronts = Wavefronts(found.case.statements, rows, carrying, found.symbols, found.context)
-    *others, derived = carrying
+    levels, scheduled = found.levels, found.case.statements
+    *others, derived = levels
     number: Expression = variable("wave")
     for other in others:
-        number = Binary("-", number, variable(f"tile{rows[other].level}"), LONG)
-    own = Declaration((Declarator(variable(f"tile{rows[derived].level}").object, number),))
-    bounded = tuple(row for place, row in enumerate(rows) if place != derived)
-    body = Block((own, *found.tile(bounded).statements))
-    for place in range(len(rows)):
-        if place != derived:
-            bounds = fronts.tile_range(place, variable("wave"))
-            body = loop_over(place, f"tile{rows[place].level}", bounds, body)
-    return loop_over(len(rows), "wave", fronts.range(), body)
+        number = Binary("-", number, variable(f"tile{other}"), LONG)
+    own = Declaration((Declarator(variable(f"tile{derived}").object, number),))
+    body = Block((own, *found.tile(tuple(others)).statements))
+    tiles = wavefront_tiles(scheduled, levels, polynomial(variable("wave")), found.symbols)
+    assert tiles is not None
+    for place, (level, bounds) in enumerate(zip(others, tiles, strict=True)):
+        body = loop_over(place, f"tile{level}", bounds, body)
+    waves = wavefront_range(scheduled, levels, found.symbols)
+    return loop_over(len(levels), "wave", waves, body)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -199,10 +200,9 @@ def test_tiles_of_any_size_cover_each_instance_once(seed: int) -> None:
     case = random_case(seed)
     chance = random.Random(seed)
     levels = tuple(range(1, len(next(iter(case.rows.values()))) - 1))[: chance.choice((1, 2, 2, 3))]
-    found_band = band(case, levels)
+    found_band = Band(case, levels)
     trees = [tiled(found_band, nested) for nested in (False, True)]
-    carrying = chance.choice([places for places in subsets(len(levels)) if places])
-    fronts = in_wavefronts(found_band, carrying)
+    fronts = in_wavefronts(found_band)
     every = list(itertools.product(range(1, 8), repeat=len(levels)))
     for lengths in chance.sample(every, min(3, len(every))):
         sizes = dict(zip(levels, lengths, strict=True))
@@ -220,7 +220,7 @@ def test_tiles_of_any_size_cover_each_instance_once(seed: int) -> None:
             assert [order(cell) for cell in found] == sorted(order(cell) for cell in expected)
         found = stores(fronts, values | {f"s{level}": size for level, size in sizes.items()})
         assert sorted(found) == sorted(expected)
-        waves = [sum(order(cell)[place] for place in carrying) for cell in found]
+        waves = [sum(order(cell)[: len(levels)]) for cell in found]
         assert waves == sorted(waves)
 
 
@@ -246,12 +246,8 @@ def test_every_pair_of_sizes_up_to_seven(name: str) -> None:
         for each, own in zip(found.statements, rows.values(), strict=True)
     )
     case = Case(found, statements, {})
-    tree = tiled(band(case, (1, 2)), nested=True)
+    tree = tiled(Band(case, (1, 2)), nested=True)
     values = {"n": 5, "m": 9}
     expected = sorted(original(case, values))
     for first, second in itertools.product(range(1, 8), repeat=2):
         assert sorted(stores(tree, values | {"s1": first, "s2": second})) == expected
-
-
-def subsets(count: int) -> list[tuple[int, ...]]:
-    return [tuple(place for place in range(count) if mask >> place & 1) for mask in range(2**count)]

@@ -204,7 +204,7 @@ def test_setup_lists_every_package() -> None:
     [
         ("ir.types", "tilepragma.frontend.clang.compiler"),
         ("planner.planner", "tilepragma.frontend.pragma.scanner"),
-        ("poly.scop", "tilepragma.schedule.diamond"),
+        ("poly.scop", "tilepragma.schedule.hyperplane_tiles"),
         ("driver", "tilepragma.cli.tilecc"),
         ("cli.tilecc", "tilepragma.frontend.pragma.scanner"),
         ("planner.planner", "clang.cindex"),

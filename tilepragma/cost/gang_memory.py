@@ -91,7 +91,7 @@ def _bytes(object_: DataObject, lengths: Sequence[int]) -> int:
     return math.prod(lengths) * element_bytes(object_)
 
 
-# -- Array tiles of wavefront launches (`schedule/wavefront_array_tiles.py`)
+# -- Array tiles of wavefront launches (`schedule/wavefront.py`)
 
 
 def array_tile_bytes(launch: Launch, value: Callable[[Expression], Values]) -> Values:

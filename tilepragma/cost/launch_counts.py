@@ -28,7 +28,7 @@ class Place:
     """A launch and the steps around it, outermost first; `batch` has the cases."""
 
     launch: Launch
-    around: tuple[HostLoop | HostCondition, ...]
+    around: tuple[HostLoop[Launch] | HostCondition[Launch], ...]
     batch: ParameterBatch
 
     @property
@@ -40,7 +40,7 @@ class Place:
 
 
 def places_of(
-    steps: tuple[Step, ...], batch: ParameterBatch, around: tuple[HostLoop | HostCondition, ...] = ()
+    steps: tuple[Step, ...], batch: ParameterBatch, around: tuple[HostLoop[Launch] | HostCondition[Launch], ...] = ()
 ) -> Iterator[Place]:
     """The launches of a tree in textual order."""
     for step in steps:

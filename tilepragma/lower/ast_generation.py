@@ -8,12 +8,14 @@ any order. Loops that run at most once vanish: their values become part of the e
 Loops count up, except over the negative of a user's iterator, which then counts down by its name.
 
 Each leaf is the statement's `node`, with declarations of the iterators that no loop has unchanged.
+A loop has the name of the user's iterator that it equals, else a name for its values.
 All iterators of generated code have scope LOCAL and are declared by their loops, so no name
 outlives its block.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
@@ -21,11 +23,12 @@ import islpy as isl
 
 from tilepragma.base.deferred_signals import signals_held_back
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.ir.expressions import DataObject, Scope, access_to, integer
+from tilepragma.ir.expressions import Access, DataObject, Expression, Scope, Storage, access_to, integer
 from tilepragma.ir.loop_tree import Block, Declaration, Declarator, If, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, of_atom, polynomial
 from tilepragma.ir.substitution import with_objects
-from tilepragma.lower.loop_names import LoopName, LoopNames, ScheduledStatement, Symbols
+from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import LONG, is_signed_int
 from tilepragma.poly.isl_ast import (
     AstIf,
     AstLeaf,
@@ -39,6 +42,7 @@ from tilepragma.poly.isl_ast import (
     short_expression,
 )
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
+from tilepragma.poly.scop import ScopStatement
 
 SPLIT_LIMIT = 1_000_000
 """isl's limit for splitting loops: some tenths of a second, which is all that they are worth."""
@@ -48,30 +52,45 @@ MOST_COPIES = 1.5
 
 
 @dataclass(frozen=True)
-class GeneratedLoops:
-    """Generated loops, which visit the instances; `next_index` is the first free loop index."""
+class ScheduledStatement:
+    """{ S[i] -> [t] }: a statement with the times of its instances; those without a time do not
+    run.
 
-    block: Block
-    next_index: int
+    All statements of one call have equally many time dimensions. `times` may restrict the
+    domain and may have more parameters.
+    """
+
+    statement: ScopStatement
+    times: isl.Map
+
+
+@dataclass(frozen=True)
+class Symbols:
+    """Expressions for isl's parameters, by name, and identifiers that new iterators must not have.
+
+    Parameters are integers: a Scop's (`Scop.parameters`), sizes and origins of tiles, iterators of
+    loops around.
+    """
+
+    parameters: Mapping[str, Expression]
+    taken: frozenset[str] = frozenset()
 
 
 def generate_loops(
     statements: tuple[ScheduledStatement, ...],
     symbols: Symbols,
-    first_index: int,
+    numbers: Iterator[int],
     context: isl.Set | None = None,
-) -> GeneratedLoops:
+) -> Block:
     """The loops that visit the instances of `statements` in lexicographic order of their times.
 
-    New loops have the numbers from `first_index` on, in textual order. `context`, { : facts on
+    New loops have the next of the `numbers`, in textual order. `context`, { : facts on
     parameters }, spares the bounds that it implies. Raises OperationLimitError.
     """
     nodes = _nodes(statements, context)
-    by_name = {each.statement.name: each for each in statements}
     values = {name: polynomial(value) for name, value in symbols.parameters.items()}
-    writer = _Writer(by_name, LoopNames(by_name, symbols), first_index)
-    block = Block(tuple(writer.statements(nodes, _Inside(values, {}))))
-    return GeneratedLoops(block, writer.next_index)
+    writer = _Writer({each.statement.name: each for each in statements}, symbols, numbers)
+    return Block(tuple(writer.statements(nodes, _Inside(values, {}))))
 
 
 def _nodes(statements: tuple[ScheduledStatement, ...], context: isl.Set | None) -> tuple[AstNode, ...]:
@@ -109,12 +128,14 @@ def _asks_innermost(nodes: tuple[AstNode, ...]) -> bool:
             if _asks_innermost((*node.then, *node.otherwise)):
                 return True
         elif isinstance(node, AstLoop):
-            below = tuple(_below(node.body))
-            loops = any(isinstance(node_, AstLoop) and not node_.once for node_ in below)
-            asks = any(isinstance(node_, AstIf) for node_ in below)
-            if _asks_innermost(node.body) if loops else asks and not node.once:
+            asks = any(isinstance(inner, AstIf) for inner in _below(node.body))
+            if _asks_innermost(node.body) if _has_loops(node.body) else asks and not node.once:
                 return True
     return False
+
+
+def _has_loops(nodes: tuple[AstNode, ...]) -> bool:
+    return any(isinstance(node, AstLoop) and not node.once for node in _below(nodes))
 
 
 def _below(nodes: tuple[AstNode, ...]) -> Iterator[AstNode]:
@@ -186,16 +207,21 @@ def _time(place: int) -> str:
     return f"time {place}"
 
 
-def _has_loop(node: AstNode) -> bool:
-    """Whether the node is or contains a loop."""
-    if isinstance(node, AstIf):
-        return any(map(_has_loop, (*node.then, *node.otherwise)))
-    return isinstance(node, AstLoop) and (not node.once or any(map(_has_loop, node.body)))
+@dataclass(frozen=True)
+class _LoopName:
+    """A loop's iterator; `negated` where it is the negative of isl's and counts down."""
+
+    object: DataObject
+    negated: bool
 
 
-def _place(name: str) -> int | None:
-    word, _, digits = name.partition(" ")
-    return int(digits) if word == "time" and digits.isdigit() else None
+@dataclass(frozen=True)
+class _Row:
+    """A time dimension, sum of factor * iterator + constant; `terms`: (factor, place)."""
+
+    terms: tuple[tuple[int, int], ...]
+    plain: bool
+    """without constants and parameters"""
 
 
 @dataclass(frozen=True)
@@ -203,19 +229,26 @@ class _Inside:
     """A place in the new loops: `values` of isl's identifiers, and loops by isl's iterator."""
 
     values: Mapping[str, Polynomial]
-    loops: Mapping[str, LoopName]
+    loops: Mapping[str, _LoopName]
 
     def read(self) -> AstReader:
         return AstReader(self.values)
 
 
-@dataclass
 class _Writer:
-    """Turns isl's AST into LoopTree."""
+    """Turns isl's AST into LoopTree, and chooses the iterators."""
 
-    by_name: Mapping[str, ScheduledStatement]
-    names: LoopNames
-    next_index: int
+    def __init__(self, statements: Mapping[str, ScheduledStatement], symbols: Symbols, numbers: Iterator[int]) -> None:
+        self.by_name = statements
+        self.numbers = numbers
+        self._rows = {name: _rows(each.times) for name, each in statements.items()}
+        self._mentioned = {name: _mentioned(each.statement.node) for name, each in statements.items()}
+        self._of_parameters = {name for value in symbols.parameters.values() for name in _mentioned(value)}
+        self._taken = symbols.taken.union(
+            self._of_parameters,
+            *self._mentioned.values(),
+            *({loop.iterator.name for loop in each.statement.loops} for each in statements.values()),
+        )
 
     def statements(self, nodes: tuple[AstNode, ...], outer: _Inside) -> Iterator[Statement]:
         for node in nodes:
@@ -234,15 +267,13 @@ class _Writer:
             yield from self.statements(node.body, replace(outer, values={**outer.values, node.iterator: start}))
             return
         around = frozenset(name.object.name for name in outer.loops.values())
-        place = _place(node.iterator)
-        name = self.names.choose(tuple(leaves_of(node.body)), place, around)
-        index = self.next_index
-        self.next_index += 1
+        name = self._name(tuple(leaves_of(node.body)), _dimension(node.iterator), around)
+        index = next(self.numbers)
         end = outer.read().value(node.end)
         comparison = node.comparison
         # clang cannot tell that `j <= end` ends, as `end` may be the greatest long: it then
         # vectorises nothing.
-        if comparison == "<=" and not any(map(_has_loop, node.body)):
+        if comparison == "<=" and not _has_loops(node.body):
             comparison, end = "<", increased(end)
         if name.negated:
             start, end, comparison = negated(start), negated(end), comparison.replace("<", ">")
@@ -291,7 +322,121 @@ class _Writer:
         """The iterator of a loop with name and values of the statement's iterator at `place`."""
         user = self.by_name[statement].statement.loops[place].iterator
         for counted, name in outer.loops.items():
-            sign = self.names.is_iterator(statement, _place(counted), place)
+            sign = self._is_iterator(statement, _dimension(counted), place)
             if name.object.name == user.name and sign == (-1 if name.negated else 1):
                 return name.object
         return None
+
+    # -- names
+
+    def _name(self, leaves: tuple[AstLeaf, ...], dimension: int | None, around: frozenset[str]) -> _LoopName:
+        """The iterator of a loop over a time dimension; `around`: names of outer iterators."""
+        for name in dict.fromkeys(self._candidates(leaves, dimension)):
+            if name.object.name not in around and self._fits(name, leaves, dimension):
+                return name
+        base = self._row_name(leaves[0].statement, dimension)
+        free = (base if count == 1 else f"{base}_{count}" for count in itertools.count(1))
+        chosen = next(name for name in free if name not in self._taken and name not in around)
+        return _LoopName(DataObject(chosen, chosen, LONG, Storage.SCALAR, Scope.LOCAL), False)
+
+    def _is_iterator(self, statement: str, dimension: int | None, place: int) -> int:
+        """1 where that time dimension is the iterator at `place`, -1 for its negative, else 0."""
+        row = self._row(statement, dimension)
+        if row is None or not row.plain or len(row.terms) != 1:
+            return 0
+        factor, iterator = row.terms[0]
+        return factor if iterator == place and abs(factor) == 1 else 0
+
+    def _row(self, statement: str, dimension: int | None) -> _Row | None:
+        rows = self._rows[statement]
+        return None if dimension is None or rows is None else rows[dimension]
+
+    def _candidates(self, leaves: tuple[AstLeaf, ...], dimension: int | None) -> Iterator[_LoopName]:
+        """The user's iterators that equal the loop's value, or its negative, in some leaf."""
+        for leaf in leaves:
+            for place, user in enumerate(self._iterators(leaf)):
+                sign = self._is_iterator(leaf.statement, dimension, place)
+                # The value one step after a loop's end must fit.
+                if sign and is_signed_int(user.element):
+                    yield _LoopName(replace(user, scope=Scope.LOCAL, const=False), sign < 0)
+
+    def _fits(self, name: _LoopName, leaves: tuple[AstLeaf, ...], dimension: int | None) -> bool:
+        """Whether the name, where a leaf uses it, means the loop's value in all leaves."""
+        if name.object.name in self._of_parameters:
+            return False
+        for leaf in leaves:
+            same = [
+                (place, iterator)
+                for place, iterator in enumerate(self._iterators(leaf))
+                if iterator.name == name.object.name
+            ]
+            if not same and name.object.name in self._mentioned[leaf.statement]:
+                return False
+            if any(
+                iterator.element != name.object.element
+                or self._is_iterator(leaf.statement, dimension, place) != (-1 if name.negated else 1)
+                for place, iterator in same
+            ):
+                return False
+        return True
+
+    def _iterators(self, leaf: AstLeaf) -> tuple[DataObject, ...]:
+        return tuple(loop.iterator for loop in self.by_name[leaf.statement].statement.loops)
+
+    def _row_name(self, statement: str, dimension: int | None) -> str:
+        """`t_plus_i` for a loop over t + i."""
+        if dimension is None:
+            return "instance"
+        row = self._row(statement, dimension)
+        if row is None or not row.terms:
+            return f"time{dimension}"
+        text = ""
+        for factor, place in sorted(row.terms, key=lambda term: term[0] < 0):
+            name = self.by_name[statement].statement.loops[place].iterator.name
+            name = name if abs(factor) == 1 else f"{name}{abs(factor)}"
+            sign = "minus" if factor < 0 else "plus"
+            text = f"{text}_{sign}_{name}" if text else name if factor > 0 else f"minus_{name}"
+        return f"{text}_time" if len(row.terms) == 1 and abs(row.terms[0][0]) == 1 else text
+
+
+def _dimension(name: str) -> int | None:
+    """The time dimension of isl's iterator, which `_time` names."""
+    word, _, digits = name.partition(" ")
+    return int(digits) if word == "time" and digits.isdigit() else None
+
+
+def _mentioned(node: Statement | Expression) -> frozenset[str]:
+    """The names of all objects in `node`."""
+    names = set()
+    for part in walk(node):
+        if isinstance(part, (Access, Declarator)):
+            names.add(part.object.name)
+            names |= {inner for length in part.object.lengths if length is not None for inner in _mentioned(length)}
+        elif isinstance(part, Loop):
+            names.add(part.iterator.name)
+    return frozenset(names)
+
+
+def _rows(times: isl.Map) -> tuple[_Row, ...] | None:
+    """The time dimensions, if all are affine."""
+    if not times.is_single_valued():
+        return None
+    # Else isl would use constraints of the domain, such as a tile's, to write the function.
+    function = isl.PwMultiAff.from_map(times.gist_domain(times.domain()))
+    pieces: list[isl.MultiAff] = []
+    with signals_held_back():
+        function.foreach_piece(lambda _, piece: pieces.append(piece))
+    if len(pieces) != 1:
+        return None
+    return tuple(_row(pieces[0].get_aff(place)) for place in range(pieces[0].dim(isl.dim_type.out)))
+
+
+def _row(aff: isl.Aff) -> _Row:
+    terms = []
+    for place in range(aff.dim(isl.dim_type.in_)):
+        factor = aff.get_coefficient_val(isl.dim_type.in_, place)
+        if not factor.is_zero():
+            terms.append((int(factor.to_python()) if factor.is_int() else 0, place))
+    parameters = (aff.get_coefficient_val(isl.dim_type.param, place) for place in range(aff.dim(isl.dim_type.param)))
+    plain = aff.get_constant_val().is_zero() and all(parameter.is_zero() for parameter in parameters)
+    return _Row(tuple(terms), plain and aff.dim(isl.dim_type.div) == 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import islpy as isl
@@ -22,8 +22,7 @@ from tilepragma.ir.loop_tree import Block, Declaration, ExpressionStatement, Loo
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import with_blocks
 from tilepragma.ir.types import LONG
-from tilepragma.lower.ast_generation import GeneratedLoops, generate_loops
-from tilepragma.lower.loop_names import ScheduledStatement, Symbols
+from tilepragma.lower.ast_generation import ScheduledStatement, Symbols, generate_loops
 from tilepragma.poly.extraction import extract_scop
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 from tilepragma.poly.scop import Scop, ScopStatement
@@ -40,10 +39,11 @@ def copy_loops(
     iterators: Sequence[DataObject],
     assignment: Assignment,
     around: tuple[Loop, ...],
-    first_index: int,
-) -> GeneratedLoops:
+    numbers: Iterator[int],
+) -> Block:
     """Loops over { [o, x] : cell }, o being the iterators of the loops `around`, that run
-    `assignment`, which names x by `iterators`. Raises OperationLimitError.
+    `assignment`, which names x by `iterators`. New loops get the next of the `numbers`. Raises
+    OperationLimitError.
     """
     with operation_limit(scop.context, DEFAULT_LIMIT, "writing loops that copy"):
         symbols: dict[str, Expression] = dict(scop.parameters)
@@ -56,8 +56,7 @@ def copy_loops(
         node = ExpressionStatement(assignment)
         loops = tuple(_loop(iterator) for iterator in iterators)
         statement = ScopStatement(_COPY, loops, cells, times, (), NOWHERE, node)
-        made = generate_loops((ScheduledStatement(statement, times),), Symbols(symbols), first_index, known)
-        return replace(made, block=_inlined(made.block))
+        return _inlined(generate_loops((ScheduledStatement(statement, times),), Symbols(symbols), numbers, known))
 
 
 def _inlined(block: Block) -> Block:

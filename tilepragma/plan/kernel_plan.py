@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import combinations
+from typing import Generic, TypeAlias, TypeVar
 
 from tilepragma.base.diagnostics import Diagnostic
 from tilepragma.base.frozen_values import dataclass
@@ -137,8 +138,13 @@ class TiledBand:
     sizes: tuple[DataObject, ...]
 
 
+L = TypeVar("L", covariant=True)
+T = TypeVar("T")
+U = TypeVar("U")
+
+
 @dataclass(frozen=True)
-class HostLoop:
+class HostLoop(Generic[L]):
     """A sequential loop that the host runs around launches, with data resident on the device.
 
     `steps` are its body, `loop.body` is an empty Block. Bounds are expressions over the plan's
@@ -148,21 +154,24 @@ class HostLoop:
     """
 
     loop: Loop
-    steps: tuple[Step, ...]
+    steps: tuple[L | HostLoop[L] | HostCondition[L], ...]
     shape: str = ""
     band: TiledBand | None = None
 
 
 @dataclass(frozen=True)
-class HostCondition:
+class HostCondition(Generic[L]):
     """`steps` run where `condition`, an expression like a HostLoop's bounds, is not 0."""
 
     condition: Expression
-    steps: tuple[Step, ...]
+    steps: tuple[L | HostLoop[L] | HostCondition[L], ...]
 
 
-#: What the host runs in order. Steps see the results of earlier steps; a launch stands here once.
-Step = Launch | HostLoop | HostCondition
+#: What the host runs in order, down to launches L: those of a plan, or of a schedule tree.
+LaunchTree: TypeAlias = L | HostLoop[L] | HostCondition[L]
+
+#: A step of a plan. Steps see the results of earlier steps; a launch stands here once.
+Step: TypeAlias = LaunchTree[Launch]
 
 
 @dataclass(frozen=True)
@@ -280,25 +289,30 @@ def forms(launch: Launch) -> tuple[Launch, ...]:
     return plain, replace(plain, body=launch.staged, scratchpads=launch.staged_scratchpads)
 
 
-def all_steps(steps: tuple[Step, ...]) -> Iterator[Step]:
+def all_steps(steps: tuple[LaunchTree[T], ...]) -> Iterator[LaunchTree[T]]:
     """Every step of a tree, in pre-order."""
     for step in steps:
         yield step
-        if not isinstance(step, Launch):
+        if isinstance(step, (HostLoop, HostCondition)):
             yield from all_steps(step.steps)
 
 
-def launches_in(steps: tuple[Step, ...]) -> tuple[Launch, ...]:
+def launches_in(steps: tuple[LaunchTree[T], ...]) -> tuple[T, ...]:
     """All launches of a tree, in textual order."""
-    return tuple(step for step in all_steps(steps) if isinstance(step, Launch))
+    return tuple(step for step in all_steps(steps) if not isinstance(step, (HostLoop, HostCondition)))
 
 
-def with_launches(steps: tuple[Step, ...], change: Callable[[Launch], Launch]) -> tuple[Step, ...]:
-    """The tree with each launch changed."""
-    return tuple(
-        change(step) if isinstance(step, Launch) else replace(step, steps=with_launches(step.steps, change))
-        for step in steps
-    )
+def with_launches(steps: tuple[LaunchTree[T], ...], change: Callable[[T], U]) -> tuple[LaunchTree[U], ...]:
+    """The tree with `change` applied to its launches, in textual order."""
+    result: list[LaunchTree[U]] = []
+    for step in steps:
+        if isinstance(step, HostLoop):
+            result.append(HostLoop(step.loop, with_launches(step.steps, change), step.shape, step.band))
+        elif isinstance(step, HostCondition):
+            result.append(HostCondition(step.condition, with_launches(step.steps, change)))
+        else:
+            result.append(change(step))
+    return tuple(result)
 
 
 @dataclass(frozen=True)

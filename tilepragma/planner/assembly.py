@@ -270,9 +270,8 @@ def _user_steps(
         region.floating,
         diagnostics,
     )
-    host = make_launches(kernel, region.statements, region.host, chains, scalars)
-    same = region.device == region.host
-    device = host if same else make_launches(kernel, region.statements, region.device, chains, scalars)
-    return ScheduleCandidate(
-        "clauses", host.launches, device.launches, tuple(dict.fromkeys((*host.shared, *device.shared)))
-    )
+    host, shared = make_launches(kernel, region.statements, region.host, chains, scalars)
+    device, device_shared = host, shared
+    if region.device != region.host:
+        device, device_shared = make_launches(kernel, region.statements, region.device, chains, scalars)
+    return ScheduleCandidate("clauses", host, device, tuple(dict.fromkeys((*shared, *device_shared))))

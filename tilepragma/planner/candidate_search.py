@@ -36,8 +36,7 @@ from tilepragma.schedule.as_written import as_written
 from tilepragma.schedule.assumed_independence import keeps_elements_in_registers, without_assumptions
 from tilepragma.schedule.hyperplane_tiles import hyperplanes
 from tilepragma.schedule.in_order import proof_in_order
-from tilepragma.schedule.multilayer_staging import with_subdomain_tiles
-from tilepragma.schedule.multilayer_tiles import subdomain_tiles
+from tilepragma.schedule.multilayer_tiles import subdomain_tiles, with_subdomain_tiles
 from tilepragma.schedule.overlapped import OVERLAPPING, overlapped
 from tilepragma.schedule.scalar_expansion import long_sums, with_hoisted_scalars
 from tilepragma.schedule.strategy import Moved, Refusal, Region, ScheduleCandidate, Strategy

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.ir.directives import LoopDirective
-from tilepragma.ir.loop_tree import Block, Kernel, Loop, Statement
-from tilepragma.ir.traversal import loops_in, with_blocks
+from tilepragma.ir.loop_tree import Kernel, Loop
+from tilepragma.ir.substitution import with_each
+from tilepragma.ir.traversal import loops_in
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.plan.summary import buffered
 from tilepragma.user_tiles.mapping import independent_loops, top_loops
@@ -25,7 +26,9 @@ def without_assumptions(kernel: Kernel) -> Kernel | None:
     if all(loop.index in assumed for nest in nests for loop in loops_in(nest)):
         return None
     directive = replace(kernel.directive, independent=False)
-    return replace(kernel, directive=directive, body=_block(kernel.body))
+    return replace(
+        kernel, directive=directive, body=with_each(kernel.body, Loop, lambda loop: replace(loop, directive=None))
+    )
 
 
 def keeps_elements_in_registers(plan: KernelPlan) -> bool:
@@ -37,12 +40,3 @@ def _says_no_more(loop: Loop) -> bool:
     directive = loop.directive
     made = directive is not None and directive.range is NOWHERE  # set by `privatization`
     return directive is None or made or directive == LoopDirective(directive.range, independent=directive.independent)
-
-
-def _block(block: Block) -> Block:
-    return replace(block, statements=tuple(map(_statement, block.statements)))
-
-
-def _statement(statement: Statement) -> Statement:
-    changed = with_blocks(statement, _block)
-    return replace(changed, directive=None) if isinstance(changed, Loop) else changed

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from tilepragma.ir.invariance import written_objects
 from tilepragma.ir.loop_tree import Kernel, Loop
 from tilepragma.ir.polynomial import polynomial
+from tilepragma.poly.adjacency import pattern, step_by
+from tilepragma.poly.extraction import extract_scop
+from tilepragma.poly.operation_limit import OperationLimitError
+from tilepragma.poly.scop import Scop, ScopStatement
 from tilepragma.schedule.tree import counts_as_work
-
-if TYPE_CHECKING:
-    from tilepragma.poly.scop import Scop, ScopStatement
 
 
 def private_names(scop: Scop) -> frozenset[str]:
@@ -40,9 +40,6 @@ def assumed_worker_loop(loops: Sequence[Loop], kernel: Kernel) -> Loop | None:
     """`worker_loop` for loops that the user calls independent; None if there is no choice."""
     if len(loops) < 2:
         return None
-    from tilepragma.poly.extraction import extract_scop
-    from tilepragma.poly.operation_limit import OperationLimitError
-
     nest = loops[0]
     try:
         scop = extract_scop((nest,), kernel.functions, written_objects(kernel))
@@ -53,8 +50,6 @@ def assumed_worker_loop(loops: Sequence[Loop], kernel: Kernel) -> Loop | None:
 
 def _transactions(loop: Loop, statements: Iterable[ScopStatement]) -> tuple[int, ...]:
     """Transactions of 32 workers along the loop, deepest statements first: these run most often."""
-    from tilepragma.poly.adjacency import pattern, step_by
-
     counted: Counter[int] = Counter()
     by = polynomial(loop.step).constant
     for each in statements:

@@ -15,14 +15,23 @@ Sums along one dimension have tiles of rows alone, R parallel chains of addition
         s_tile = the elements [i_tile, i_tile + R)
         for k: for the R elements: the statement
         the elements = s_tile
+
+As sets, S updates X[f(r, c)] at { S[i] -> [r, c, k] }, r and c being two members of a permutable
+band, or X[f(r)] at { S[i] -> [r, k] }. A tile is R values of r by C of c, from the origin [r_0,
+c_0] on. Those k are `full` at which S runs for the whole tile:
+
+    { [k] : for all 0 <= a < R, 0 <= b < C : S runs at [r_0 + a, c_0 + b, k] }
+
+There the loops over a and b have constant bounds. The rest of the tile runs before and after: every
+order of a permutable band is legal, and each element sees its instances in the order of k.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING
+
+import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import uses
@@ -41,10 +50,12 @@ from tilepragma.ir.expressions import (
 from tilepragma.ir.loop_tree import Block, Declaration, Declarator, If, Loop, PackedPanels, Panel, Statement
 from tilepragma.ir.polynomial import Polynomial, expression, number, polynomial
 from tilepragma.ir.speculation import is_harmless
-from tilepragma.ir.substitution import with_objects
-from tilepragma.ir.traversal import loops_in, walk, with_blocks
+from tilepragma.ir.substitution import with_each, with_objects
+from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.ir.types import INT, LONG, ScalarType
-from tilepragma.lower.band_loops import BandLoops, Bounds, PlannedBand, base_name, term
+from tilepragma.lower.ast_generation import ScheduledStatement, Symbols, generate_loops
+from tilepragma.lower.band_loops import BandLoops, EnclosingTile, PlannedBand, TileConstraint, base_name, term
+from tilepragma.lower.tile_bounds import known_of_sum, row_range, size_of, symbol_reader
 from tilepragma.plan.default_sizes import (
     ALONE_BLOCK_ROWS,
     ALONE_ROWS,
@@ -59,19 +70,16 @@ from tilepragma.plan.default_sizes import (
     THROUGH_TILE,
     WIDE_BITS,
 )
-from tilepragma.schedule.intra_tile_wavefront import BoundedTile
+from tilepragma.poly.extents import Bounds
+from tilepragma.poly.isl_ast import short_expression
+from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
+from tilepragma.poly.register_bands import RegisterRows
+from tilepragma.poly.schedule import StatementSchedule, affine_map
 
-if TYPE_CHECKING:
-    from tilepragma.lower.ast_generation import GeneratedLoops
-    from tilepragma.lower.band_ast import TileConstraint
-    from tilepragma.lower.register_ast import PanelLoops, RegisterBox, RegisterLoops
-    from tilepragma.poly.register_bands import RegisterRows
-    from tilepragma.poly.schedule import StatementSchedule
-    from tilepragma.poly.scop import ScopStatement
-
-    Statements = tuple[StatementSchedule, ...]
-    TileConstraints = tuple[TileConstraint, ...]
-    Below = Callable[["_Tile", BoundedTile], tuple[Statement, ...] | None]
+_FEW = 8
+"""The extents of tiles, by default."""
+_ORIGINS = ("tilek_row_origin", "tilek_column_origin")
+"""isl's parameters for the origins of a register tile."""
 
 
 def block_extent(loops: BandLoops, planned: PlannedBand, rows: RegisterRows, level: int) -> tuple[int, int]:
@@ -92,31 +100,65 @@ def tile_extents(element: ScalarType, vectors: VectorRegisters) -> tuple[int, in
 
 
 def with_full_tiles(
-    loops: BandLoops, planned: PlannedBand, tile: BoundedTile, points: tuple[Statement, ...]
+    loops: BandLoops, planned: PlannedBand, tile: EnclosingTile, points: tuple[Statement, ...]
 ) -> tuple[Statement, ...]:
     """The `points` of a wavefront tile, as register tiles where one accumulating statement runs
     alone. Raises UnboundedRowError, OperationLimitError.
     """
-    from tilepragma.lower.register_ast import alone_in_tiles
-
     part = planned.part
     for each in part.statements:
         rows = planned.registers.get(each.statement.name)
-        if rows is None:
+        alone = None if rows is None else _alone_in_tiles(loops, part.statements, each, rows.array, tile)
+        if rows is None or alone is None:
             continue
-        alone = alone_in_tiles(loops.code, part.statements, each, rows.array, tile.rows, tile.known)
-        if alone is None:
-            continue
+        condition, known = alone
         single = replace(planned, part=replace(part, statements=(each,)))
-        full = register_tiles(loops, single, rows, replace(tile, known=alone.known))
-        if full is None:
-            continue
-        points = full if alone.condition is None else (If(alone.condition, Block(full), Block(points)),)
+        full = register_tiles(loops, single, rows, replace(tile, known=known))
+        if full is not None:
+            points = full if condition is None else (If(condition, Block(full), Block(points)),)
     return points
 
 
+def _alone_in_tiles(
+    loops: BandLoops,
+    statements: tuple[StatementSchedule, ...],
+    each: StatementSchedule,
+    array: str,
+    tile: EnclosingTile,
+) -> tuple[Expression | None, isl.Set] | None:
+    """The condition of the tiles in which S runs alone, None if it does in all, and what is known
+    there; None without a simple form. Raises OperationLimitError.
+
+    [o, s] -> { : only S has points in the tile, and the array elements that S updates are read
+    as no others }
+
+    There only the updates of each element order S's points.
+    """
+    with operation_limit(loops.scop.context, DEFAULT_LIMIT, "finding the tiles in which a statement runs alone"):
+        scheduled = loops.inside(statements, tile.rows)
+        context = loops.facts(tile)
+        alone = next(candidate for candidate in scheduled if candidate.statement.name == each.statement.name)
+        points = _times_of(alone)
+        condition = points.params().subtract(_clash(alone, array, points))
+        for statement in scheduled:
+            if statement is not alone:
+                condition = condition.subtract(statement.times.intersect_domain(statement.statement.domain).params())
+        sizes = [size_of(constraint.level) for constraint in tile.rows if constraint.size]
+        simple = _simple_part(condition.intersect(context), context, sizes)
+        if simple is None:
+            return None
+        return _test(simple, context, loops.symbols(tile.rows), context), tile.known.intersect(simple)
+
+
+def _test(condition: isl.Set, context: isl.Set, symbols: Symbols, known: isl.Set) -> Expression | None:
+    """The condition as C, in the context; None if it follows from what is `known`."""
+    if known.is_subset(condition):
+        return None
+    return symbol_reader(symbols).condition(isl.AstBuild.from_context(context).expr_from_set(condition.gist(context)))
+
+
 def register_tiles(
-    loops: BandLoops, planned: PlannedBand, rows: RegisterRows, tile: BoundedTile
+    loops: BandLoops, planned: PlannedBand, rows: RegisterRows, tile: EnclosingTile
 ) -> tuple[Statement, ...] | None:
     """Loops over the register tiles inside a tile of the band's rows; None if no simple form
     exists. Operands that cross rows of memory are packed if the reduction row has a panel's length.
@@ -131,19 +173,17 @@ def register_tiles(
 
 
 def _register_tiles(
-    loops: BandLoops, planned: PlannedBand, rows: RegisterRows, tile: BoundedTile
+    loops: BandLoops, planned: PlannedBand, rows: RegisterRows, tile: EnclosingTile
 ) -> tuple[Statement, ...] | None:
     """`register_tiles` for given packed operands. Raises UnboundedRowError, OperationLimitError."""
-    from tilepragma.lower.band_ast import TileConstraint
-
     statements = planned.part.statements
     around: list[Loop] = []
     for level in rows.outside:
         iterator = loops.names.scalar(f"{base_name(statements, level)}_row")
         bounds = loops.row_range(statements, level, tile.rows, tile.known)
-        around.append(loops.loop(iterator, bounds.lower, bounds.upper))
-        tile = _inside(loops, statements, tile, TileConstraint(level, access_to(iterator)))
-    whole = tile.rows
+        around.append(loops.loop(iterator, bounds.low, bounds.high))
+        tile = loops.at_row(statements, tile, TileConstraint(level, access_to(iterator)))
+    whole = tile
     through = _through(loops, planned, rows, tile)
     if through is None:
         return None
@@ -154,15 +194,14 @@ def _register_tiles(
     if rows.column is not None:
         columns = loops.names.scalar(f"{base_name(statements, rows.column)}_tile")
         extents = tile_extents(_element(loops, planned, rows), loops.vectors)
-        bounds = loops.row_range(statements, rows.column, whole, tile.known)
-        around.append(replace(loops.loop(columns, bounds.lower, bounds.upper), step=integer(extents[1])))
+        bounds = loops.row_range(statements, rows.column, whole.rows, tile.known)
+        around.append(replace(loops.loop(columns, bounds.low, bounds.high), step=integer(extents[1])))
         origins.append(columns)
     origins.insert(0, loops.names.scalar(f"{base_name(statements, rows.row)}_tile"))
-    bounds = loops.row_range(statements, rows.row, whole, tile.known)
-    tiling = _Tile(rows, tuple(origins), extents, first, bounds)
-    tile = _with_origin(loops, tiling, statements[0], tile, whole, 1) if rows.column is not None else tile
-    below = partial(_below_each_other, loops, planned, whole)
-    body = _panel(loops, planned, tiling, tile, below) if rows.packed else below(tiling, tile)
+    bounds = loops.row_range(statements, rows.row, whole.rows, tile.known)
+    tiling = _Tile(loops, statements[0], rows, whole, tuple(origins), extents, first, bounds)
+    tile = tiling.at_origin(tile, 1) if rows.column is not None else tile
+    body = _panels(tiling, tile) if rows.packed else _below_each_other(tiling, tile)
     if body is None:
         return None
     for loop in reversed(around):
@@ -171,11 +210,9 @@ def _register_tiles(
 
 
 def _through(
-    loops: BandLoops, planned: PlannedBand, rows: RegisterRows, tile: BoundedTile
-) -> tuple[DataObject | None, list[Loop], BoundedTile] | None:
+    loops: BandLoops, planned: PlannedBand, rows: RegisterRows, tile: EnclosingTile
+) -> tuple[DataObject | None, list[Loop], EnclosingTile] | None:
     """The tiled reduction row: iterator, loops (none if short enough), and the tile inside."""
-    from tilepragma.lower.band_ast import TileConstraint
-
     statements, level = planned.part.statements, rows.through[-1]
     if not rows.packed and any(row.level == level for row in tile.rows):
         return None, [], tile
@@ -183,13 +220,13 @@ def _through(
     size: Expression = integer(THROUGH_TILE)
     if not rows.packed:
         extent = ALONE_THROUGH if rows.column is None else THROUGH_TILE
-        size = access_to(loops.sizes.of(planned.number, level, base, extent, extent))
+        size = access_to(loops.size_of(planned.number, level, base, extent, extent))
     first = loops.names.scalar(f"{base}_first")
     bounds = loops.row_range(statements, level, tile.rows)
-    if _is_made_of_locals(bounds.lower):
+    if _is_made_of_locals(bounds.low):
         return None
-    loop = replace(loops.loop(first, bounds.lower, bounds.upper), step=size)
-    return first, [loop], _inside(loops, statements, tile, TileConstraint(level, access_to(first), size))
+    loop = replace(loops.loop(first, bounds.low, bounds.high), step=size)
+    return first, [loop], loops.at_row(statements, tile, TileConstraint(level, access_to(first), size))
 
 
 def _is_made_of_locals(bound: Polynomial) -> bool:
@@ -197,15 +234,10 @@ def _is_made_of_locals(bound: Polynomial) -> bool:
     return any(isinstance(node, Access) and node.object.scope is Scope.LOCAL for node in walk(expression(bound)))
 
 
-def _inside(loops: BandLoops, statements: Statements, tile: BoundedTile, constraint: TileConstraint) -> BoundedTile:
-    """The tile inside a loop whose iterator is the value or origin of one more row."""
-    known = tile.known.also(loops.code.known_sum(statements, (constraint.level,), tile.rows, constraint))
-    return replace(tile, rows=(*tile.rows, constraint), known=known)
-
-
 def _element(loops: BandLoops, planned: PlannedBand, rows: RegisterRows) -> ScalarType:
     """The type of the accumulated elements."""
-    references = _source(planned).references
+    (each,) = planned.part.statements
+    references = each.statement.references
     element = next(
         reference.object.element for reference in references if reference.object.name == rows.array and reference.writes
     )
@@ -213,68 +245,189 @@ def _element(loops: BandLoops, planned: PlannedBand, rows: RegisterRows) -> Scal
     return element
 
 
-def _source(planned: PlannedBand) -> ScopStatement:
-    (each,) = planned.part.statements
-    return each.statement
+@dataclass(frozen=True)
+class _Tile:
+    """A register tile of a statement in the tile `whole`: the iterators over its origins, row
+    first, and its extents. `first` iterates over the origins of the reduction row around it.
+    `bounds` are those of the row origins, not narrowed by the reduction row: all tiles of a column
+    begin at the same origins. Columns beyond `last` are padding: all columns that exist are alike,
+    and the first exists; None if there is no padding.
+    """
+
+    loops: BandLoops
+    each: StatementSchedule
+    rows: RegisterRows
+    whole: EnclosingTile
+    origins: tuple[DataObject, ...]
+    extents: tuple[int, ...]
+    first: DataObject | None
+    bounds: Bounds
+    last: Expression | None = None
+
+    def there(self, column: Expression) -> tuple[Expression, ...]:
+        """The condition that the column exists; empty if it always does."""
+        return () if self.last is None else (Binary("<=", column, self.last, INT),)
+
+    def at_origin(self, tile: EnclosingTile, place: int) -> EnclosingTile:
+        """The tile inside the loop over origins of the row at `place`: these lie between the least
+        and the greatest value of that row. Raises OperationLimitError.
+        """
+        with operation_limit(self.loops.scop.context, DEFAULT_LIMIT, "finding what is known of register tiles"):
+            inside = self.loops.inside((self.each,), self.whole.rows)
+            fact = known_of_sum(inside, (self.rows.tile[place],), _ORIGINS[place])
+        return replace(tile, known=tile.known.intersect(fact))
+
+    def symbols(self, tile: EnclosingTile) -> Symbols:
+        """The expressions for isl's parameters, with the origins."""
+        symbols = self.loops.symbols(tile.rows, frozenset(self.loops.names.taken))
+        origins = dict(zip(_ORIGINS, map(access_to, self.origins), strict=False))
+        return replace(symbols, parameters={**symbols.parameters, **origins})
+
+    def box(self, like: isl.Set, places: range | None = None, extents: tuple[int, ...] | None = None) -> isl.Set:
+        """[r_0, c_0] -> { [t] : r_0 <= t_r < r_0 + R and c_0 <= t_c < c_0 + C }, or that for the
+        rows at `places` alone, or with other extents.
+        """
+        names = [f"t{place}" for place in range(like.dim(isl.dim_type.set))]
+        limits = list(zip(_ORIGINS, self.rows.tile, extents or self.extents, strict=False))
+        limits = limits if places is None else [limits[place] for place in places]
+        origins = ", ".join(origin for origin, _, _ in limits)
+        conditions = " and ".join(f"{origin} <= t{level} < {origin} + {extent}" for origin, level, extent in limits)
+        return isl.Set(f"[{origins}] -> {{ [{', '.join(names)}] : {conditions} }}", context=like.get_ctx())
+
+    def columns(self, like: isl.Set, count: int | None = None) -> isl.Set:
+        """[c_0] -> { [t] : c_0 <= t_c < c_0 + C }, or the first `count` of them."""
+        return self.box(like, range(1, 2), (self.extents[0], self.extents[1] if count is None else count))
 
 
-def _with_origin(
-    loops: BandLoops, tiling: _Tile, each: StatementSchedule, tile: BoundedTile, whole: TileConstraints, place: int
-) -> BoundedTile:
-    """The tile inside the loop over origins of the tile's row at `place`."""
-    from tilepragma.lower.register_ast import known_origin
-
-    return replace(tile, known=tile.known.also(known_origin(loops.code, each, tiling.rows, whole, place)))
-
-
-def _below_each_other(
-    loops: BandLoops, planned: PlannedBand, whole: TileConstraints, tiling: _Tile, tile: BoundedTile
-) -> tuple[Statement, ...] | None:
+def _below_each_other(tiling: _Tile, tile: EnclosingTile) -> tuple[Statement, ...] | None:
     """The loop over the tiles of the rows."""
-    iterator = tiling.origins[0]
-    body = _tile(loops, planned, tiling, _with_origin(loops, tiling, planned.part.statements[0], tile, whole, 0))
+    body = _points(tiling, tiling.at_origin(tile, 0))
     if body is None:
         return None
-    loop = loops.loop(iterator, tiling.bounds.lower, tiling.bounds.upper, body)
+    loop = tiling.loops.loop(tiling.origins[0], tiling.bounds.low, tiling.bounds.high, body)
     return (replace(loop, step=integer(tiling.extents[0])),)
 
 
-def _panel(
-    loops: BandLoops, planned: PlannedBand, tiling: _Tile, tile: BoundedTile, below: Below
-) -> tuple[Statement, ...] | None:
-    """The tiles `below` each other (maybe none) with packed panels of their strided operands."""
-    from tilepragma.lower.register_ast import panel_loops
+# -- panels
 
-    (each,) = planned.part.statements
-    taken = frozenset(loops.names.taken)
-    least = 0
-    if tiling.rows.alike and is_harmless(_source(planned).node):
-        least = 1 if loops.vectors.bits >= WIDE_BITS else LEAST_NARROW
-    scan = panel_loops(loops.code, each, tiling.box, tile.rows, tile.known, loops.next_index, taken, least)
-    if scan is None:
+
+@dataclass(frozen=True)
+class _Panel:
+    """A panel of columns in tiles of the through row. `condition`: each column exists at all its
+    values, from `lower` to `upper`; None where always so. `known` then holds.
+
+    For a padded one, this is so for the columns up to `last`, and all rows have equal columns.
+    """
+
+    condition: Expression | None
+    lower: Expression
+    upper: Expression
+    known: isl.Set
+    last: Expression | None
+
+
+def _panels(tiling: _Tile, tile: EnclosingTile) -> tuple[Statement, ...] | None:
+    """The tiles below each other (maybe none) with packed panels of their strided operands: a full
+    panel of the tile's columns at the through row's values, a padded one for other tiles, and loops
+    over all points for the rest. None without a simple form. Raises OperationLimitError.
+    """
+    loops, each = tiling.loops, tiling.each
+    (scheduled,) = loops.inside((each,), tile.rows)
+    (_, column), (through,) = tiling.rows.tile, tiling.rows.through
+    symbols = tiling.symbols(tile)
+    least = _least_columns(tiling)
+    with operation_limit(loops.scop.context, DEFAULT_LIMIT, "finding what a panel holds"):
+        context = loops.facts(tile)
+        domain = _times_of(scheduled)
+        whole = tiling.columns(domain)
+        points = domain.intersect(whole)
+        full = _simple_condition(_full_columns(points, whole, tiling), context)
+        if full is None:
+            return None
+        rest = context.subtract(full)
+        padded = _simple_condition(_alike_columns(points, tiling, least), rest) if least else None
+        left = rest if padded is None else rest.subtract(padded)
+    narrow = replace(scheduled, times=scheduled.times.intersect_range(points))
+
+    def panel(condition: isl.Set, facts: isl.Set, *, padded: bool) -> _Panel | None:
+        given = facts.intersect(condition)
+        values = row_range((narrow,), through, symbols, given)
+        last = row_range((narrow,), column, symbols, given) if padded else None
+        if values is None or (padded and last is None):
+            return None
+        with operation_limit(loops.scop.context, DEFAULT_LIMIT, "finding what a panel holds"):
+            test = _test(condition, context, symbols, facts)
+        within = given if given.n_basic_set() == 1 else tile.known.intersect(condition)
+        end = None if last is None else short_expression(last.high)
+        return _Panel(test, short_expression(values.low), short_expression(values.high), within, end)
+
+    first = panel(full, context, padded=False)
+    if first is None:
         return None
-    if scan.otherwise is not None:
-        loops.next_index = scan.otherwise.next_index
-    panels = tuple(panel for panel in (scan.full, scan.padded) if panel is not None)
+    second = None if padded is None or rest.is_empty() else panel(padded, rest, padded=True)
+    left = rest if second is None else left
+    instead: tuple[Statement, ...] = ()
+    if not points.intersect_params(left).is_empty():
+        across = (*tiling.rows.outside, tiling.rows.row, *tiling.rows.through, column)
+        times = affine_map(each.statement, tuple(each.rows[level] for level in across))
+        remaining = replace(scheduled, times=times.intersect_domain(narrow.times.domain()))
+        instead = generate_loops((remaining,), symbols, loops.numbers, context).statements
+    panels = [panel for panel in (first, second) if panel is not None]
     bodies = []
-    for panel in panels:
-        beside = replace(tiling, last=panel.last)
-        body = below(beside, replace(tile, known=panel.known))
+    for panel_ in panels:
+        beside = replace(tiling, last=panel_.last)
+        body = _below_each_other(beside, replace(tile, known=panel_.known))
         if body is None:
             return None
-        buffers = tuple(_packed(loops, planned, beside, place, panel) for place in tiling.rows.packed)
+        buffers = tuple(_packed(beside, place, panel_) for place in tiling.rows.packed)
         bodies.append((PackedPanels(buffers, Block(body)),))
-    instead = _statements(scan.otherwise)
-    for panel, full in reversed(tuple(zip(panels, bodies, strict=True))):
+    for panel_, packed in reversed(list(zip(panels, bodies, strict=True))):
         otherwise = Block(instead) if instead else None
-        instead = full if panel.condition is None else (If(panel.condition, Block(full), otherwise),)
+        instead = packed if panel_.condition is None else (If(panel_.condition, Block(packed), otherwise),)
     return instead
 
 
-def _packed(loops: BandLoops, planned: PlannedBand, tiling: _Tile, place: int, panel: PanelLoops) -> Panel:
+def _least_columns(tiling: _Tile) -> int:
+    """The fewest columns of a padded panel; 0 if there is none."""
+    if not tiling.rows.alike or not is_harmless(tiling.each.statement.node):
+        return 0
+    return 1 if tiling.loops.vectors.bits >= WIDE_BITS else LEAST_NARROW
+
+
+def _full_columns(points: isl.Set, whole: isl.Set, tiling: _Tile) -> isl.Set:
+    """[p] -> { : all columns of the panel have the through values that some column has }"""
+    (row, column) = tiling.rows.tile
+    used = points.project_out(isl.dim_type.set, row, 1)
+    every = _without(points, (row, column))
+    needed = _with(every, (row, column)).intersect(whole).project_out(isl.dim_type.set, row, 1)
+    return every.params().subtract(needed.subtract(used).params())
+
+
+def _alike_columns(points: isl.Set, tiling: _Tile, least: int) -> isl.Set:
+    """[p] -> { : `least` columns exist, and all columns have the same rows and through values }"""
+    _, column = tiling.rows.tile
+    others = tuple(level for level in range(points.dim(isl.dim_type.set)) if level != column)
+    alike = _with(_without(points, others), others).intersect(_with(_without(points, (column,)), (column,)))
+    there = points.params()
+    for count in {1, least}:
+        # Whether the last of `count` columns exists.
+        before = points.intersect(tiling.columns(points, count - 1))
+        there = there.intersect(points.intersect(tiling.columns(points, count)).subtract(before).params())
+    return there.subtract(alike.subtract(points).params())
+
+
+def _simple_condition(condition: isl.Set, context: isl.Set) -> isl.Set | None:
+    """The condition as one convex set without existential integers, in that context; else None."""
+    wanted = _joined(condition)
+    if wanted.is_empty() or wanted.n_basic_set() != 1:
+        return None
+    return _in_parameters(wanted, context)
+
+
+def _packed(tiling: _Tile, place: int, panel: _Panel) -> Panel:
     """The panel of an operand: a row for each value of the reduction row, a tile's columns wide."""
-    (each,) = planned.part.statements
-    source = _source(planned)
+    loops, each = tiling.loops, tiling.each
+    source = each.statement
     reference = source.references[place]
     access = next(
         node
@@ -306,65 +459,155 @@ def _beyond(iterator: DataObject, start: DataObject) -> Expression:
     return Binary("-", access_to(iterator), access_to(start), LONG)
 
 
-@dataclass(frozen=True)
-class _Tile:
-    """A register tile: the iterators over its origins, row first, and its extents. `first` iterates
-    over the origins of the reduction row around it. `bounds` are those of the row origins, not
-    narrowed by the reduction row: all tiles of a column begin at the same origins. Columns beyond
-    `last` are padding; None if there is no padding.
+# -- the points of a tile
+
+
+def _points(tiling: _Tile, tile: EnclosingTile) -> tuple[Statement, ...] | None:
+    """The points of a register tile: loops over the full k, around the tile, and the rest before
+    and after. None where the full k have no simple form. Raises OperationLimitError.
     """
+    loops, each, rows = tiling.loops, tiling.each, tiling.rows
+    (scheduled,) = loops.inside((each,), tile.rows)
+    context, symbols = loops.facts(tile), tiling.symbols(tile)
+    with operation_limit(loops.scop.context, DEFAULT_LIMIT, "finding what is full of a register tile"):
+        pieces = _pieces(scheduled, tiling, context)
+        if pieces is None:
+            return None
+        condition, before, origin, after, otherwise = pieces
+        given = context.intersect(condition)
+        test = _test(condition, context, symbols, context)
+    along = (*rows.outside, *rows.through)
+    across = (*along, *rows.tile) if rows.column is not None else (*rows.outside, rows.row, *rows.through)
 
-    rows: RegisterRows
-    origins: tuple[DataObject, ...]
-    extents: tuple[int, ...]
-    first: DataObject | None
-    bounds: Bounds
-    last: Expression | None = None
+    def generated(points: isl.Set, order: tuple[int, ...], facts: isl.Set) -> Block:
+        if points.intersect_params(facts).is_empty():
+            return Block(())
+        times = affine_map(each.statement, tuple(each.rows[level] for level in order))
+        chosen = times.intersect_domain(scheduled.times.intersect_range(points).domain())
+        return generate_loops((replace(scheduled, times=chosen),), symbols, loops.numbers, facts)
 
-    def there(self, column: Expression) -> tuple[Expression, ...]:
-        """The condition that the column exists; empty if it always does."""
-        return () if self.last is None else (Binary("<=", column, self.last, INT),)
-
-    @property
-    def box(self) -> RegisterBox:
-        """The tile's box for the lowering."""
-        from tilepragma.lower.register_ast import RegisterBox
-
-        return RegisterBox(self.rows, tuple(map(access_to, self.origins)), self.extents, self.last is not None)
-
-
-def _tile(loops: BandLoops, planned: PlannedBand, tiling: _Tile, inside: BoundedTile) -> tuple[Statement, ...] | None:
-    """The points of a register tile."""
-    from tilepragma.lower.register_ast import register_tile_loops
-
-    (each,) = planned.part.statements
-    taken = frozenset(loops.names.taken)
-    scanned = register_tile_loops(loops.code, each, tiling.box, inside.rows, inside.known, loops.next_index, taken)
-    if scanned is None:
-        return None
-    for scan in _scans(scanned):
-        loops.next_index = max(loops.next_index, scan.next_index)
-    full = _full(loops, planned, tiling, scanned.through.block)
+    early, through, late = (
+        generated(points, order, given) for points, order in ((before, across), (origin, along), (after, across))
+    )
+    rest = Block(()) if test is None else generated(otherwise, across, context)
+    full = _full(tiling, through)
     if full is None:
         return None
-    body = (*_statements(scanned.before), *full, *_statements(scanned.after))
-    if scanned.condition is None:
-        return body
-    rest = _statements(scanned.otherwise)
-    return (If(scanned.condition, Block(body), Block(rest) if rest else None),)
+    body = (*early.statements, *full, *late.statements)
+    return body if test is None else (If(test, Block(body), rest if rest.statements else None),)
 
 
-def _scans(scan: RegisterLoops) -> Iterator[GeneratedLoops]:
-    yield from (scanned for scanned in (scan.before, scan.through, scan.after, scan.otherwise) if scanned is not None)
+def _pieces(
+    scheduled: ScheduledStatement, tiling: _Tile, context: isl.Set
+) -> tuple[isl.Set, isl.Set, isl.Set, isl.Set, isl.Set] | None:
+    """The condition that some k is full; the points { [t] } of a tile before the full k, those at
+    its origin for the full k, the points after these, and all points for a tile without any.
+    """
+    levels, padded = tiling.rows.tile, tiling.last is not None
+    domain = _times_of(scheduled)
+    whole = tiling.box(domain)
+    points = domain.intersect(whole)
+    every = _without(points, levels)
+    there = tiling.box(domain, extents=(tiling.extents[0], 1)) if padded else whole
+    missed = _without(_with(every, levels).intersect(there).subtract(points), levels)
+    full = _joined(every.subtract(missed))
+    if full.is_empty() or full.n_basic_set() != 1:
+        return None
+    through = _with(full, levels).intersect(whole)
+    wanted = _joined(full.params().subtract(_clash(scheduled, tiling.rows.array, through)))
+    if wanted.n_basic_set() != 1:
+        return None
+    condition = _in_parameters(wanted, context)
+    if condition is None:
+        return None
+    rest = every.subtract(full)
+    before, after = (
+        pairs.intersect_domain(rest).intersect_range(full).domain().coalesce()
+        for pairs in (rest.lex_lt_set(full), rest.lex_gt_set(full))
+    )
+    if (
+        not rest.intersect_params(condition).subtract(before).subtract(after).is_empty()
+        or not before.intersect(after).is_empty()
+    ):
+        return None
+    first = _with(full, levels).intersect(tiling.box(domain, extents=(1,) * len(levels)))
+    before, after = (_with(part, levels).intersect(points) for part in (before, after))
+    return condition, before, first, after, points
 
 
-def _statements(scanned: GeneratedLoops | None) -> tuple[Statement, ...]:
-    return () if scanned is None else scanned.block.statements
+def _times_of(scheduled: ScheduledStatement) -> isl.Set:
+    """{ [t] } of the statement's instances."""
+    return scheduled.times.intersect_domain(scheduled.statement.domain).range()
 
 
-def _full(loops: BandLoops, planned: PlannedBand, tiling: _Tile, through: Block) -> tuple[Statement, ...] | None:
+def _clash(scheduled: ScheduledStatement, array: str, points: isl.Set) -> isl.Set:
+    """[p] -> { : some points { [t] } update an element that some points read as another one }"""
+    references = [reference for reference in scheduled.statement.references if reference.object.name == array]
+    target = next(reference for reference in references if reference.writes)
+    by_time = scheduled.times.intersect_domain(scheduled.statement.domain).reverse()
+    updated = points.apply(by_time.apply_range(target.relation))
+    clashes = isl.Set.empty(points.params().get_space())
+    for reference in references:
+        if not reference.relation.is_equal(target.relation):
+            reads = points.apply(by_time.apply_range(reference.relation))
+            clashes = clashes.union(updated.intersect(reads).params())
+    return clashes
+
+
+def _joined(points: isl.Set) -> isl.Set:
+    """The same set as one convex set where possible."""
+    points = points.remove_redundancies().coalesce()
+    if points.n_basic_set() > 1:
+        for hull in (points.unshifted_simple_hull(), points.simple_hull()):
+            around = isl.Set.from_basic_set(hull)
+            if around.is_subset(points):
+                return around
+    return points
+
+
+def _in_parameters(condition: isl.Set, context: isl.Set) -> isl.Set | None:
+    """The condition without existential integers, where equivalent in the `context`; else None."""
+    plain = condition.remove_divs()
+    return plain if plain.intersect(context).is_subset(condition) else None
+
+
+def _simple_part(condition: isl.Set, context: isl.Set, sizes: list[str]) -> isl.Set | None:
+    """The condition, or most of it, as one convex set: the tiles of several values in each row
+    (`sizes` are their parameters), without parts that hold at one value of a parameter only.
+    """
+    whole = _joined(condition)
+    if whole.is_empty() or whole.n_basic_set() == 1:
+        return None if whole.is_empty() else _in_parameters(whole, context)
+    common = " and ".join(f"{name} >= {_FEW}" for name in sizes)
+    large = isl.Set(f"[{', '.join(sizes)}] -> {{ : {common} }}", context=condition.get_ctx())
+    solid = isl.Set.empty(condition.get_space())
+    for piece in condition.intersect(large).coalesce().get_basic_sets():
+        if not any(constraint.is_equality() for constraint in piece.get_constraints()):
+            solid = solid.union(isl.Set.from_basic_set(piece))
+    part = _joined(solid.remove_divs())
+    if part.is_empty() or part.n_basic_set() != 1 or not part.is_subset(condition):
+        return None
+    anywhere = part.gist(large).intersect(context)
+    return anywhere if anywhere.is_subset(condition) else part
+
+
+def _without(points: isl.Set, levels: Iterable[int]) -> isl.Set:
+    """{ [k] : exists a, b : [a, b, k] in the set }"""
+    for level in sorted(levels, reverse=True):
+        points = points.project_out(isl.dim_type.set, level, 1)
+    return points.coalesce()
+
+
+def _with(points: isl.Set, levels: Iterable[int]) -> isl.Set:
+    """{ [a, b, k] : [k] in the set }"""
+    for level in sorted(levels):
+        points = points.insert_dims(isl.dim_type.set, level, 1)
+    return points
+
+
+def _full(tiling: _Tile, through: Block) -> tuple[Statement, ...] | None:
     """The loops `through` a tile's origin, extended to the tile with its elements in a buffer."""
-    (each,) = planned.part.statements
+    loops, each = tiling.loops, tiling.each
     names = [each.statement.iterators[_place(each.rows[level].coefficients)] for level in tiling.rows.tile]
     leaf = _leaf(through, frozenset(names))
     if leaf is None:
@@ -387,13 +630,14 @@ def _full(loops: BandLoops, planned: PlannedBand, tiling: _Tile, through: Block)
         for statement in leaf.statements
     )
     there = tiling.there(expression(term(tiling.origins[-1]) + term(steps[-1][0])))
-    buffer = _buffer(loops, tiling, Block(kept), tuple(steps))
+    buffer = _buffer(tiling, Block(kept), tuple(steps))
     if buffer is None or _names_any(buffer, {loop.iterator for loop in loops_in(through)}):
         return None
     if there:
         buffer = replace(buffer, conditions=there, padded=True)
         kept = _where(there, kept)
-    body = _replaced(through, leaf, Block(_over(loops, tuple(steps), Block(kept))))
+    points = Block(_over(loops, tuple(steps), Block(kept)))
+    body = with_each(through, Block, lambda block: points if block is leaf else block)
     return (*origin, PackedPanels((buffer,), body))
 
 
@@ -441,18 +685,6 @@ def _leaf(body: Block, names: frozenset[str]) -> Block | None:
     return blocks[0] if len(blocks) == 1 else None
 
 
-def _replaced(body: Block, leaf: Block, replacement: Block) -> Block:
-    if body is leaf:
-        return replacement
-    statements = tuple(
-        _replaced(statement, leaf, replacement)
-        if isinstance(statement, Block)
-        else with_blocks(statement, lambda block: _replaced(block, leaf, replacement))
-        for statement in body.statements
-    )
-    return replace(body, statements=statements)
-
-
 def _over(loops: BandLoops, steps: tuple[tuple[DataObject, int], ...], body: Block) -> tuple[Statement, ...]:
     """`for (row = 0; row < R; ++row) for (column = 0; column < C; ++column)`"""
     statements: tuple[Statement, ...] = (body,)
@@ -462,12 +694,12 @@ def _over(loops: BandLoops, steps: tuple[tuple[DataObject, int], ...], body: Blo
 
 
 def _counted(loops: BandLoops, iterator: DataObject, extent: int, body: Block) -> Loop:
-    loops.next_index += 1
-    return Loop(loops.next_index - 1, iterator, True, integer(0), "<", integer(extent), integer(1), False, body, None)
+    return Loop(next(loops.numbers), iterator, True, integer(0), "<", integer(extent), integer(1), False, body, None)
 
 
-def _buffer(loops: BandLoops, tiling: _Tile, leaf: Block, steps: tuple[tuple[DataObject, int], ...]) -> Panel | None:
+def _buffer(tiling: _Tile, leaf: Block, steps: tuple[tuple[DataObject, int], ...]) -> Panel | None:
     """The tile's elements in a local array; None if the leaf spells the element variously."""
+    loops = tiling.loops
     written = {use.subscripts for use in uses(leaf) if use.writes and use.object.name == tiling.rows.array}
     accesses = [
         node

@@ -19,9 +19,9 @@ from dataclasses import replace
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.directives import AxisKind, TileKind
-from tilepragma.ir.expressions import Access, DataObject, IntegerLiteral
+from tilepragma.ir.expressions import DataObject, IntegerLiteral
 from tilepragma.ir.loop_tree import Block, Loop, PackedPanels, TiledLoop, TileNest
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.traversal import mentions, walk
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
 
 _INSTANCES = (TileKind.THREAD, TileKind.GANG)
@@ -77,7 +77,7 @@ def _is_column(loop: TiledLoop) -> bool:
     return loop.launch_bounds and len(kinds) == 1 and kinds[0] in _INSTANCES
 
 
-def _in_loops(steps: tuple[Step, ...]) -> Iterator[tuple[Launch, HostLoop]]:
+def _in_loops(steps: tuple[Step, ...]) -> Iterator[tuple[Launch, HostLoop[Launch]]]:
     """The launches that are the whole body of a host loop, with these loops."""
     for step in steps:
         if isinstance(step, HostLoop) and len(step.steps) == 1 and isinstance(step.steps[0], Launch):
@@ -86,7 +86,7 @@ def _in_loops(steps: tuple[Step, ...]) -> Iterator[tuple[Launch, HostLoop]]:
             yield from _in_loops(step.steps)
 
 
-def _persistent(plan: KernelPlan, launch: Launch, around: HostLoop) -> Persistent | None:
+def _persistent(plan: KernelPlan, launch: Launch, around: HostLoop[Launch]) -> Persistent | None:
     """None if other launch arguments than the gangs' numbers vary with the wavefront."""
     nest, wavefront = columns_nest(launch), around.loop.iterator
     staged = launch.staged is not None and not launch.staged_scratchpads
@@ -95,7 +95,8 @@ def _persistent(plan: KernelPlan, launch: Launch, around: HostLoop) -> Persisten
     if launch.loops[: len(nest.loops)] != nest.loops:
         return None
     others = [tiled.loop for tiled in launch.loops if tiled not in nest.loops]
-    if not all(_counts_up(tiled.loop) for tiled in nest.loops) or any(_reads(loop, wavefront) for loop in others):
+    bounds = [bound for loop in others for bound in (loop.lower, loop.upper, loop.step)]
+    if not all(_counts_up(tiled.loop) for tiled in nest.loops) or any(mentions(bound, wavefront) for bound in bounds):
         return None
     persistent = replace(launch, name=f"{launch.name}_persistent", values=launch.values[:-1])
     number = plan.device.index(launch)
@@ -106,8 +107,3 @@ def _persistent(plan: KernelPlan, launch: Launch, around: HostLoop) -> Persisten
 def _counts_up(loop: Loop) -> bool:
     """Whether the iterator increases by 1."""
     return not loop.decreasing and isinstance(loop.step, IntegerLiteral) and loop.step.value == 1
-
-
-def _reads(loop: Loop, object_: DataObject) -> bool:
-    bounds = (loop.lower, loop.upper, loop.step)
-    return any(isinstance(node, Access) and node.object == object_ for bound in bounds for node in walk(bound))

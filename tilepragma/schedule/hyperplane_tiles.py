@@ -7,62 +7,58 @@ each wavefront (schedule/wavefront.py). Outer sequential rows are host loops.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.ir.directives import TileClause, TileKind
-from tilepragma.ir.expressions import DataObject, access_to
+from tilepragma.ir.directives import TemporalTiles, TileClause, TileKind
+from tilepragma.ir.expressions import DataObject, access_to, integer
 from tilepragma.ir.fresh_names import Names, names_in
 from tilepragma.ir.loop_tree import Block, Statement
+from tilepragma.ir.polynomial import Polynomial, expression, maximum, minimum, number
 from tilepragma.lower.band_loops import (
-    Around,
     BandLoops,
-    Bounds,
+    EnclosingTile,
     PlannedBand,
-    TileSizes,
+    TileConstraint,
     UnboundedRowError,
     base_name,
     clauses,
     declared,
+    floor_quotient,
+    mapped_nest,
     term,
 )
 from tilepragma.plan.default_sizes import ALONE_ROWS, ALONG_UNIT, BLOCK, LONG_BLOCK, SHORT_BLOCK
-from tilepragma.plan.kernel_plan import TileSize
+from tilepragma.plan.kernel_plan import HostLoop, TileSize
 from tilepragma.plan.summary import buffered
+from tilepragma.poly.adjacency import by_transactions
+from tilepragma.poly.band_fusion import MappedBand, band_strips_of, fusible_bands
+from tilepragma.poly.bands import Band, BandKind, OuterLoop, parallel_parts, parts_in, registers_of
+from tilepragma.poly.dependences import Dependence, memory_dependences
+from tilepragma.poly.extents import Bounds
+from tilepragma.poly.extraction import extract_scop
+from tilepragma.poly.intra_tile_schedule import Steps, by_strides, intra_tile_order, original_order, row_order
+from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
+from tilepragma.poly.scop import Scop, ScopStatement
+from tilepragma.poly.wavefronts import concurrent_start, concurrent_tile
 from tilepragma.schedule.coalescing import private_names
 from tilepragma.schedule.cpu_register_tiles import block_extent, register_tiles
-from tilepragma.schedule.diamond import Parts, ways_to_tile
-from tilepragma.schedule.intra_tile_wavefront import BoundedTile
-from tilepragma.schedule.macro_statements import MacroStatements, private_scalars, tied_bodies, updating_bodies
+from tilepragma.schedule.macro_statements import private_scalars, tied_bodies, updating_bodies
 from tilepragma.schedule.reduction_detection import FreedReductions, freed_reductions, with_reductions
 from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate
-from tilepragma.schedule.strip_rows import RowStrip, StripLoop, strip_loop
-from tilepragma.schedule.tree import (
-    HostLoopNode,
-    LaunchNode,
-    ScheduleNode,
-    candidate_of,
-    counts_as_work,
-    launch_nodes,
-)
+from tilepragma.schedule.tree import LaunchNode, ScheduleNode, candidate_of, counts_as_work
 from tilepragma.schedule.wavefront import inner_tiles, wavefront_node
 from tilepragma.user_tiles.mapping import MOST_DIMENSIONS
 
-if TYPE_CHECKING:
-    from tilepragma.poly.band_fusion import MappedBand
-    from tilepragma.poly.bands import Band, OuterLoop
-    from tilepragma.poly.dependences import Dependence
-    from tilepragma.poly.intra_tile_schedule import Steps
-    from tilepragma.poly.scop import Scop, ScopStatement
+Parts = tuple[PlannedBand, ...]
+Strip = tuple[Polynomial, DataObject]
+"""The first block of a strip, and the size of blocks."""
 
 
 def hyperplanes(region: Region) -> ScheduleCandidate | Refusal:
     """Schedule the whole region by hyperplanes, or say why they do not help."""
-    from tilepragma.poly.operation_limit import OperationLimitError
-
     try:
         return _hyperplanes(region)
     except OperationLimitError as limit:
@@ -72,9 +68,6 @@ def hyperplanes(region: Region) -> ScheduleCandidate | Refusal:
 
 
 def _hyperplanes(region: Region) -> ScheduleCandidate | Refusal:
-    from tilepragma.poly.bands import BandKind, parts_in
-    from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
-
     bodies = dict.fromkeys((updating_bodies(region), tied_bodies(region)))
     apart = _most_parallel(_distribution(region, body) for body in bodies)
     if all(each.kind is BandKind.SERIAL for each in parts_in(apart.parts)):
@@ -95,8 +88,6 @@ def _hyperplanes(region: Region) -> ScheduleCandidate | Refusal:
 
 def _blocking_scalars(region: Region, apart: _Distribution) -> str | None:
     """Why scalars order what would be wavefronts without them; None if they do not."""
-    from tilepragma.poly.bands import BandKind, parts_in
-
     if not apart.freed.held:
         return None
     unordered = _distribution(region, apart.tied, any_order=True)
@@ -109,57 +100,31 @@ def _answer(
     region: Region, apart: _Distribution, host: Parts, device: Parts, *, sharing: bool = True
 ) -> ScheduleCandidate | Refusal:
     """The candidate with these bands for cores and devices; `sharing`: fuse blocks on cores."""
-    from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
-
+    names, vectors = Names(set(names_in(region.kernel))), region.kernel.directive.vectors
+    sizes: dict[tuple[int, int], TileSize] = {}
+    trees, builders = [], []
     with operation_limit(apart.scop.context, DEFAULT_LIMIT, "writing loops over hyperplanes"):
-        host_nodes, device_nodes, sizes = _both_trees(region, apart, host, device, sharing)
-    host_nodes, device_nodes = (
-        tuple(with_reductions(node, apart.freed.clauses) for node in nodes) for nodes in (host_nodes, device_nodes)
-    )
-    answer = candidate_of("hyperplanes", region, host_nodes, device_nodes, sizes, depths=apart.depths())
+        for planned, on_device in ((host, False), (device, True)):
+            numbers = region.loop_numbers()
+            loops = BandLoops(apart.scop, apart.dependences, names, on_device, numbers, vectors, sizes)
+            by_part = {id(each.before_skewing): each for each in planned}
+            builders.append(_TreeBuilder(loops, by_part, sharing and not on_device))
+            trees.append(with_reductions(builders[-1].nodes(apart.parts, loops.outermost), apart.freed.clauses))
+    host_nodes, device_nodes = trees
+    answer = candidate_of("hyperplanes", region, host_nodes, device_nodes, tuple(sizes.values()), depths=apart.depths())
     if isinstance(answer, Refusal):
         return answer
-    strips = any(isinstance(node, StripLoop) for node in host_nodes)
-    shared = any(isinstance(launch, SharedLaunch) for launch in launch_nodes(host_nodes))
+    steps = apart.steps(host)
+    if steps is not None:  # register tiles spare some
+        kept = len(list(buffered(answer.host_steps)))
+        steps = replace(steps, reloading=max(0, steps.reloading - kept))
     return replace(
         answer,
-        steps=_steps(answer, apart, host),
+        steps=steps,
         asked_on_devices=any(each.pair for each in device),
-        strips=strips,
-        fallback=partial(_answer, region, apart, host, device, sharing=False) if shared else None,
+        strips=builders[0].strips,
+        fallback=partial(_answer, region, apart, host, device, sharing=False) if builders[0].shared else None,
     )
-
-
-def _steps(answer: ScheduleCandidate, apart: _Distribution, planned: Parts) -> Steps | None:
-    """Memory steps of the bands, less those that register tiles spare."""
-    steps = apart.steps(planned)
-    if steps is None:
-        return None
-    kept = len(list(buffered(answer.host_steps)))
-    return replace(steps, reloading=max(0, steps.reloading - kept))
-
-
-class SharedLaunch(LaunchNode):
-    """A launch of several bands fused over their blocks."""
-
-
-def _both_trees(
-    region: Region, apart: _Distribution, host: Parts, device: Parts, sharing: bool
-) -> tuple[tuple[ScheduleNode, ...], tuple[ScheduleNode, ...], tuple[TileSize, ...]]:
-    """The schedule nodes for host and device, and their tile sizes. Raises UnboundedRowError."""
-    from tilepragma.lower.band_ast import BandCode
-
-    code = BandCode(apart.scop, apart.dependences)
-    sizes = TileSizes(Names(set(names_in(region.kernel))))
-    vectors = region.kernel.directive.vectors
-    nodes = []
-    for planned, on_device in ((host, False), (device, True)):
-        by_part = {id(each.before_skewing): each for each in planned}
-        loops = BandLoops(code, sizes.names, sizes, on_device, region.first_index, vectors)
-        nodes.append(
-            _TreeBuilder(loops, by_part, sharing and not on_device).nodes(apart.parts, Around((), code.nothing_known))
-        )
-    return nodes[0], nodes[1], tuple(sizes.sizes.values())
 
 
 def _not_affine(scop: Scop) -> str:
@@ -175,13 +140,11 @@ class _Distribution:
     scop: Scop
     dependences: tuple[Dependence, ...]
     parts: tuple[Band | OuterLoop, ...]
-    tied: MacroStatements
+    tied: tuple[Block, ...]
     freed: FreedReductions
 
     def depths(self) -> Depths:
         """Depths in loops as the user wrote them; sequential host rows count for some of these."""
-        from tilepragma.poly.bands import BandKind, parts_in
-
         loops = {each.name: _work(each) for each in self.scop.statements}
         sequential = parallel = launched = 0
         for part in parts_in(self.parts):
@@ -194,9 +157,6 @@ class _Distribution:
 
     def planned(self) -> tuple[PlannedBand, ...]:
         """The bands with their intra-tile schedules."""
-        from tilepragma.poly.bands import parts_in
-        from tilepragma.poly.intra_tile_schedule import intra_tile_order
-
         parts = tuple(parts_in(self.parts))
         parts += tuple(single for each in parts for single in each.alone)
         return tuple(
@@ -205,8 +165,6 @@ class _Distribution:
 
     def steps(self, planned: tuple[PlannedBand, ...]) -> Steps | None:
         """Memory steps of the deepest statements; None if loops move as macro-statements."""
-        from tilepragma.poly.intra_tile_schedule import Steps
-
         if any(len(part.loops) > len(each.loops) for each in self.scop.statements for part in each.parts):
             return None
         deepest = max((each.depth for each in self.scop.statements), default=0)
@@ -236,14 +194,14 @@ def _work(statement: ScopStatement) -> int:
     return sum(counts_as_work(loop) for loop in around)
 
 
-def _distribution(region: Region, tied: MacroStatements, *, any_order: bool = False) -> _Distribution:
+def _distribution(region: Region, tied: tuple[Block, ...], *, any_order: bool = False) -> _Distribution:
     """Distribute the region; `any_order`: ignore updates' order. Raises OperationLimitError."""
-    from tilepragma.poly.bands import parallel_parts
-    from tilepragma.poly.dependences import memory_dependences
-    from tilepragma.poly.extraction import extract_scop
-    from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
-
-    scop = extract_scop(region.statements, region.kernel.functions, region.written, tied.holds)
+    scop = extract_scop(
+        region.statements,
+        region.kernel.functions,
+        region.written,
+        lambda each: any(each is body for body in tied),
+    )
     private = private_scalars(region, scop)
     freed = freed_reductions(region, scop, private, any_order=any_order)
     with operation_limit(scop.context, DEFAULT_LIMIT, "looking for hyperplanes"):
@@ -255,7 +213,62 @@ def _distribution(region: Region, tied: MacroStatements, *, any_order: bool = Fa
         return _Distribution(scop, ordering, parallel_parts(scop.statements, ordering), tied, freed)
 
 
-@dataclass(frozen=True)
+# -- diamond tiles: the bands with concurrent start
+#
+# On cores all bands of few rows get them. A wavefront of skewed tiles has as many tiles as there
+# are tiles of time: few for few time steps. On two cores, diamonds take 0.6 to 0.8 of the time of
+# skewed tiles for jacobi-2d. On devices, where a launch for each time step is the alternative, only
+# the user's clause asks for diamonds: we have not timed them there.
+
+_MOST_ROWS = 3
+"""The most rows of a band that gets diamonds by default. With four rows (time and three of a grid),
+building and proving the tiles takes ten times as long as for skewed tiles, and heat-3d gains
+little.
+"""
+
+
+def ways_to_tile(
+    planned: Parts, on_cores: TemporalTiles, on_devices: TemporalTiles, dependences: tuple[Dependence, ...]
+) -> Iterator[tuple[Parts, Parts]]:
+    """The bands for cores and for devices, best first, the variant without diamonds last."""
+    host = planned
+    if on_cores is not TemporalTiles.SKEWED:
+        host = tuple(
+            _concurrent_start(each, dependences)
+            if on_cores is TemporalTiles.DIAMOND or len(each.part.band) <= _MOST_ROWS
+            else each
+            for each in planned
+        )
+    if on_devices is TemporalTiles.DIAMOND:
+        diamonds = tuple(_concurrent_start(each, dependences) for each in planned) if host == planned else host
+        device = tuple(_in_steps(diamond, each, dependences) for diamond, each in zip(diamonds, planned, strict=True))
+        if device != planned:
+            yield host, device
+    if host != planned:
+        yield host, planned
+    yield planned, planned
+
+
+def _concurrent_start(planned: PlannedBand, dependences: tuple[Dependence, ...]) -> PlannedBand:
+    start = concurrent_start(planned.part, dependences, planned.points.along)
+    return planned if start is None else replace(planned, part=start.part, concurrent=start)
+
+
+def _in_steps(diamond: PlannedBand, skewed: PlannedBand, dependences: tuple[Dependence, ...]) -> PlannedBand:
+    """The band with diamonds run step by step, if points of one step are independent."""
+    start = diamond.concurrent
+    return skewed if start is None or concurrent_tile(start, dependences) is None else diamond
+
+
+# -- schedule nodes
+
+_STRIP_BLOCKS = 8
+"""Blocks of the first band in a strip: one for each of 8 threads, and they stay in the shared
+cache.
+"""
+
+
+@dataclass
 class _TreeBuilder:
     """Builds schedule nodes of bands for one kind of target. `planned` holds each band's plan by
     identity. `sharing`: fuse bands over blocks where possible.
@@ -264,8 +277,12 @@ class _TreeBuilder:
     loops: BandLoops
     planned: dict[int, PlannedBand]
     sharing: bool
+    strips: bool = False
+    """some bands alternate in strips"""
+    shared: bool = False
+    """some launch has several bands, fused over their blocks"""
 
-    def nodes(self, parts: Iterable[Band | OuterLoop], around: Around) -> tuple[ScheduleNode, ...]:
+    def nodes(self, parts: Iterable[Band | OuterLoop], around: EnclosingTile) -> tuple[ScheduleNode, ...]:
         """The nodes of the bands in sequence, for each value of the host iterators `around`."""
         apart = [part for each in parts for part in self._split_alone(each)]
         nodes: list[ScheduleNode] = []
@@ -280,19 +297,15 @@ class _TreeBuilder:
                 nodes.append(self._node(apart.pop(0), around))
         return tuple(nodes)
 
-    def _strips(self, apart: list[Band | OuterLoop], around: Around) -> tuple[MappedBand, ...]:
+    def _strips(self, apart: list[Band | OuterLoop], around: EnclosingTile) -> tuple[MappedBand, ...]:
         """The leading bands that alternate in strips."""
-        from tilepragma.poly.band_fusion import band_strips_of
+        return () if around.rows or self.loops.device else band_strips_of(apart, self.loops.dependences)
 
-        return () if around.rows or self.loops.device else band_strips_of(apart, self.loops.code.dependences)
-
-    def _fused(self, apart: list[Band | OuterLoop], around: Around) -> tuple[MappedBand, ...]:
+    def _fused(self, apart: list[Band | OuterLoop], around: EnclosingTile) -> tuple[MappedBand, ...]:
         """The leading bands to fuse in one host launch: rows with equal bounds, no strips."""
-        from tilepragma.poly.band_fusion import fusible_bands
-
         if not self.sharing:
             return ()
-        fused = fusible_bands(apart, self.loops.code.dependences)
+        fused = fusible_bands(apart, self.loops.dependences)
         same: list[Bounds] = []
         for place, band in enumerate(fused):
             bounds = self.loops.row_range(band.part.statements, band.level, around.rows)
@@ -302,123 +315,123 @@ class _TreeBuilder:
         return fused[: len(same)] if len(same) > 1 else ()
 
     def _in_strips(self, rows: tuple[MappedBand, ...]) -> ScheduleNode:
-        """The bands alternating in strips of these rows."""
+        """The bands, which stream the same array, alternating in strips of these rows.
+
+            for blocks of i, for j: P;  for blocks of j, for i: Q
+        ->  for (strip) { for blocks of i in strip, for j: P;  for blocks of j, for i in strip: Q; }
+
+        The others then find in the cache what the first band read of a strip. (`as_written` does so
+        with the user's own loops.)
+        """
+        self.strips = True
         first = next(row for row in rows if row.distributed)
         base = base_name(first.part.statements, first.level)
-        size = self.loops.sizes.of(self.planned[id(first.part)].number, first.level, base, ALONE_ROWS, ALONE_ROWS)
-        loop, strip = strip_loop(self.loops, first, size)
-        nowhere = Around((), self.loops.code.nothing_known)
-        nodes = (
-            self._on_host(row.part, nowhere, strip)
-            if row.distributed
-            else self._on_host(row.part, strip.around(self.loops, row))
-            for row in rows
-        )
-        return StripLoop(loop, tuple(nodes))
+        size = self.loops.size_of(self.planned[id(first.part)].number, first.level, base, ALONE_ROWS, ALONE_ROWS)
+        every = self.loops.tile_range(first.part.statements, first.level, size, ())
+        iterator = self.loops.names.scalar(f"{base}_strip")
+        lower, upper = (floor_quotient(bound, integer(_STRIP_BLOCKS)) for bound in (every.low, every.high))
+        loop = self.loops.loop(iterator, lower, upper)
+        first_block = term(iterator) * number(_STRIP_BLOCKS)
+        origin, extent = (expression(blocks * term(size)) for blocks in (first_block, number(_STRIP_BLOCKS)))
+        nodes = []
+        for row in rows:
+            around, strip = self.loops.outermost, (first_block, size)
+            if not row.distributed:
+                fact = self.loops.known_tile(row.part.statements, (), row.level)
+                around = around.within(TileConstraint(row.level, origin, extent), fact)
+            nodes.append(self._on_host(row.part, around, strip if row.distributed else None))
+        return HostLoop(loop, tuple(nodes))
 
     def _split_alone(self, part: Band | OuterLoop) -> tuple[Band | OuterLoop, ...]:
         """On cores, split off the statements that keep elements in registers."""
-        from tilepragma.poly.bands import Band
+        return part.alone if isinstance(part, Band) and part.alone and not self.loops.device else (part,)
 
-        alone = isinstance(part, Band) and part.alone and not self.loops.device
-        return part.alone if isinstance(part, Band) and alone else (part,)
-
-    def _node(self, part: Band | OuterLoop, around: Around) -> ScheduleNode:
-        from tilepragma.poly.bands import BandKind, OuterLoop
-        from tilepragma.poly.intra_tile_schedule import original_order
-
+    def _node(self, part: Band | OuterLoop, around: EnclosingTile) -> ScheduleNode:
         if isinstance(part, OuterLoop):
             return self._outer_loop(part, around)
         if part.kind is BandKind.WAVEFRONT:
             return wavefront_node(self.loops, self.planned[id(part)], around)
         if part.kind is BandKind.DOALL:
             return self._on_device(part, around) if self.loops.device else self._on_host(part, around)
-        return LaunchNode(Block(self.loops.points(part, original_order(part), around.rows, around.known)))
+        return LaunchNode(Block(self.loops.points(part, original_order(part), around)))
 
-    def _outer_loop(self, row: OuterLoop, around: Around) -> ScheduleNode:
+    def _outer_loop(self, row: OuterLoop, around: EnclosingTile) -> ScheduleNode:
         bounds = self.loops.row_range(row.statements, row.level, around.rows)
         iterator = self.loops.names.scalar(f"{base_name(row.statements, row.level)}_row")
-        loop = self.loops.loop(iterator, bounds.lower, bounds.upper)
-        return HostLoopNode(loop, self.nodes(row.parts, around.inside(self.loops, row, iterator)))
+        loop = self.loops.loop(iterator, bounds.low, bounds.high)
+        inside = self.loops.at_row(row.statements, around, TileConstraint(row.level, access_to(iterator)))
+        return HostLoop(loop, self.nodes(row.parts, inside))
 
-    def _on_host(self, part: Band, around: Around, strip: RowStrip | None = None) -> ScheduleNode:
+    def _on_host(self, part: Band, around: EnclosingTile, strip: Strip | None = None) -> ScheduleNode:
         """Map blocks of the first parallel row, in `strip` if given, cyclically to threads."""
-        from tilepragma.poly.band_fusion import MappedBand
-        from tilepragma.poly.intra_tile_schedule import by_strides
-
         mapped = MappedBand(part, by_strides(part, part.parallel)[0])
         return self._in_blocks((mapped,), around, strip)
 
-    def _in_blocks(self, mapped: tuple[MappedBand, ...], around: Around, strip: RowStrip | None = None) -> ScheduleNode:
-        """The launch of bands that share blocks; the deepest band sets the block size."""
+    def _in_blocks(
+        self, mapped: tuple[MappedBand, ...], around: EnclosingTile, strip: Strip | None = None
+    ) -> ScheduleNode:
+        """The launch of bands that share blocks, those of a strip if given; without, the deepest
+        band sets the block size.
+        """
         deepest = max(mapped, key=lambda band: band.depth)
         statements, level = deepest.part.statements, deepest.level
         base = base_name(statements, level)
-        size = self._block_size(deepest, base) if strip is None else strip.size
+        size = self._block_size(deepest, base) if strip is None else strip[1]
         blocks = self.loops.tile_range(statements, level, size, around.rows)
-        blocks = blocks if strip is None else strip.blocks(blocks)
+        lower, upper = blocks.low, blocks.high
+        if strip is not None:
+            lower = strip[0] if lower == number(0) else maximum((lower, strip[0]))
+            upper = minimum((upper, strip[0] + number(_STRIP_BLOCKS - 1)))
         block, first = self.loops.names.scalar(f"{base}_block"), self.loops.names.scalar(f"{base}_first")
         points = (each for band in mapped for each in self._in_block(band, first, size, around))
         body = (declared(first, term(block) * term(size)), *points)
-        loop = self.loops.loop(block, blocks.lower, blocks.upper, body)
-        kind = SharedLaunch if len(mapped) > 1 else LaunchNode
-        return kind(Block((loop,)), {loop.index: clauses(TileKind.DYNAMIC, TileKind.THREAD)})
+        loop = self.loops.loop(block, lower, upper, body)
+        self.shared |= len(mapped) > 1
+        return LaunchNode(Block((loop,)), {loop.index: clauses(TileKind.DYNAMIC, TileKind.THREAD)})
 
     def _block_size(self, mapped: MappedBand, base: str) -> DataObject:
         """The symbol for the block size of the band's mapped row."""
-        from tilepragma.poly.bands import registers_of
-
         planned = self.planned[id(mapped.part)]
         registers = registers_of(mapped.part, mapped.level)
         extent, unit = _host_extent(mapped.part, mapped.level, planned.points.along)
         if registers is not None:
             extent, unit = block_extent(self.loops, planned, registers, mapped.level)
-        return self.loops.sizes.of(planned.number, mapped.level, base, extent, extent, unit)
+        return self.loops.size_of(planned.number, mapped.level, base, extent, extent, unit)
 
     def _in_block(
-        self, mapped: MappedBand, first: DataObject, size: DataObject, around: Around
+        self, mapped: MappedBand, first: DataObject, size: DataObject, around: EnclosingTile
     ) -> tuple[Statement, ...]:
         """The band's points in the block of `size` values of its mapped row from `first` on."""
-        from tilepragma.lower.band_ast import TileConstraint
-        from tilepragma.poly.bands import registers_of
-
         part, level, outside = mapped.part, mapped.level, around.rows
         planned, registers = self.planned[id(part)], registers_of(part, level)
         tile = (*outside, TileConstraint(level, access_to(first), access_to(size)))
-        bounded = BoundedTile(tile, frozenset(), around.known)
+        bounded = EnclosingTile(tile, around.known)
         inner = None
         if registers is not None:
-            known = around.known.also(self.loops.code.known_tile(part.statements, outside, tile[-1]))
+            known = around.known.intersect(self.loops.known_tile(part.statements, outside, level))
             inner = register_tiles(self.loops, planned, registers, replace(bounded, known=known))
         if inner is None:
             inner, _ = inner_tiles(self.loops, planned, _reused_rows(planned, level), bounded)
         return inner
 
-    def _on_device(self, part: Band, around: Around) -> ScheduleNode:
+    def _on_device(self, part: Band, around: EnclosingTile) -> ScheduleNode:
         """Map single values of up to three parallel rows to workers and gangs."""
-        from tilepragma.lower.band_ast import TileConstraint
-        from tilepragma.poly.adjacency import by_transactions
-        from tilepragma.poly.intra_tile_schedule import row_order
-
         every = range(len(part.statements[0].rows))
-        ordered = by_transactions(part.statements, part.parallel, every, private_names(self.loops.code.scop))
+        ordered = by_transactions(part.statements, part.parallel, every, private_names(self.loops.scop))
         levels, outside = (*ordered[: MOST_DIMENSIONS - 1], *ordered[MOST_DIMENSIONS - 1 :][-1:]), around.rows
         iterators = [self.loops.names.scalar(f"{base_name(part.statements, level)}_row") for level in levels]
         tile = tuple(
             TileConstraint(level, access_to(iterator)) for level, iterator in zip(levels, iterators, strict=True)
         )
-        known = around.known
+        inside = around
         for constraint in tile:
-            known = known.also(self.loops.code.known_sum(part.statements, (constraint.level,), outside, constraint))
-        body = self.loops.points(part, row_order(part), (*outside, *tile), known)
+            fact = self.loops.known_sum(part.statements, (constraint.level,), outside, constraint.parameter)
+            inside = inside.within(constraint, fact)
+        body = self.loops.points(part, row_order(part), inside)
         tiles: dict[int, tuple[TileClause, ...]] = {}
-        for dimension, (level, iterator) in enumerate(reversed(tuple(zip(levels, iterators, strict=True)))):
-            bounds = self.loops.row_range(part.statements, level, outside)
-            loop = self.loops.loop(iterator, bounds.lower, bounds.upper, body)
-            kinds = (TileKind.DYNAMIC, TileKind.GANG, TileKind.WORKER)
-            tiles[loop.index] = clauses(*kinds, dimension=dimension)
-            body = (loop,)
-        return LaunchNode(Block(body), tiles)
+        spans = [self.loops.row_range(part.statements, level, outside) for level in levels]
+        kinds = (TileKind.DYNAMIC, TileKind.GANG, TileKind.WORKER)
+        return LaunchNode(Block(mapped_nest(iterators, spans, body, self.loops.numbers, tiles, *kinds)), tiles)
 
 
 def _reused_rows(planned: PlannedBand, level: int) -> tuple[int, ...]:

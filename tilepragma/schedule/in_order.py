@@ -12,21 +12,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TypeGuard
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.invariance import written_objects
-from tilepragma.ir.loop_tree import Kernel, Loop, Statement, TileNest
-from tilepragma.ir.traversal import loops_in, walk
-from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, launches_in
+from tilepragma.ir.loop_tree import Kernel, Loop, Statement
+from tilepragma.ir.traversal import loops_and_tiled, loops_in
+from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Step, launches_in
 from tilepragma.plan.sor_mesh import one_sweep
+from tilepragma.poly.dependences import memory_dependences
+from tilepragma.poly.extraction import extract_scop
+from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
+from tilepragma.poly.scop import Scop
 from tilepragma.verify.certificate import Fault, Proof
 from tilepragma.verify.instances import Original
 from tilepragma.verify.proofs import faults_of_part, faults_of_text
-
-if TYPE_CHECKING:
-    from tilepragma.poly.scop import Scop
+from tilepragma.verify.storage import moved_dependences
 
 _RULE = "parts keep their order"
 
@@ -55,11 +57,6 @@ def parts_in_order(
     region before its arrays moved, `instead` maps the old arrays to the new ones. Both have the
     same dependences.
     """
-    from tilepragma.poly.dependences import memory_dependences
-    from tilepragma.poly.extraction import extract_scop
-    from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
-    from tilepragma.verify.storage import moved_dependences
-
     written = written_objects(kernel)
     twins = (part for part in before if part.loop is not None)
     parts = []
@@ -104,8 +101,6 @@ def _faults(plan: KernelPlan, statements: tuple[Statement, ...], parts: tuple[Or
 
 def _touching(kernel: Kernel, part: OrderedNest) -> Scop | None:
     """The Scop of one original sweep of an MLSOR region: all its nests together touch as much."""
-    from tilepragma.poly.extraction import extract_scop
-
     if not kernel.original_sweeps or part.loop is None:
         return None
     body = one_sweep(kernel, part.loop).statements
@@ -143,7 +138,5 @@ def _taken(left: list[Step], nest: Statement) -> tuple[Step, ...]:
 
 def _loops(step: Step) -> set[int]:
     """The indices of the region's loops, and of loops in their place, that the step runs."""
-    launches = (step,) if isinstance(step, Launch) else launches_in((step,))
-    nodes = [node for launch in launches for node in walk(launch.body)]
-    loops = {node.index for node in nodes if isinstance(node, Loop)}
-    return loops | {tiled.loop.index for node in nodes if isinstance(node, TileNest) for tiled in node.loops}
+    steps: tuple[Step, ...] = (step,)
+    return {loop.index for launch in launches_in(steps) for loop in loops_and_tiled(launch.body)}

@@ -11,8 +11,7 @@ dependence on it. The split loops run the same iterations in the same order.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import field, replace
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import leaves_early, uses
@@ -31,50 +30,38 @@ from tilepragma.ir.polynomial import (
 from tilepragma.ir.traversal import loops_in, with_blocks
 from tilepragma.ir.types import is_signed
 from tilepragma.normalise.delinearisation import typed_sum
+from tilepragma.poly.iterator_values import Passing, passing
 from tilepragma.schedule.strategy import Region
-
-if TYPE_CHECKING:
-    from tilepragma.poly.iterator_values import Passing
 
 #: The most statements after splitting; each split makes three of one.
 _MOST_STATEMENTS = 32
 
 
-@dataclass(frozen=True)
-class _Split:
-    """Split a loop at `value`; `passing_` says how the loop passes through it."""
-
-    value: Polynomial
-    passing_: Passing
+_Split = tuple[Polynomial, Passing]
+"""The value at which to split a loop, and how the loop passes through it."""
 
 
-@dataclass(frozen=True)
-class SplitRegion:
-    """The region with split loops; `places` describes each split for the user."""
-
-    region: Region
-    places: tuple[str, ...]
-
-
-def with_split_loops(region: Region) -> SplitRegion | None:
-    """The region with split loops, in order; None if none splits. Raises OperationLimitError."""
+def with_split_loops(region: Region) -> tuple[Region, tuple[str, ...]] | None:
+    """The region with split loops, and a description of each split for the user; None if no loop
+    splits. Raises OperationLimitError.
+    """
     loops = {loop.index: loop for loop in _loops(region)}
     splits = {index: split for index, loop in loops.items() if (split := _split(loop, region)) is not None}
     if not splits:
         return None
-    parts = _Parts(splits, region.first_index)
+    parts = _Parts(splits, region.loop_numbers())
     statements = tuple(part for statement in region.statements for part in parts.of(statement))
-    if sum(1 for statement in statements for _ in _simple(statement)) > _MOST_STATEMENTS:
+    if sum(1 for statement in statements for _ in simple_statements(statement)) > _MOST_STATEMENTS:
         return None
     kernel = replace(region.kernel, body=Block(statements, region.kernel.body.range))
-    places = tuple(_place(loops[index], split) for index, split in splits.items())
-    return SplitRegion(replace(region, kernel=kernel, statements=statements, known=None), places)
+    places = tuple(_place(loops[index], value) for index, (value, _) in splits.items())
+    return replace(region, kernel=kernel, statements=statements, known=None), places
 
 
-def _place(loop: Loop, split: _Split) -> str:
-    value = plain_text(typed_sum(split.value, loop.iterator))
+def _place(loop: Loop, value: Polynomial) -> str:
+    text = plain_text(typed_sum(value, loop.iterator))
     where = f"the loop over {loop.iterator.host}, line {loop.header.start.line}"
-    return f"{where}, at {value}, which its other iterations read"
+    return f"{where}, at {text}, which its other iterations read"
 
 
 def _loops(region: Region) -> Iterator[Loop]:
@@ -87,13 +74,11 @@ def _loops(region: Region) -> Iterator[Loop]:
 
 def _split(loop: Loop, region: Region) -> _Split | None:
     """The only value of the loop that its statements access again and again; else None."""
-    from tilepragma.poly.iterator_values import passing
-
     splits: list[_Split] = []
     for value in dict.fromkeys(_values(loop, region)):
         passing_ = passing(region.scop, loop, value)
         if passing_ is not None and (passing_.before or passing_.after):
-            splits.append(_Split(value, passing_))
+            splits.append((value, passing_))
     return splits[0] if len(splits) == 1 else None
 
 
@@ -144,11 +129,11 @@ def _solutions(atom: Expression, subscript: Polynomial, others: Iterable[Polynom
             yield (there - parts[1]) * parts[0]
 
 
-def _simple(statement: Statement) -> Iterator[Statement]:
+def simple_statements(statement: Statement) -> Iterator[Statement]:
     """The statements other than loops and blocks."""
     if isinstance(statement, (Loop, Block)):
         for inner in (statement.body if isinstance(statement, Loop) else statement).statements:
-            yield from _simple(inner)
+            yield from simple_statements(inner)
     else:
         yield statement
 
@@ -158,17 +143,14 @@ class _Parts:
     """Splits statements; copies of a loop get fresh numbers."""
 
     splits: dict[int, _Split]
-    next_index: int
-
-    def __post_init__(self) -> None:
-        self.seen: set[int] = set()
+    numbers: Iterator[int]
+    seen: set[int] = field(default_factory=set)
 
     def of(self, statement: Statement) -> tuple[Statement, ...]:
         """The statements that replace the statement, in sequence, each a fresh node."""
         if not isinstance(statement, Loop) or statement.index not in self.splits:
             return (self._renumbered(statement),)
-        split = self.splits[statement.index]
-        return tuple(self._part(part) for part in _parts(statement, split))
+        return tuple(map(self._part, _parts(statement, *self.splits[statement.index])))
 
     def _part(self, part: Loop | If) -> Statement:
         if isinstance(part, Loop):
@@ -183,16 +165,14 @@ class _Parts:
         return replace(block, statements=tuple(part for statement in block.statements for part in self.of(statement)))
 
     def _number(self, index: int) -> int:
-        if index in self.seen:
-            index = self.next_index
-            self.next_index += 1
+        index = next(self.numbers) if index in self.seen else index
         self.seen.add(index)
         return index
 
 
-def _parts(loop: Loop, split: _Split) -> Iterator[Loop | If]:
+def _parts(loop: Loop, value: Polynomial, passing_: Passing) -> Iterator[Loop | If]:
     """The loops over the iterations before, at, and after the value."""
-    value, passing_, unit = split.value, split.passing_, number(1)
+    unit = number(1)
     lower, upper = polynomial(loop.lower), polynomial(loop.upper)
     beyond = upper + unit if loop.comparison == "<=" else upper
     if passing_.before:

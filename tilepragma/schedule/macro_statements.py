@@ -11,35 +11,19 @@ scalar is private to it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.expressions import Assignment, DataObject, Scope, Storage
 from tilepragma.ir.flow import exposed_read
 from tilepragma.ir.loop_tree import Block, ExpressionStatement, Loop, Statement
 from tilepragma.ir.traversal import loops_in
+from tilepragma.poly.scop import Scop
 from tilepragma.schedule.strategy import Region
 
-if TYPE_CHECKING:
-    from tilepragma.poly.scop import Scop
 
-
-@dataclass(frozen=True)
-class MacroStatements:
-    """Loop bodies that move as wholes; `holds` is a `Movable` predicate."""
-
-    bodies: tuple[Block, ...]
-
-    def holds(self, statement: Statement) -> bool:
-        """Whether the statement is one of the bodies."""
-        return any(statement is body for body in self.bodies)
-
-
-def updating_bodies(region: Region) -> MacroStatements:
+def updating_bodies(region: Region) -> tuple[Block, ...]:
     """The loop bodies that only update one element, several times."""
-    bodies = [loop.body for loop in loops_in(region.kernel.body) if _updates_one_element(loop.body)]
-    return MacroStatements(tuple(bodies))
+    return tuple(loop.body for loop in loops_in(region.kernel.body) if _updates_one_element(loop.body))
 
 
 def _updates_one_element(body: Block) -> bool:
@@ -55,16 +39,16 @@ def _updates_one_element(body: Block) -> bool:
     )
 
 
-def tied_bodies(region: Region) -> MacroStatements:
+def tied_bodies(region: Region) -> tuple[Block, ...]:
     """The innermost bodies that assign the region's written scalars before reading them. None for
     other scalars. Includes the bodies of `updating_bodies`.
     """
-    bodies = list(updating_bodies(region).bodies)
+    bodies = list(updating_bodies(region))
     for scalar in written_scalars(region):
         covering = _below(region.statements, scalar, region)
         if covering is not None:
             bodies += [body for body in covering if not _is_one_statement(body)]
-    return MacroStatements(tuple({id(body): body for body in bodies}.values()))
+    return tuple({id(body): body for body in bodies}.values())
 
 
 def private_scalars(region: Region, scop: Scop) -> frozenset[DataObject]:

@@ -32,7 +32,6 @@ from tilepragma.ir.expressions import (
     Expression,
     Scope,
     Storage,
-    access_to,
     disjunction,
     integer,
 )
@@ -42,11 +41,14 @@ from tilepragma.ir.polynomial import Polynomial, minimum, number, polynomial
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INDEX, ScalarType
-from tilepragma.lower.band_loops import clauses, counted_loop, declared, term
-from tilepragma.schedule.overlapped_tree import assign, at_least, element_at, place_in, where
+from tilepragma.lower.band_loops import clauses, counted_loop, declared, mapped_nest, term
+from tilepragma.plan.kernel_plan import ArrayArgument, HostLoop, KernelPlan
+from tilepragma.poly.extents import Bounds
+from tilepragma.schedule.scratchpad_copies import assign, at_least, element_at, in_scratchpad, scratchpad, where
 from tilepragma.schedule.sor_multilayer import Tile, Way, kernels_of, ways_of
 from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate
-from tilepragma.schedule.tree import HostLoopNode, LaunchNode, candidate_of
+from tilepragma.schedule.tree import LaunchNode, candidate_of
+from tilepragma.user_tiles.tile_nests import chain_from
 
 NAME = "subdomains in shared memory"
 """The strategy's name."""
@@ -62,11 +64,38 @@ def subdomain_tiles(region: Region) -> ScheduleCandidate | Refusal:
         return staged
     (group,) = region.statements
     assert isinstance(group, Loop)
-    tree = _TreeBuilder(region, Names(set(names_in(region.kernel))), staged)
-    node = HostLoopNode(group, tuple(tree.launch(tile) for tile in tiles))
+    names, numbers = Names(set(names_in(region.kernel))), region.loop_numbers()
+    node = HostLoop(group, tuple(_SubdomainLaunch(region, names, numbers, staged, tile).node() for tile in tiles))
     depth = 2 + 2 * tiles[0].dimensions
     made = candidate_of(NAME, region, (), (node,), depths=Depths(depth, 0, depth))
-    return made if isinstance(made, Refusal) else replace(made, host_steps=made.device_steps, kept=(tree.note,))
+    return (
+        made if isinstance(made, Refusal) else replace(made, host_steps=made.device_steps, kept=(_note(staged, tiles),))
+    )
+
+
+def with_subdomain_tiles(plan: KernelPlan, staged: KernelPlan | None, against: tuple[str, ...]) -> KernelPlan:
+    """The plan, lanes on cores, with the device steps of `staged`; unchanged if that is None,
+    `against` says why. Each has its own proof against the region whose arrays it uses
+    (schedule/in_order.py). Both regions compute the same.
+    """
+    if plan.as_written is not None:
+        return plan
+    if staged is None or _users(plan) != staged.arrays or plan.final_values != staged.final_values:
+        reasons = (reason.removeprefix(f"{NAME}: ") for reason in against)
+        return replace(plan, rejected=(*plan.rejected, *(f"{NAME}, on devices: {reason}" for reason in reasons)))
+    lanes = (note.replace("lanes: ", "lanes, on cores: ", 1) for note in plan.storage)
+    return replace(
+        plan,
+        device_steps=staged.device_steps,
+        device_kernel=staged.kernel,
+        scalars=tuple(dict.fromkeys((*plan.scalars, *staged.scalars))),
+        conditions=tuple(dict.fromkeys((*plan.conditions, *staged.conditions))),
+        storage=(*lanes, *staged.storage),
+    )
+
+
+def _users(plan: KernelPlan) -> tuple[ArrayArgument, ...]:
+    return tuple(array for array in plan.arrays if array.object.scope is not Scope.TEMPORARY)
 
 
 # -- the region
@@ -136,16 +165,12 @@ def _tiles_of(region: Region) -> Iterator[TileLoops]:
     )
     for ways, way_nests in ((forward, nests[: len(kernels)]), (backward, nests[len(kernels) :])):
         for tiles, nest in zip(kernels, way_nests, strict=True):
-            over = _chain(nest, len(user))
+            assert isinstance(nest, Loop)
+            over = chain_from(nest)[: len(user)]
             for halves, layered in zip(tiles, over[-1].body.statements, strict=True):
-                layer, *rows, place = _chain(layered, 1 + len(user))
+                assert isinstance(layered, Loop)
+                layer, *rows, place = chain_from(layered)[: 1 + len(user)]
                 yield TileLoops(halves, ways, clause.layers, clause.subdomain, over, layer, tuple(rows), place)
-
-
-def _chain(statement: Statement, length: int) -> tuple[Loop, ...]:
-    """`length` nested loops, outermost first."""
-    assert isinstance(statement, Loop)
-    return (statement,) if length == 1 else (statement, *_chain(statement.body.statements[0], length - 1))
 
 
 # -- what is staged
@@ -262,40 +287,24 @@ def _offset(subscript: Expression, tile: TileLoops) -> tuple[int, int] | None:
 # -- launches
 
 
+def _note(staged: tuple[_Staged, ...], tiles: list[TileLoops]) -> str:
+    """The staged arrays and their size, for `explain`."""
+    names = " and ".join(f"'{array.array.host}'" for array in staged)
+    most = max(sum(array.bytes(tile) for array in staged) for tile in tiles)
+    return (
+        f"{NAME}: a gang of a device keeps what a subdomain's layers touch of {names} in shared memory, "
+        f"{most} bytes at most; its workers share the points of each wavefront"
+    )
+
+
 @dataclass
-class _TreeBuilder:
+class _SubdomainLaunch:
+    """The launch over all subdomains, mapped to gangs."""
+
     region: Region
     names: Names
+    numbers: Iterator[int]
     staged: tuple[_Staged, ...]
-    next_index: int = field(init=False)
-    most: int = 0
-
-    def __post_init__(self) -> None:
-        self.next_index = self.region.first_index
-
-    def launch(self, tile: TileLoops) -> LaunchNode:
-        """The launch over all subdomains, mapped to gangs."""
-        made = _TileLaunch(self, tile)
-        self.most = max(self.most, sum(array.bytes(tile) for array in self.staged))
-        return made.node()
-
-    @property
-    def note(self) -> str:
-        """The staged arrays and their size, for `explain`."""
-        names = " and ".join(f"'{array.array.host}'" for array in self.staged)
-        return (
-            f"{NAME}: a gang of a device keeps what a subdomain's layers touch of {names} in shared memory, "
-            f"{self.most} bytes at most; its workers share the points of each wavefront"
-        )
-
-    def numbered(self) -> int:
-        self.next_index += 1
-        return self.next_index - 1
-
-
-@dataclass
-class _TileLaunch:
-    tree: _TreeBuilder
     tile: TileLoops
     tiles: dict[int, tuple[TileClause, ...]] = field(default_factory=dict)
     declarations: list[Declaration] = field(default_factory=list)
@@ -306,11 +315,11 @@ class _TileLaunch:
         self.layers = self._constant("layers", minimum((tile.left, number(tile.layers))))
         self.base = [self._constant(f"{name}_base", tile.base(k)) for k, name in enumerate(bases)]
         self.count = [self._constant(f"{name}_count", way.count) for name, way in zip(bases, tile.ways, strict=True)]
-        self.scratchpads = {array.array: self._scratchpad(array, bases) for array in self.tree.staged}
+        self.scratchpads = {array.array: self._scratchpad(array, bases) for array in self.staged}
 
     def _constant(self, name: str, value: Polynomial) -> Polynomial:
         """A number that a tile declares once."""
-        made = self.tree.names.scalar(name, INDEX)
+        made = self.names.scalar(name, INDEX)
         self.declarations.append(declared(made, value))
         return term(made)
 
@@ -319,23 +328,21 @@ class _TileLaunch:
         for dimension in staged.along:
             way, (first, last) = self.tile.ways[dimension], staged.side(self.tile, dimension)
             least = way.at(self.base[dimension] + number(first if way.sign > 0 else last))
-            made = self.tree.names.scalar(f"{bases[dimension]}_origin", INDEX)
+            made = self.names.scalar(f"{bases[dimension]}_origin", INDEX)
             self.declarations.append(declared(made, least))
             origin.append(made)
-        name = self.tree.names.scalar(f"{staged.array.name}_scratchpad").name
-        lengths = tuple(map(integer, staged.lengths(self.tile)))
-        scratchpad = DataObject(name, name, staged.array.element, Storage.CONTIGUOUS, Scope.GANG, lengths)
-        return Scratchpad(scratchpad, staged.array, tuple(origin))
+        name = self.names.scalar(f"{staged.array.name}_scratchpad").name
+        return scratchpad(name, staged.array, tuple(map(integer, staged.lengths(self.tile))), tuple(origin))
 
     def node(self) -> LaunchNode:
         """The launch."""
-        fills = [self._fill(array) for array in self.tree.staged]
-        written = [array for array in self.tree.staged if array.array in self.tree.region.written]
+        fills = [self._fill(array) for array in self.staged]
+        written = [array for array in self.staged if array.array in self.region.written]
         body: tuple[Statement, ...] = (*fills, self._fronts(), *map(self._store, written))
         body = (*self.declarations, *body, Barrier())
         for dimension, loop in enumerate(reversed(self.tile.over)):
             made = replace(
-                loop, index=self.tree.numbered(), body=Block(body), range=NOWHERE, header=NOWHERE, directive=None
+                loop, index=next(self.numbers), body=Block(body), range=NOWHERE, header=NOWHERE, directive=None
             )
             self.tiles[made.index] = clauses(TileKind.DYNAMIC, TileKind.GANG, dimension=dimension)
             body = (made,)
@@ -343,12 +350,8 @@ class _TileLaunch:
 
     def _mapped(self, steps: list[DataObject], trips: list[int], body: Iterable[Statement]) -> Statement:
         """Loops from 0, mapped to workers, the last loop to neighbouring ones."""
-        inner = tuple(body)
-        for dimension, (step, trip) in enumerate(reversed(list(zip(steps, trips, strict=True)))):
-            loop = counted_loop(self.tree.numbered(), step, number(0), number(trip - 1), inner)
-            self.tiles[loop.index] = clauses(TileKind.DYNAMIC, TileKind.WORKER, dimension=dimension)
-            inner = (loop,)
-        return inner[0]
+        spans = (Bounds(number(0), number(trip - 1)) for trip in trips)
+        return mapped_nest(steps, spans, body, self.numbers, self.tiles, TileKind.DYNAMIC, TileKind.WORKER)[0]
 
     # -- copies
 
@@ -369,7 +372,7 @@ class _TileLaunch:
                 reached = [staged.ordered_reach(self.tile, k)[end > 0] > 0 for k, end in zip(pair, ends, strict=True)]
                 if all(reached) and not staged.leaves(self.tile, pair, ends):
                     tests.append(disjunction([inside[corner] for corner in zip(pair, ends, strict=True)]))
-        scratchpad = self._in_scratchpad(staged.array, points)
+        scratchpad = in_scratchpad(element_at(staged.array, points), self.scratchpads)
         copy = assign(scratchpad, element_at(staged.array, points))
         trips = [last - first + 1 for first, last in sides]
         return self._mapped(steps, trips, (*declarations, *where(tests, copy)))
@@ -399,7 +402,8 @@ class _TileLaunch:
                     first = at_least(number(0), self.base[dimension])
                     tests.append(disjunction((at_least(local[dimension], distance), first)))
                     tests.append(at_least(number(tile.side - 2) - distance, local[dimension]))
-        copy = assign(element_at(staged.array, points), self._in_scratchpad(staged.array, points))
+        element = element_at(staged.array, points)
+        copy = assign(element, in_scratchpad(element, self.scratchpads))
         trips = [last - first + 1 for first, last in sides]
         return self._mapped(steps, trips, (*declarations, *where(tests, copy)))
 
@@ -415,9 +419,9 @@ class _TileLaunch:
         declarations: list[Declaration] = []
         for dimension, (first, last) in zip(staged.along, sides, strict=True):
             way, name = self.tile.ways[dimension], self.tile.ways[dimension].loop.iterator.name
-            step = self.tree.names.scalar(f"{name}_step", INDEX)
+            step = self.names.scalar(f"{name}_step", INDEX)
             place = term(step) + number(first) if way.sign > 0 else number(last) - term(step)
-            point = self.tree.names.scalar(f"{name}_point", INDEX)
+            point = self.names.scalar(f"{name}_point", INDEX)
             scratchpad = self.scratchpads[staged.array]
             origin = scratchpad.origin[len(points)]
             assert origin is not None
@@ -429,22 +433,12 @@ class _TileLaunch:
             steps.append(step)
         return points, places, steps, declarations
 
-    def _in_scratchpad(self, array: DataObject, points: list[DataObject]) -> Access:
-        return self._local(Access(array, tuple(map(access_to, points)), (), array.element))
-
-    def _local(self, access: Access) -> Access:
-        scratchpad = self.scratchpads.get(access.object)
-        if scratchpad is None:
-            return access
-        places = tuple(place_in(scratchpad, k, subscript) for k, subscript in enumerate(access.subscripts))
-        return replace(access, object=scratchpad.object, subscripts=places)
-
     # -- wavefronts
 
     @cached_property
     def weights(self) -> tuple[int, tuple[int, ...]]:
         """The front weights of a layer, and of a place in each dimension (1 for the last)."""
-        if not any(array.corners for array in self.tree.staged):
+        if not any(array.corners for array in self.staged):
             return 2, (1,) * self.tile.dimensions
         weights = tuple(2 ** (self.tile.dimensions - 1 - k) for k in range(self.tile.dimensions))
         return 1 + sum(weights), weights
@@ -453,24 +447,28 @@ class _TileLaunch:
         """The sequential loop over fronts, the points of each mapped to workers."""
         tile = self.tile
         rise, weights = self.weights
-        front = self.tree.names.scalar("front", INDEX)
+        front = self.names.scalar("front", INDEX)
         layer = replace(tile.layer.iterator, element=INDEX)
         names = [way.loop.iterator.name for way in tile.ways]
-        steps = [self.tree.names.scalar(f"{name}_step", INDEX) for name in names[:-1]]
+        steps = [self.names.scalar(f"{name}_step", INDEX) for name in names[:-1]]
         firsts = [tile.all_places(dimension)[0] for dimension in range(tile.dimensions)]
         places = [term(step) + number(first) for step, first in zip(steps, firsts, strict=False)]
-        last = self.tree.names.scalar(f"{names[-1]}_place_of_front", INDEX)
+        last = self.names.scalar(f"{names[-1]}_place_of_front", INDEX)
         before = number(rise) * term(layer)
         for weight, place in zip(weights, places, strict=False):
             before = before + number(weight) * place
         tests = list(self._tests(term(layer), [*places, term(last)]))
+
+        def local(access: Access) -> Access:
+            return in_scratchpad(access, self.scratchpads)
+
         point = (
             *(
                 declared(loop.iterator, way.at(base + place))
                 for loop, way, base, place in zip(tile.rows, tile.ways, self.base, places, strict=False)
             ),
             declared(tile.place.iterator, term(last)),
-            *(with_accesses(statement, self._local) for statement in tile.place.body.statements),
+            *(with_accesses(statement, local) for statement in tile.place.body.statements),
         )
         sides = [tile.all_places(dimension) for dimension in range(tile.dimensions - 1)]
         nest = self._mapped(

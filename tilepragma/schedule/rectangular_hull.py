@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Binary, Expression, IntegerLiteral, access_to, conjunction, integer
 from tilepragma.ir.loop_tree import Block, If, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, expression, number, polynomial
@@ -35,16 +34,12 @@ from tilepragma.user_tiles.tile_nests import chain_from
 _LONGEST_STEP = 4
 
 
-@dataclass(frozen=True)
-class HullNest:
-    """A nest with the mapped `loops` in it; `nest` has the guards of the hulls."""
-
-    nest: Loop
-    loops: tuple[Loop, ...]
-
-
-def rectangular_hull(nest: Loop, loops: Sequence[Loop], on_host: Callable[[Expression], bool]) -> HullNest:
-    """Replace mapped loops of the chain whose bounds vary at launch by their hulls."""
+def rectangular_hull(
+    nest: Loop, loops: Sequence[Loop], on_host: Callable[[Expression], bool]
+) -> tuple[Loop, tuple[Loop, ...]]:
+    """Replace mapped loops of the chain whose bounds vary at launch by their hulls: the nest, which
+    has the guards, and the mapped loops in it.
+    """
     chain, mapped = chain_from(nest), [loop.index for loop in loops]
     hulls: dict[int, Loop] = {}
     conditions: list[Expression] = []
@@ -53,7 +48,7 @@ def rectangular_hull(nest: Loop, loops: Sequence[Loop], on_host: Callable[[Expre
         if member.index not in mapped:
             if hulls and set(mapped) & {inner.index for inner in chain[chain.index(member) :]}:
                 # Its bounds would be evaluated for iterations that do not exist.
-                return HullNest(nest, tuple(loops))
+                return nest, tuple(loops)
             continue
         ends = loop_ends(member, {})
         if ends is not None and around and not all(map(on_host, (member.lower, member.upper))) and _keeps_order(member):
@@ -70,10 +65,10 @@ def rectangular_hull(nest: Loop, loops: Sequence[Loop], on_host: Callable[[Expre
         if ends is not None:
             around.append((member, ends))
     if not hulls:
-        return HullNest(nest, tuple(loops))
+        return nest, tuple(loops)
     changed = _rebuilt(chain, hulls, conjunction(conditions), mapped[-1])
     new = {loop.index: loop for loop in chain_from(changed)}
-    return HullNest(changed, tuple(new[index] for index in mapped))
+    return changed, tuple(new[index] for index in mapped)
 
 
 def with_hulls(
@@ -87,8 +82,7 @@ def with_hulls(
         elif (
             isinstance(statement, Loop) and loops and loops[0].index in {inner.index for inner in chain_from(statement)}
         ):
-            hull = rectangular_hull(statement, loops, on_host)
-            statement, loops = hull.nest, hull.loops
+            statement, loops = rectangular_hull(statement, loops, on_host)
         statements.append(statement)
     return replace(body, statements=tuple(statements)), loops
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import uses
@@ -19,13 +18,12 @@ from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.loop_tree import Loop
 from tilepragma.ir.reductions import NoReduction, Updates, reduction_updates
 from tilepragma.ir.traversal import loop_directives
+from tilepragma.plan.kernel_plan import with_launches
+from tilepragma.poly.dependences import Dependence
+from tilepragma.poly.scop import Scop, ScopStatement
 from tilepragma.schedule.macro_statements import written_scalars
 from tilepragma.schedule.strategy import Region
 from tilepragma.schedule.tree import LaunchNode, ScheduleNode
-
-if TYPE_CHECKING:
-    from tilepragma.poly.dependences import Dependence
-    from tilepragma.poly.scop import Scop, ScopStatement
 
 
 def order_reason(loop: Loop, updates: Updates) -> str:
@@ -101,10 +99,12 @@ def _remarks(region: Region) -> Iterator[tuple[str, str]]:
             yield from ((name, clause.operator) for name in clause.names)
 
 
-def with_reductions(node: ScheduleNode, clauses: tuple[ReductionClause, ...]) -> ScheduleNode:
-    """The node with these clauses on the launches that update all their scalars."""
-    if not isinstance(node, LaunchNode):
-        return dataclasses.replace(node, nodes=tuple(with_reductions(node, clauses) for node in node.nodes))
-    written = {use.object.host for use in uses(node.body) if use.writes}
-    updating = tuple(clause for clause in clauses if written.issuperset(clause.names))
-    return dataclasses.replace(node, reductions=(*node.reductions, *updating))
+def with_reductions(steps: tuple[ScheduleNode, ...], clauses: tuple[ReductionClause, ...]) -> tuple[ScheduleNode, ...]:
+    """The tree with these clauses on the launches that update all their scalars."""
+
+    def updating(node: LaunchNode) -> LaunchNode:
+        written = {use.object.host for use in uses(node.body) if use.writes}
+        chosen = tuple(clause for clause in clauses if written.issuperset(clause.names))
+        return dataclasses.replace(node, reductions=(*node.reductions, *chosen))
+
+    return with_launches(steps, updating)

@@ -46,15 +46,14 @@ from tilepragma.ir.expressions import (
     Conditional,
     DataObject,
     Expression,
-    Scope,
     access_to,
     integer,
 )
-from tilepragma.ir.fresh_names import Names, names_in
+from tilepragma.ir.fresh_names import Names
 from tilepragma.ir.loop_tree import Block, Declaration, Declarator, ExpressionStatement, Kernel, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, number, of_atom, polynomial
 from tilepragma.ir.substitution import with_accesses, with_node, with_objects
-from tilepragma.ir.traversal import loop_directives, loops_in, walk
+from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INT, LONG, ScalarType
 from tilepragma.model.device import Device
 from tilepragma.model.sor_subdomains import subdomain_side
@@ -62,7 +61,7 @@ from tilepragma.normalise.delinearisation import typed_sum
 from tilepragma.patterns.recognition import relaxations
 from tilepragma.patterns.relaxation import Neighbour, SorNest, Sweep
 from tilepragma.plan.kernel_plan import Reordered
-from tilepragma.schedule.sor_reordering import check_coefficients, check_ends, finals_without, numbered
+from tilepragma.schedule.sor_clauses import check_sweep, free_names, fresh_local, in_order_of, replaced_loops
 
 _INSTEAD = "sor(redblack) computes it colour by colour, sor(wavefront) in the order of the loops"
 
@@ -90,32 +89,17 @@ def layered(kernel: Kernel, diagnostics: Diagnostics, device: Device | None) -> 
     if sweeps is None:
         return None
     around, sweep = sweeps
-    check_coefficients(sweep, diagnostics)
-    check_ends(sweep, SorMethod.MULTILAYER, diagnostics)
-    for directive in loop_directives(kernel.body):
-        diagnostics.error(
-            directive.range,
-            "sor(multilayer) replaces this loop by loops over subdomains, so it takes no directive",
-            "remove this directive, or the clause sor(multilayer)",
-        )
+    check_sweep(sweep, SorMethod.MULTILAYER, diagnostics)
     loops = [around, *sweep.loops]
-    finals = finals_without(kernel, loops, diagnostics)
+    finals = replaced_loops(kernel, loops, "subdomains", diagnostics)
     if diagnostics.has_errors:
         return None
     clause, chosen = _with_sizes(clause, sweep, device)
     kernel = replace(kernel, directive=replace(kernel.directive, sor=clause))
-    free = {loop.iterator.name for loop in loops if loop.declares_iterator} - kernel.read_after
-    corners = any(map(_is_corner, sweep.neighbours))
-    names = Names(set(names_in(kernel)) - free)
-    layers = _Layers(
-        around, sweep, clause.layers, clause.subdomain, kernels_of(len(sweep.axes), corners=corners), names
-    )
-    body = numbered(Block((layers.groups(),), kernel.body.range))
-    mentioned = {node.object for node in walk(body) if isinstance(node, Access)}
-    mentioned |= {loop.iterator for loop in loops_in(body)}
-    gone = {loop.iterator for loop in loops} - mentioned
-    objects = tuple(object_ for object_ in kernel.objects if object_ not in gone)
-    ordered = replace(kernel, body=body, objects=objects, original_sweeps=tuple(loops))
+    kernels = kernels_of(len(sweep.axes), corners=any(map(_is_corner, sweep.neighbours)))
+    layers = _Layers(around, sweep, clause.layers, clause.subdomain, kernels, free_names(kernel, loops))
+    ordered = in_order_of(kernel, Block((layers.groups(),), kernel.body.range), loops)
+    ordered = replace(ordered, original_sweeps=tuple(loops))
     side = clause.subdomain
     groups = f"groups of {clause.layers} sweeps, forward and backward in turn"
     sides = " x ".join([str(side)] * len(sweep.axes))
@@ -268,9 +252,9 @@ class _Layers:
         layer = self._iterator("layer")
         *rows, columns = ways
         body = with_locals_in_place(columns.loop.body)
-        renamed = {row.loop.iterator: self._fresh(row.loop.iterator) for row in rows}
+        renamed = {row.loop.iterator: fresh_local(row.loop.iterator, self.names) for row in rows}
         renamed |= {
-            node.object: self._fresh(node.object)
+            node.object: fresh_local(node.object, self.names)
             for node in sorted(
                 (node for node in walk(body) if isinstance(node, Declarator)), key=lambda node: node.object.name
             )
@@ -357,9 +341,6 @@ class _Layers:
 
     def _iterator(self, name: str) -> DataObject:
         return replace(self.names.scalar(name), element=self._type.element)
-
-    def _fresh(self, object_: DataObject) -> DataObject:
-        return replace(object_, name=self.names.scalar(object_.name).name, scope=Scope.LOCAL)
 
 
 def with_locals_in_place(body: Block) -> Block:

@@ -10,25 +10,24 @@ region, and know of no other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from tilepragma.base.diagnostics import Diagnostics
-from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import SorMethod
-from tilepragma.ir.expressions import Access, DataObject, Expression, Scope, integer
-from tilepragma.ir.fresh_names import Names, names_in
+from tilepragma.ir.expressions import DataObject, Expression, integer
+from tilepragma.ir.fresh_names import Names
 from tilepragma.ir.loop_tree import Block, Declarator, Kernel, Loop, Statement
 from tilepragma.ir.polynomial import number, polynomial
 from tilepragma.ir.substitution import with_objects
-from tilepragma.ir.traversal import loop_directives, loops_in, walk, with_blocks
+from tilepragma.ir.traversal import loops_in, walk, with_blocks
 from tilepragma.normalise.delinearisation import typed_sum
 from tilepragma.patterns.colouring import MOST_CLASSES, Colouring, PointClass, colouring
 from tilepragma.patterns.recognition import relaxations
 from tilepragma.patterns.relaxation import SorNest, Sweep
 from tilepragma.plan.kernel_plan import Reordered
-from tilepragma.schedule.sor_reordering import check_coefficients, check_ends, finals_without, numbered
+from tilepragma.schedule.sor_clauses import check_sweep, free_names, fresh_local, in_order_of, replaced_loops
 
 
 def asks_for_colours(kernel: Kernel) -> bool:
@@ -42,38 +41,24 @@ def reordered(kernel: Kernel, diagnostics: Diagnostics) -> Reordered | None:
         return None
     sweeps = [sweep for nest in relaxations(kernel) if isinstance(nest, SorNest) for sweep in nest.sweeps]
     colourings = [_checked_colouring(sweep, kernel, diagnostics) for sweep in sweeps]
-    for directive in loop_directives(kernel.body):
-        diagnostics.error(
-            directive.range,
-            "sor(redblack) replaces this loop by loops over the points of each colour, so it takes no directive",
-            "remove this directive, or the clause sor(redblack)",
-        )
     swept = {loop.index for sweep in sweeps for loop in sweep.loops}
     loops = [loop for loop in loops_in(kernel.body) if loop.index in swept]
-    finals = finals_without(kernel, loops, diagnostics)
+    finals = replaced_loops(kernel, loops, "the points of each colour", diagnostics)
     if diagnostics.has_errors:
         return None
-    chosen = [_Coloured(sweep, each) for sweep, each in zip(sweeps, colourings, strict=True) if each is not None]
-    free = {loop.iterator.name for loop in loops if loop.declares_iterator} - kernel.read_after
-    rewriting = _Rewriting({each.sweep.loops[0].index: each for each in chosen}, Names(set(names_in(kernel)) - free))
-    body = numbered(rewriting.block(kernel.body))
-    mentioned = {node.object for node in walk(body) if isinstance(node, Access)}
-    mentioned |= {loop.iterator for loop in loops_in(body)}
-    gone = {loop.iterator for loop in loops} - mentioned
-    coloured = replace(kernel, body=body, objects=tuple(object_ for object_ in kernel.objects if object_ not in gone))
-    return Reordered(
-        kernel, coloured, finals, tuple(dict.fromkeys(_note(each.sweep, each.colouring) for each in chosen))
-    )
+    chosen = [(sweep, each) for sweep, each in zip(sweeps, colourings, strict=True) if each is not None]
+    by_loop = {sweep.loops[0].index: (sweep, each) for sweep, each in chosen}
+    coloured = in_order_of(kernel, _coloured(kernel.body, by_loop, free_names(kernel, loops)), loops)
+    return Reordered(kernel, coloured, finals, tuple(dict.fromkeys(_note(*each) for each in chosen)))
 
 
 def _checked_colouring(sweep: Sweep, kernel: Kernel, diagnostics: Diagnostics) -> Colouring | None:
     """The colours of a sweep, None if there are too many; reports what forbids them."""
-    check_coefficients(sweep, diagnostics)
-    check_ends(sweep, SorMethod.RED_BLACK, diagnostics)
+    check_sweep(sweep, SorMethod.RED_BLACK, diagnostics)
     counted = {accumulation.object for accumulation in sweep.accumulations}
     for loop in sweep.loops[:-1]:
-        for use in uses(_outside_loops(loop.body), kernel.functions):
-            if use.writes and use.object in counted:
+        for use in uses(loop.body, kernel.functions):
+            if use.writes and use.object in counted and not use.loops:
                 diagnostics.error(
                     use.range,
                     f"'{use.object.host}' is updated once for each row, "
@@ -91,21 +76,6 @@ def _checked_colouring(sweep: Sweep, kernel: Kernel, diagnostics: Diagnostics) -
     return colours
 
 
-def _outside_loops(block: Block) -> Block:
-    """The block without the loops in it."""
-
-    def statements(inside: Block) -> Iterator[Statement]:
-        for statement in inside.statements:
-            if not isinstance(statement, Loop):
-                yield (
-                    replace(statement, statements=tuple(statements(statement)))
-                    if isinstance(statement, Block)
-                    else statement
-                )
-
-    return replace(block, statements=tuple(statements(block)))
-
-
 def _note(sweep: Sweep, colours: Colouring) -> str:
     """`u in 2 colours, red before black, each with its points in 2 nests`."""
     count, each = len(colours.colours), len(colours.colours[0])
@@ -116,60 +86,39 @@ def _note(sweep: Sweep, colours: Colouring) -> str:
     return f"{sweep.array.host} in {named}{classes}"
 
 
-@dataclass(frozen=True)
-class _Coloured:
-    """A sweep with its colours."""
+def _coloured(block: Block, sweeps: Mapping[int, tuple[Sweep, Colouring]], names: Names) -> Block:
+    """The block with each sweep, by the number of its outermost loop, replaced by nests over its
+    classes.
+    """
+    statements: list[Statement] = []
+    for statement in block.statements:
+        if isinstance(statement, Loop) and statement.index in sweeps:
+            sweep, colours = sweeps[statement.index]
+            statements += (_of_class(statement, sweep, colours.modulus, each, names) for each in colours.classes)
+        else:
+            statements.append(with_blocks(statement, lambda inner: _coloured(inner, sweeps, names)))
+    return replace(block, statements=tuple(statements))
 
-    sweep: Sweep
-    colouring: Colouring
 
-    def start(self, loop: Loop, chosen: PointClass) -> int:
-        """The distance of the class's first point from the mesh's in a loop's dimension."""
-        depth = next(place for place, around in enumerate(self.sweep.loops) if around.index == loop.index)
-        return chosen[self.sweep.order[depth]]
+def _of_class(loop: Loop, sweep: Sweep, modulus: int, chosen: PointClass, names: Names) -> Statement:
+    """The nest over the points of a class, with fresh iterators and locals."""
+    # The distance of the class's first point from the mesh's in each loop's dimension.
+    starts = {loop.index: chosen[dimension] for loop, dimension in zip(sweep.loops, sweep.order, strict=True)}
 
+    def changed(statement: Statement) -> Statement:
+        inner = with_blocks(statement, inside)
+        if not isinstance(inner, Loop) or inner.index not in starts:
+            return inner
+        return _every(inner, modulus, starts[inner.index])
 
-@dataclass(frozen=True)
-class _Rewriting:
-    """Replaces sweeps, found by the numbers of their outermost loops."""
+    def inside(block: Block) -> Block:
+        return replace(block, statements=tuple(map(changed, block.statements)))
 
-    sweeps: Mapping[int, _Coloured]
-    names: Names
-
-    def block(self, block: Block) -> Block:
-        """The block with each sweep replaced by nests over its classes."""
-        return replace(block, statements=tuple(self._statements(block.statements)))
-
-    def _statements(self, statements: Iterable[Statement]) -> Iterator[Statement]:
-        for statement in statements:
-            if isinstance(statement, Loop) and statement.index in self.sweeps:
-                coloured = self.sweeps[statement.index]
-                for chosen in coloured.colouring.classes:
-                    yield self._of_class(statement, coloured, chosen)
-            else:
-                yield with_blocks(statement, self.block)
-
-    def _of_class(self, loop: Loop, coloured: _Coloured, chosen: PointClass) -> Statement:
-        """The nest over the points of a class, with fresh iterators and locals."""
-        indices = {loop.index for loop in coloured.sweep.loops}
-
-        def changed(statement: Statement) -> Statement:
-            inner = with_blocks(statement, inside)
-            if not isinstance(inner, Loop) or inner.index not in indices:
-                return inner
-            return _every(inner, coloured.colouring.modulus, coloured.start(inner, chosen))
-
-        def inside(block: Block) -> Block:
-            return replace(block, statements=tuple(map(changed, block.statements)))
-
-        nest = changed(loop)
-        iterators = {loop.iterator for loop in loops_in(nest)}
-        iterators |= {node.object for node in walk(nest) if isinstance(node, Declarator)}
-        in_order = sorted(iterators, key=lambda iterator: iterator.name)
-        return with_objects(nest, {iterator: self._fresh(iterator) for iterator in in_order})
-
-    def _fresh(self, object_: DataObject) -> DataObject:
-        return replace(object_, name=self.names.scalar(object_.name).name, scope=Scope.LOCAL)
+    nest = changed(loop)
+    iterators = {loop.iterator for loop in loops_in(nest)}
+    iterators |= {node.object for node in walk(nest) if isinstance(node, Declarator)}
+    in_order = sorted(iterators, key=lambda iterator: iterator.name)
+    return with_objects(nest, {iterator: fresh_local(iterator, names) for iterator in in_order})
 
 
 def _every(loop: Loop, step: int, start: int) -> Loop:

@@ -7,10 +7,10 @@ not dependences. The plan verifier proves the result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
@@ -18,15 +18,14 @@ from tilepragma.ir.loop_tree import FloatingRules, Kernel, Statement
 from tilepragma.ir.signs import Signs
 from tilepragma.ir.traversal import loops_in
 from tilepragma.normalise.ordered_zeros import signs_of
-from tilepragma.plan.kernel_plan import Step, TileSize
+from tilepragma.plan.kernel_plan import Launch, Step, TileSize
+from tilepragma.poly.dependences import Dependence, memory_dependences
+from tilepragma.poly.extraction import extract_scop
+from tilepragma.poly.intra_tile_schedule import Steps
+from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
+from tilepragma.poly.scop import Scop
 from tilepragma.schedule.in_order import OrderedNest, parts_in_order
-from tilepragma.schedule.staged_form import StagedForm
 from tilepragma.verify.instances import Original
-
-if TYPE_CHECKING:
-    from tilepragma.poly.dependences import Dependence
-    from tilepragma.poly.intra_tile_schedule import Steps
-    from tilepragma.poly.scop import Scop
 
 
 @dataclass(frozen=True)
@@ -59,16 +58,11 @@ class Region:
         """The Scop of all statements. Raises OperationLimitError."""
         if self.known is not None:
             return self.known
-        from tilepragma.poly.extraction import extract_scop
-
         return extract_scop(self.statements, self.kernel.functions, self.written)
 
     @cached_property
     def dependences(self) -> tuple[Dependence, ...]:
         """The memory-based dependences of all statements. Raises OperationLimitError."""
-        from tilepragma.poly.dependences import memory_dependences
-        from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
-
         if self.ordered:
             return tuple(dependence for part in self.parts for dependence in part.original.dependences)
         with operation_limit(self.scop.context, DEFAULT_LIMIT, "finding the dependences"):
@@ -84,8 +78,6 @@ class Region:
     @property
     def assumptions(self) -> tuple[Expression, ...]:
         """The engine's assumptions on parameters, as tests: plans are only valid if all hold."""
-        from tilepragma.poly.operation_limit import OperationLimitError
-
         try:
             return self.scop.assumptions
         except OperationLimitError:
@@ -94,8 +86,6 @@ class Region:
     @property
     def original(self) -> Original | None:
         """The mathematics of the region for the verifier; None if isl gave up."""
-        from tilepragma.poly.operation_limit import OperationLimitError
-
         try:
             return Original(self.scop, self.dependences)
         except OperationLimitError:
@@ -111,10 +101,9 @@ class Region:
         wanted = self.live_out - self.final
         return next((scalar for scalar in self.scalars if scalar.name in wanted and scalar not in answer.shared), None)
 
-    @property
-    def first_index(self) -> int:
-        """The first unused loop index."""
-        return 1 + max((loop.index for loop in loops_in(self.kernel.body)), default=-1)
+    def loop_numbers(self) -> Iterator[int]:
+        """Numbers for new loops, which no loop of the region has."""
+        return itertools.count(1 + max((loop.index for loop in loops_in(self.kernel.body)), default=-1))
 
 
 @dataclass(frozen=True)
@@ -171,8 +160,8 @@ class ScheduleCandidate:
     strips: bool = False
     split: tuple[str, ...] = ()
     """clauses on split loops"""
-    staged: Mapping[str, StagedForm] = field(default_factory=dict, compare=False)
-    """staged forms of device launches by name, used if proven right"""
+    staged: Mapping[str, Launch] = field(default_factory=dict, compare=False)
+    """device launches with staged forms, by name; the forms are used if proven right"""
     fallback: Callable[[], ScheduleCandidate | Refusal] | None = field(default=None, compare=False)
     """the strategy's alternative, for when this candidate cannot be proven"""
     jammed: Callable[[], ScheduleCandidate | Refusal] | None = field(default=None, compare=False)

@@ -8,32 +8,79 @@ of the strategy, never an error: the user did not ask for it.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
-from typing import Any
+from typing import Any, TypeAlias
 
 from tilepragma.arguments.scalars import ScalarContext, classify
 from tilepragma.base.diagnostics import Diagnostics, Severity
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import uses
-from tilepragma.ir.directives import ReductionClause
+from tilepragma.ir.directives import ReductionClause, TileClause
 from tilepragma.ir.expressions import DataObject, Expression, Scope
-from tilepragma.ir.flow import scalar_effect
+from tilepragma.ir.flow import ScalarEffect, scalar_effect
 from tilepragma.ir.invariance import host_evaluable
-from tilepragma.ir.loop_tree import Block, ForLoop, Loop, Scratchpad, TileNest, While
-from tilepragma.ir.substitution import with_objects
-from tilepragma.ir.traversal import children
-from tilepragma.plan.kernel_plan import HostCondition, HostLoop, Launch, Step, TiledBand, TileSize
+from tilepragma.ir.loop_tree import (
+    Barrier,
+    Block,
+    Declaration,
+    ForLoop,
+    Function,
+    If,
+    Loop,
+    Scratchpad,
+    Statement,
+    TileNest,
+    While,
+)
+from tilepragma.ir.substitution import with_accesses, with_objects
+from tilepragma.ir.traversal import children, with_blocks
+from tilepragma.plan.kernel_plan import (
+    HostCondition,
+    HostLoop,
+    Launch,
+    LaunchTree,
+    Step,
+    TileSize,
+    launches_in,
+    with_launches,
+)
 from tilepragma.plan.loop_symbols import loop_symbols
 from tilepragma.plan.summary import mentions
 from tilepragma.schedule.doacross import columns_nest
-from tilepragma.schedule.staged_form import ArrayTiles, StagedForm, staged_form
+from tilepragma.schedule.scratchpad_copies import in_scratchpad
 from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate
 from tilepragma.schedule.user_launches import finished_launch
+from tilepragma.user_tiles.barrier_placement import insert_barriers
 from tilepragma.user_tiles.chain_checks import literal_trip
 from tilepragma.user_tiles.coverage import check_repeated
 from tilepragma.user_tiles.mapping import Clauses, literal_counts
 from tilepragma.user_tiles.tile_nests import ChainContext, build_nests
+
+
+@dataclass(frozen=True)
+class ArrayTiles:
+    """The array tiles of one launch's tile. `declarations` are numbers that a tile computes once.
+    `fills` and `stores` are copy loops, mapped by `clauses`.
+    """
+
+    scratchpads: Mapping[DataObject, Scratchpad]
+    declarations: tuple[Declaration, ...]
+    fills: tuple[Statement, ...]
+    stores: tuple[Statement, ...]
+    clauses: Mapping[int, tuple[TileClause, ...]]
+
+    def with_array_tiles(self, statement: Statement) -> Statement:
+        """The statement on array tiles. Loops keep their identity, which numbers rely on."""
+        inner = with_blocks(statement, lambda block: Block(tuple(map(self.with_array_tiles, block.statements))))
+        if inner is not statement:
+            return inner
+        return with_accesses(statement, lambda access: in_scratchpad(access, self.scratchpads))
+
+    @property
+    def body(self) -> Block:
+        """What staging adds to a launch."""
+        return Block((*self.declarations, *self.fills, *self.stores))
 
 
 @dataclass(frozen=True)
@@ -53,31 +100,18 @@ class LaunchNode:
     """the launch may become doacross (see Launch)"""
     array_tiles: ArrayTiles | None = None
     """array tiles that its gangs may keep in shared memory"""
+    loops: tuple[Loop, ...] = ()
+    """the parallel loops of `body`, outermost first, until `clauses` map them"""
+    waiting: tuple[int, ...] = ()
+    """the numbers of innermost loops that carry dependences, for hosts"""
 
 
-@dataclass(frozen=True)
-class HostLoopNode:
-    """A host loop around launches; its own body is ignored. Outside iterators become local."""
-
-    loop: Loop
-    nodes: tuple[ScheduleNode, ...]
-    shape: str = ""
-    band: TiledBand | None = None
-
-
-@dataclass(frozen=True)
-class ConditionNode:
-    """`nodes` run if the host evaluates `condition` to other than 0."""
-
-    condition: Expression
-    nodes: tuple[ScheduleNode, ...]
-
+#: The body of a host loop is ignored. Its iterator becomes local if it is from outside. Loops of
+#: all launches for one kind of target have distinct indices.
+ScheduleNode: TypeAlias = LaunchTree[LaunchNode]
 
 #: Loops with fewer iterations do not count as work.
 WORTH_COUNTING = 8
-
-#: Loops of all nodes for one kind of target have distinct indices.
-ScheduleNode = LaunchNode | HostLoopNode | ConditionNode
 
 
 def candidate_of(
@@ -90,9 +124,10 @@ def candidate_of(
     depths: Depths | None = None,
 ) -> ScheduleCandidate | Refusal:
     """The candidate of these nodes; default `depths` count all host loops not over tiles."""
+    symbols = frozenset(size.object for size in sizes)
     results = []
     for nodes in (host, device):
-        builder = _Builder(region, frozenset(size.object for size in sizes))
+        builder = _Builder(region, symbols)
         made = builder.steps(nodes)
         if isinstance(made, Refusal):
             return made
@@ -104,7 +139,7 @@ def candidate_of(
         device_steps,
         tuple(dict.fromkeys((*shared, *device_shared))),
         sizes,
-        depths if depths is not None else _depths(host_steps, 0, frozenset(size.object for size in sizes)),
+        depths if depths is not None else _depths(host_steps, 0, symbols),
         notes,
         staged=builder.staged,
     )
@@ -142,15 +177,6 @@ def counts_as_work(node: Any) -> int:
     return int(isinstance(node, (ForLoop, While)))
 
 
-@dataclass(frozen=True)
-class _Place:
-    """A launch node with its nests built, and the iterators of host loops around it."""
-
-    node: LaunchNode
-    body: Block
-    around: tuple[DataObject, ...]
-
-
 @dataclass
 class _Builder:
     """Builds the steps for one kind of target; `shared` collects the scalars reached by address."""
@@ -159,43 +185,54 @@ class _Builder:
     sizes: frozenset[DataObject]
     shared: list[DataObject] = field(default_factory=list)
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
-    places: list[_Place] = field(default_factory=list)
-    staged: dict[str, StagedForm] = field(default_factory=dict)
+    staged: dict[str, Launch] = field(default_factory=dict)
     symbols: dict[int, str] = field(default_factory=dict)
+    around: dict[int, tuple[DataObject, ...]] = field(default_factory=dict)
+    """the iterators of host loops around each launch, by its identity"""
 
-    def steps(self, nodes: tuple[ScheduleNode, ...]) -> tuple[Step, ...] | Refusal:
-        for problem in _iterators_left(nodes, self.region):
+    def steps(self, steps: tuple[ScheduleNode, ...]) -> tuple[Step, ...] | Refusal:
+        for problem in _iterators_left(steps, self.region):
             return Refusal(problem)
-        nodes = tuple(_own_iterators(node) for node in nodes)
-        launches = tuple(launch_nodes(nodes))
+        steps = _with_local_iterators(steps, {})
+        launches = launches_in(steps)
         boxes = [node.array_tiles.body for node in launches if node.array_tiles is not None]
         self.symbols = loop_symbols(self.region.kernel, [*(node.body for node in launches), *boxes])
-        self._build_nests(nodes, ())
-        live = _Liveness(self.region, [place.body for place in self.places])
-        needed = live.after(nodes, self.region.live_out)
-        inside = live.after(nodes, frozenset())
-        made = [self._launch(place, number, needed[number], inside[number]) for number, place in enumerate(self.places)]
+        steps = self._with_nests(steps, ())
+        launches = launches_in(steps)
+        functions = self.region.kernel.functions
+        effects = {id(node): scalar_effect(node.body, self.region.scalars, functions) for node in launches}
+        needed, inside = (_live_after(steps, live, effects) for live in (self.region.live_out, frozenset[str]()))
+        names = [self.region.kernel.name]
+        if len(launches) > 1:
+            names = [f"{names[0]}_nest{number + 1}" for number in range(len(launches))]
+        name = iter(names)
+        made = with_launches(steps, lambda node: self._launch(node, next(name), needed[id(node)], inside[id(node)]))
         for item in self.diagnostics:
             if item.severity is Severity.ERROR:
                 return Refusal(item.message)
-        return _with_launches(nodes, iter(made))
+        return made
 
-    def _build_nests(self, nodes: tuple[ScheduleNode, ...], around: tuple[DataObject, ...]) -> None:
+    def _with_nests(self, steps: tuple[ScheduleNode, ...], around: tuple[DataObject, ...]) -> tuple[ScheduleNode, ...]:
+        """The tree with nests built in its launches; `around` are the iterators of host loops."""
         on_host = host_evaluable(self.region.written, (*around, *self.sizes))
         counts = literal_counts(self.region.kernel.directive.counts)
-        for node in nodes:
-            if isinstance(node, LaunchNode):
-                context = ChainContext(node.clauses, self.symbols, on_host, counts, self.diagnostics)
-                self.places.append(_Place(node, build_nests(node.body, context), around))
-            elif isinstance(node, HostLoopNode):
-                self._check_on_host((node.loop.lower, node.loop.upper, node.loop.step), around)
-                self._build_nests(node.nodes, (*around, node.loop.iterator))
+        result: list[ScheduleNode] = []
+        for step in steps:
+            if isinstance(step, LaunchNode):
+                context = ChainContext(step.clauses, self.symbols, on_host, counts, self.diagnostics)
+                built = dataclasses.replace(step, body=build_nests(step.body, context))
+                self.around[id(built)] = around
+                result.append(built)
+            elif isinstance(step, HostLoop):
+                self._check_on_host((step.loop.lower, step.loop.upper, step.loop.step), on_host)
+                inner = self._with_nests(step.steps, (*around, step.loop.iterator))
+                result.append(HostLoop(step.loop, inner, step.shape, step.band))
             else:
-                self._check_on_host((node.condition,), around)
-                self._build_nests(node.nodes, around)
+                self._check_on_host((step.condition,), on_host)
+                result.append(HostCondition(step.condition, self._with_nests(step.steps, around)))
+        return tuple(result)
 
-    def _check_on_host(self, values: tuple[Expression, ...], around: tuple[DataObject, ...]) -> None:
-        on_host = host_evaluable(self.region.written, (*around, *self.sizes))
+    def _check_on_host(self, values: tuple[Expression, ...], on_host: Callable[[Expression], bool]) -> None:
         for value in values:
             if not on_host(value):
                 self.diagnostics.error(
@@ -203,9 +240,12 @@ class _Builder:
                     "a loop around launches has a bound that the kernel itself computes",
                 )
 
-    def _launch(self, place: _Place, number: int, needed: frozenset[str], inside: frozenset[str]) -> Launch:
+    def _launch(self, node: LaunchNode, name: str, needed: frozenset[str], inside: frozenset[str]) -> Launch:
+        """The finished launch. The scalars `needed` live after it, those `inside` because other
+        launches read them.
+        """
         kernel = self.region.kernel
-        reductions = (*kernel.directive.reductions, *place.node.reductions)
+        reductions = (*kernel.directive.reductions, *node.reductions)
         context = ScalarContext(
             dataclasses.replace(kernel.directive, reductions=reductions),
             kernel.functions,
@@ -215,83 +255,104 @@ class _Builder:
             self.region.floating,
             self.diagnostics,
         )
-        check_repeated(place.body, self.diagnostics)
-        scalars = classify(place.body, context)
+        check_repeated(node.body, self.diagnostics)
+        scalars = classify(node.body, context)
         self.shared += [object_ for object_ in scalars.shared if object_ not in self.shared]
-        used = {use.object for use in uses(place.body, kernel.functions, launch=True)}
-        values = tuple(iterator for iterator in place.around if iterator in used)
-        name = kernel.name if len(self.places) == 1 else f"{kernel.name}_nest{number + 1}"
-        launch = finished_launch(name, place.body, scalars, context, values, waits=place.node.waits)
-        pipelined = place.node.pipelined and columns_nest(launch) is not None
-        tiles = place.node.array_tiles
-        if tiles is not None:
-            form = staged_form(place.body, tiles, self.symbols, kernel.functions, frozenset(scalars.privates))
-            self.staged |= {} if form is None else {name: form}
-        return dataclasses.replace(launch, scratchpads=place.node.scratchpads, pipelined=pipelined)
+        used = {use.object for use in uses(node.body, kernel.functions, launch=True)}
+        values = tuple(iterator for iterator in self.around[id(node)] if iterator in used)
+        launch = finished_launch(name, node.body, scalars, context, values, waits=node.waits)
+        pipelined = node.pipelined and columns_nest(launch) is not None
+        if node.array_tiles is not None:
+            staged = _with_staged_form(launch, node.body, node.array_tiles, self.symbols, kernel.functions)
+            self.staged |= {} if staged is None else {name: staged}
+        return dataclasses.replace(launch, scratchpads=node.scratchpads, pipelined=pipelined)
 
 
-def launch_nodes(nodes: tuple[ScheduleNode, ...]) -> Iterator[LaunchNode]:
-    """All launches under the nodes, in order."""
-    for node in nodes:
-        if isinstance(node, LaunchNode):
-            yield node
-        else:
-            yield from launch_nodes(node.nodes)
+def _with_staged_form(
+    launch: Launch,
+    body: Block,
+    array_tiles: ArrayTiles,
+    symbols: Mapping[int, str],
+    functions: tuple[Function, ...],
+) -> Launch | None:
+    """The launch with a staged form; None if it is not one nest. `body` is the launch's, with
+    nests, but no barriers.
 
-
-def _with_launches(nodes: tuple[ScheduleNode, ...], launches: Iterator[Launch]) -> tuple[Step, ...]:
-    steps: list[Step] = []
-    for node in nodes:
-        if isinstance(node, LaunchNode):
-            steps.append(next(launches))
-        elif isinstance(node, HostLoopNode):
-            empty = dataclasses.replace(node.loop, body=Block((), node.loop.body.range))
-            steps.append(HostLoop(empty, _with_launches(node.nodes, launches), node.shape, node.band))
-        else:
-            steps.append(HostCondition(node.condition, _with_launches(node.nodes, launches)))
-    return tuple(steps)
+        nest of gangs { declarations; if (the tile has points) { points of the tile } }
+    ->  nest of gangs {
+            declarations; those of the array tiles
+            if (the tile has points) { fill; points, in the array tiles; store }
+            barrier
+        }
+    """
+    nest = body.statements[0] if len(body.statements) == 1 else None
+    if not isinstance(nest, TileNest):
+        return None
+    diagnostics = Diagnostics()
+    # Each gang computes the numbers of these loops from those of the tile.
+    context = ChainContext(array_tiles.clauses, symbols, lambda _: False, {}, diagnostics)
+    fills, stores = (build_nests(Block(part), context).statements for part in (array_tiles.fills, array_tiles.stores))
+    statements = nest.body.statements
+    count = next(
+        (place for place, statement in enumerate(statements) if not isinstance(statement, Declaration)), len(statements)
+    )
+    head, points = statements[:count], statements[count:]
+    inner: tuple[Statement, ...]
+    if len(points) == 1 and isinstance(points[0], If) and points[0].otherwise is None:
+        asked = points[0]
+        work = (*fills, *map(array_tiles.with_array_tiles, asked.then.statements), *stores)
+        inner = (dataclasses.replace(asked, then=Block(work)),)
+    else:
+        inner = (*fills, *map(array_tiles.with_array_tiles, points), *stores)
+    made = dataclasses.replace(nest, body=Block((*head, *array_tiles.declarations, *inner)))
+    (waiting,) = insert_barriers(Block((made,)), functions, frozenset(launch.privates), diagnostics).statements
+    assert isinstance(waiting, TileNest)
+    ended = dataclasses.replace(waiting, body=Block((*waiting.body.statements, Barrier())))
+    if diagnostics.has_errors:
+        return None
+    scratchpads = tuple(array_tiles.scratchpads.values())
+    return dataclasses.replace(launch, staged=Block((ended,)), staged_scratchpads=scratchpads)
 
 
 # -- iterators of the host's loops
 
 
-def _own_iterators(node: ScheduleNode) -> ScheduleNode:
+def _with_local_iterators(
+    steps: tuple[ScheduleNode, ...], instead: Mapping[DataObject, DataObject]
+) -> tuple[ScheduleNode, ...]:
     """Make host iterators local: the user's variable gets its last value after the region."""
-    if isinstance(node, LaunchNode):
-        return node
-    inner = tuple(_own_iterators(node) for node in node.nodes)
-    if isinstance(node, ConditionNode):
-        return dataclasses.replace(node, nodes=inner)
-    outer = node.loop.iterator
-    if outer.scope is Scope.LOCAL:
-        return dataclasses.replace(node, nodes=inner)
-    local = dataclasses.replace(outer, scope=Scope.LOCAL)
-    loop = dataclasses.replace(node.loop, iterator=local, declares_iterator=True)
-    return dataclasses.replace(node, loop=loop, nodes=tuple(_renamed(child, {outer: local}) for child in inner))
-
-
-def _renamed(node: ScheduleNode, replaced: dict[DataObject, DataObject]) -> ScheduleNode:
-    if isinstance(node, LaunchNode):
-        return dataclasses.replace(node, body=with_objects(node.body, replaced))
-    inner = tuple(_renamed(node, replaced) for node in node.nodes)
-    if isinstance(node, ConditionNode):
-        return ConditionNode(with_objects(node.condition, replaced), inner)
-    return dataclasses.replace(node, loop=with_objects(node.loop, replaced), nodes=inner)
-
-
-def _iterators_left(nodes: tuple[ScheduleNode, ...], region: Region) -> Iterator[str]:
-    """Say which host iterators have a last value that is unknown but live, or read inside."""
-    for node in nodes:
-        if isinstance(node, LaunchNode):
+    result: list[ScheduleNode] = []
+    for step in steps:
+        if isinstance(step, LaunchNode):
+            result.append(dataclasses.replace(step, body=with_objects(step.body, instead)) if instead else step)
             continue
-        if isinstance(node, HostLoopNode):
-            iterator = node.loop.iterator
+        if isinstance(step, HostCondition):
+            inner = _with_local_iterators(step.steps, instead)
+            result.append(HostCondition(with_objects(step.condition, instead), inner))
+            continue
+        loop = with_objects(dataclasses.replace(step.loop, body=Block((), step.loop.body.range)), instead)
+        outer, inside = step.loop.iterator, instead
+        if outer.scope is not Scope.LOCAL:
+            local = dataclasses.replace(outer, scope=Scope.LOCAL)
+            loop = dataclasses.replace(loop, iterator=local, declares_iterator=True)
+            inside = {**instead, outer: local}
+        result.append(HostLoop(loop, _with_local_iterators(step.steps, inside), step.shape, step.band))
+    return tuple(result)
+
+
+def _iterators_left(steps: tuple[ScheduleNode, ...], region: Region) -> Iterator[str]:
+    """Say which host iterators have a last value that is unknown but live, or read inside."""
+    for step in steps:
+        if isinstance(step, LaunchNode):
+            continue
+        if isinstance(step, HostLoop):
+            iterator = step.loop.iterator
             if iterator.name in region.live_out and iterator.name not in region.final:
                 where = f"'{iterator.host}' may be read after the kernel"
                 yield f"{where}, but its last value there cannot be computed at launch"
             if iterator.scope is not Scope.LOCAL and _read_outside(iterator, region):
                 yield f"the value that the loop over '{iterator.host}' leaves behind is used in the kernel"
-        yield from _iterators_left(node.nodes, region)
+        yield from _iterators_left(step.steps, region)
 
 
 def _read_outside(iterator: DataObject, region: Region) -> bool:
@@ -304,34 +365,27 @@ def _read_outside(iterator: DataObject, region: Region) -> bool:
 
 # -- scalars between launches
 
+Live = Mapping[int, frozenset[str]]
+"""The live scalars after each launch, by its identity."""
 
-class _Liveness:
-    """Liveness of scalars between launches, from what each reads first and surely assigns."""
 
-    def __init__(self, region: Region, bodies: list[Block]) -> None:
-        self._effects = [scalar_effect(body, region.scalars, region.kernel.functions) for body in bodies]
+def _live_after(steps: tuple[ScheduleNode, ...], live: frozenset[str], effects: Mapping[int, ScalarEffect]) -> Live:
+    """The live scalars after each launch, from what each reads first and surely assigns; `live` are
+    those after all.
+    """
+    after: dict[int, frozenset[str]] = {}
 
-    def after(self, nodes: tuple[ScheduleNode, ...], live: frozenset[str]) -> dict[int, frozenset[str]]:
-        """The live scalars after each launch, by number; `live` are those after all."""
-        wanted: dict[int, frozenset[str]] = {}
-        self._before(nodes, live, 0, wanted)
-        return wanted
-
-    def _before(
-        self, nodes: tuple[ScheduleNode, ...], live: frozenset[str], first: int, wanted: dict[int, frozenset[str]]
-    ) -> frozenset[str]:
-        """The live scalars before `nodes`, whose launches are numbered from `first`."""
-        firsts = []
-        for node in nodes:
-            firsts.append(first)
-            first += sum(1 for _ in launch_nodes((node,)))
-        for node, number in zip(reversed(nodes), reversed(firsts), strict=True):
-            if isinstance(node, LaunchNode):
-                wanted[number] = live
-                live = self._effects[number].before(live)
+    def before(steps: tuple[ScheduleNode, ...], live: frozenset[str]) -> frozenset[str]:
+        for step in reversed(steps):
+            if isinstance(step, LaunchNode):
+                after[id(step)] = live
+                live = effects[id(step)].before(live)
                 continue
-            once = self._before(node.nodes, live, number, wanted)
-            if isinstance(node, HostLoopNode):
-                once = self._before(node.nodes, live | once, number, wanted)
+            once = before(step.steps, live)
+            if isinstance(step, HostLoop):
+                once = before(step.steps, live | once)
             live |= once
         return live
+
+    before(steps, live)
+    return after

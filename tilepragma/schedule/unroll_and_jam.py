@@ -22,75 +22,42 @@ from tilepragma.ir.expressions import DataObject, Scope, Storage, integer
 from tilepragma.ir.flow import exposed_read
 from tilepragma.ir.loop_tree import Block, Declaration, Function, If, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, not_negative, number, polynomial
+from tilepragma.ir.substitution import with_each
 from tilepragma.ir.traversal import flat, loops_in, mentions, with_blocks
 from tilepragma.ir.types import is_signed
 from tilepragma.lower.band_loops import counted_loop, floor_quotient, term
 from tilepragma.normalise.delinearisation import typed_sum
 from tilepragma.plan.default_sizes import JAMMED_ROWS
+from tilepragma.schedule.index_set_splitting import simple_statements
 
 _MOST_STATEMENTS = 16
 """The most statements of a repeated body: the program has all of them twice."""
 
 
-@dataclass(frozen=True)
-class JammedBody:
-    """A launch's body, its mapped loop, and the next free loop number."""
-
-    body: Block
-    mapped: Loop
-    next_index: int
-
-
-@dataclass(frozen=True)
-class JammedLoop:
-    """Rows of loop `number` are jammed into its inner loops `waiting`; `blocks` counts blocks."""
-
-    number: int
-    waiting: frozenset[int]
-    blocks: DataObject
-
-
 def unroll_and_jam(
-    body: Block, mapped: int, chosen: JammedLoop, functions: tuple[Function, ...], next_index: int
-) -> JammedBody | None:
-    """Jam the `chosen` loop, which is the loop `mapped` or inside it; None if that is impossible.
-    `body` is a launch's. New loops are numbered from `next_index`.
+    body: Block,
+    number: int,
+    waiting: frozenset[int],
+    blocks: DataObject,
+    functions: tuple[Function, ...],
+    numbers: Iterator[int],
+) -> tuple[Block, Loop] | None:
+    """Jam rows of a launch's loop `number` into its inner loops `waiting`. `blocks` counts blocks
+    of rows, and new loops get the next of the `numbers`. The launch's body and the loop over
+    blocks; None if that is impossible.
     """
-    target = next((loop for loop in loops_in(body) if loop.index == chosen.number), None)
-    if target is None or not _counts_up(target) or _size(target) > _MOST_STATEMENTS:
+    target = next((loop for loop in loops_in(body) if loop.index == number), None)
+    if target is None or not _counts_up(target) or sum(1 for _ in simple_statements(target)) > _MOST_STATEMENTS:
         return None
-    jam = _Jam(target, chosen.waiting, functions, next_index)
-    jammed = jam.jammed(chosen.blocks)
+    jammed = _Jam(target, waiting, functions, numbers).jammed(blocks)
     if jammed is None:
         return None
-    whole = _replaced(body, chosen.number, jammed)
-    new = jammed if mapped == chosen.number else next(loop for loop in loops_in(whole) if loop.index == mapped)
-    return JammedBody(whole, new, jam.next_index)
+    return with_each(body, Loop, lambda loop: jammed if loop is target else loop), jammed
 
 
 def _counts_up(loop: Loop) -> bool:
     by_one = polynomial(loop.step).constant == 1 and loop.comparison in ("<", "<=")
     return by_one and is_signed(loop.iterator.element) and not leaves_early(loop.body)
-
-
-def _size(loop: Loop) -> int:
-    def simple(statement: Statement) -> Iterator[Statement]:
-        if isinstance(statement, (Loop, Block)):
-            for inner in (statement.body if isinstance(statement, Loop) else statement).statements:
-                yield from simple(inner)
-        else:
-            yield statement
-
-    return sum(1 for _ in simple(loop))
-
-
-def _replaced(block: Block, index: int, by: Loop) -> Block:
-    def change(statement: Statement) -> Statement:
-        if isinstance(statement, Loop) and statement.index == index:
-            return by
-        return with_blocks(statement, lambda inner: _replaced(inner, index, by))
-
-    return replace(block, statements=tuple(map(change, block.statements)))
 
 
 @dataclass
@@ -100,7 +67,7 @@ class _Jam:
     loop: Loop
     waiting: frozenset[int]
     functions: tuple[Function, ...]
-    next_index: int
+    numbers: Iterator[int]
 
     def jammed(self, block: DataObject) -> Loop | None:
         """The loop over blocks of rows."""
@@ -116,7 +83,7 @@ class _Jam:
         rest = self._rows(Block(tuple(map(self._again, loop.body.statements)), loop.body.range), first, last)
         body = If(not_negative(last - end), four, Block((rest,)), loop.header)
         count = floor_quotient(last - lower, integer(JAMMED_ROWS))
-        made = counted_loop(self._number(), block, number(0), count, (body,))
+        made = counted_loop(next(self.numbers), block, number(0), count, (body,))
         return replace(made, range=loop.range, header=loop.header)
 
     def _groups(self, body: Block) -> Iterator[Loop | Block]:
@@ -181,22 +148,18 @@ class _Jam:
         for group in groups:
             if isinstance(group, Loop):
                 inner = tuple(self._side_by_side(tuple(self._groups(group.body)), first, last))
-                yield replace(group, index=self._number(), body=Block(inner, group.body.range))
+                yield replace(group, index=next(self.numbers), body=Block(inner, group.body.range))
             else:
                 yield self._rows(Block(tuple(map(self._again, group.statements))), first, last)
 
     def _rows(self, body: Block, first: Polynomial, last: Polynomial) -> Loop:
         """`for i in first, ..., last: body`"""
         lower, upper = (typed_sum(end, self.loop.iterator) for end in (first, last))
-        return replace(self.loop, index=self._number(), lower=lower, comparison="<=", upper=upper, body=body)
+        return replace(self.loop, index=next(self.numbers), lower=lower, comparison="<=", upper=upper, body=body)
 
     def _again(self, statement: Statement) -> Statement:
         copied = with_blocks(replace(statement), self._block)
-        return replace(copied, index=self._number()) if isinstance(copied, Loop) else copied
+        return replace(copied, index=next(self.numbers)) if isinstance(copied, Loop) else copied
 
     def _block(self, block: Block) -> Block:
         return replace(block, statements=tuple(map(self._again, block.statements)))
-
-    def _number(self) -> int:
-        self.next_index += 1
-        return self.next_index - 1

@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Mapping
 
 from tilepragma.arguments.scalars import LaunchScalars, ScalarContext, classify
-from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import TileClause
 from tilepragma.ir.expressions import DataObject
@@ -21,22 +20,16 @@ from tilepragma.user_tiles.coverage import axes_of, check_coverage, check_repeat
 from tilepragma.user_tiles.tile_nests import ChainContext, build_nests
 
 
-@dataclass(frozen=True)
-class Launches:
-    """The launches for one kind of target, and the scalars that they reach by address."""
-
-    launches: tuple[Launch, ...]
-    shared: tuple[DataObject, ...]
-
-
 def make_launches(
     kernel: Kernel,
     statements: tuple[Statement, ...],
     clauses: Mapping[int, tuple[TileClause, ...]],
     chains: ChainContext,
     scalars: ScalarContext,
-) -> Launches:
-    """The launches of `statements` under one mapping; `statements` exclude declarations."""
+) -> tuple[tuple[Launch, ...], tuple[DataObject, ...]]:
+    """The launches of `statements` under one mapping, and the scalars that they reach by address;
+    `statements` exclude declarations.
+    """
     context = dataclasses.replace(chains, clauses=clauses)
     bodies = _bodies(kernel, statements, context)
     launches, shared = [], []
@@ -47,7 +40,7 @@ def make_launches(
         launch, reached = _launch(name, body, kernel, scoped)
         launches.append(launch)
         shared += [object_ for object_ in reached if object_ not in shared]
-    return Launches(tuple(launches), tuple(shared))
+    return tuple(launches), tuple(shared)
 
 
 def launch_loops(body: Block) -> tuple[TiledLoop, ...]:

@@ -10,27 +10,56 @@ to time: diamond tiles, as many in each wavefront.
 On the host, and for diamonds, w = t_1 + t_2, and the tiles t_3, ..., t_m of a pair run in sequence
 inside its instance. This gives fewer wavefronts, and shared data stays in the cache. Both are legal
 because every dependence has t(target) >= t(source) in all rows of the band.
+
+Inside a device tile run wavefronts of points, mapped cyclically to the gang's workers:
+
+    for (e_1 ...)                          one wavefront after another; barriers after each
+        for each group of statements       a barrier between
+            for (parallel rows)            workers
+                the points that have them
+
+user_tiles/barrier_placement.py inserts the barriers later. They may run in shared memory, on array
+tiles.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
+
+import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.ir.directives import TileClause, TileKind
-from tilepragma.ir.expressions import DataObject, access_to
-from tilepragma.ir.loop_tree import Block, Statement
-from tilepragma.ir.polynomial import Polynomial
+from tilepragma.base.source_ranges import NOWHERE
+from tilepragma.ir.directives import LoopDirective, TileClause, TileKind
+from tilepragma.ir.expressions import (
+    Access,
+    Assignment,
+    Call,
+    Callee,
+    DataObject,
+    Expression,
+    Storage,
+    access_to,
+    conjunction,
+    disjunction,
+    integer,
+)
+from tilepragma.ir.loop_tree import Block, Declaration, ExpressionStatement, If, Loop, Scratchpad, Statement
+from tilepragma.ir.polynomial import Polynomial, expression, maximum, minimum, number, polynomial
+from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import INDEX, LONG, ScalarType
 from tilepragma.lower.band_loops import (
-    Around,
     BandLoops,
-    Bounds,
+    EnclosingTile,
     PlannedBand,
+    TileConstraint,
+    TileConstraints,
     base_name,
-    bounds_of,
     clauses,
     declared,
+    floor_quotient,
+    mapped_nest,
     term,
     total,
 )
@@ -60,14 +89,16 @@ from tilepragma.plan.default_sizes import (
     TALL_HOST_TILE,
     USUAL_SKEW,
 )
-from tilepragma.plan.kernel_plan import TiledBand, TiledStatement
+from tilepragma.plan.kernel_plan import HostLoop, TiledBand, TiledStatement
+from tilepragma.poly.bands import Band
+from tilepragma.poly.extents import Bounds
+from tilepragma.poly.intra_tile_schedule import row_order
+from tilepragma.poly.schedule import StatementSchedule, integral_inverse
+from tilepragma.poly.wavefronts import IntraTile, concurrent_tile, intra_tile
+from tilepragma.schedule.coalescing import private_names
 from tilepragma.schedule.cpu_register_tiles import with_full_tiles
-from tilepragma.schedule.intra_tile_wavefront import BoundedTile, point_wavefronts
-from tilepragma.schedule.tree import HostLoopNode, LaunchNode, ScheduleNode
-from tilepragma.schedule.wavefront_array_tiles import array_tiles
-
-if TYPE_CHECKING:
-    from tilepragma.lower.band_ast import TileConstraint, TileConstraints
+from tilepragma.schedule.scratchpad_copies import assign, at_least, element_at, in_scratchpad, scratchpad, where
+from tilepragma.schedule.tree import ArrayTiles, LaunchNode, ScheduleNode
 
 DIAMONDS = "diamond tiles: concurrent start"
 HOST_ROWS, DEVICE_ROWS = 2, 4
@@ -76,20 +107,17 @@ HOST_ROWS, DEVICE_ROWS = 2, 4
 
 @dataclass(frozen=True)
 class _TiledRow:
-    """A tiled row: tile coordinate `tile` in lower ... upper, and tile origin `first`."""
+    """A tiled row: tile coordinate `tile` in a range, and tile origin `first`."""
 
     level: int
     size: DataObject
     tile: DataObject
     first: DataObject
-    lower: Polynomial
-    upper: Polynomial
+    range: Bounds
 
     @property
     def inside(self) -> TileConstraint:
         """The points of one tile."""
-        from tilepragma.lower.band_ast import TileConstraint
-
         return TileConstraint(self.level, access_to(self.first), access_to(self.size))
 
     @property
@@ -98,7 +126,7 @@ class _TiledRow:
         return declared(self.first, term(self.tile) * term(self.size))
 
 
-def wavefront_node(loops: BandLoops, planned: PlannedBand, around: Around) -> ScheduleNode:
+def wavefront_node(loops: BandLoops, planned: PlannedBand, around: EnclosingTile) -> ScheduleNode:
     """The host loop over wavefronts of the band's tiles, around the launch of a wavefront."""
     part, outside = planned.part, around.rows
     # The row along vectors has the longest tiles, hence the fewest.
@@ -114,17 +142,22 @@ def wavefront_node(loops: BandLoops, planned: PlannedBand, around: Around) -> Sc
         rows.append(_tiled_row(loops, planned, level, outside, 1 if can_be_even and level == summed[0] else 0))
     wavefront = loops.names.scalar("wavefront")
     tile = (*outside, *(row.inside for row in rows))
-    bounded = BoundedTile(tile, frozenset(summed[:-1]), around.known)
+    bounded = EnclosingTile(tile, around.known, frozenset(summed[:-1]))
     inner, tiles = inner_tiles(loops, planned, inner_levels, bounded)
     staged = loops.device and not planned.pair and not inner_levels
     staging = array_tiles(loops, planned, tile, tiles) if staged else None
-    fronts = loops.wavefronts(part.statements, {row.level: row.size for row in rows}, outside)
-    every = bounds_of(fronts.range())
-    mapped = [bounds_of(fronts.tile_range(place, access_to(wavefront))) for place in range(len(rows) - 1)]
-    launch = replace(_launch(loops, wavefront, rows, mapped, inner, tiles), array_tiles=staging)
+    sizes = {row.level: row.size for row in rows}
+    every, mapped = loops.wavefronts(part.statements, sizes, wavefront, outside)
+    # t_m = w - t_1 - ... - t_(m-1). Positions beyond the wavefront run empty.
+    *others, last = rows
+    number_of_last = term(wavefront) - total(term(row.tile) for row in others)
+    body = (declared(last.tile, number_of_last), *(row.origin for row in rows), *inner)
+    kinds = (TileKind.DYNAMIC, TileKind.GANG if loops.device else TileKind.THREAD)
+    nest = mapped_nest((row.tile for row in others), mapped, body, loops.numbers, tiles, *kinds)
+    launch = LaunchNode(Block(nest), tiles, pipelined=True, array_tiles=staging)
     band = _tiled_band(loops, planned, (*summed, *inner_levels), len(summed))
-    loop = loops.loop(wavefront, every.lower, every.upper)
-    return HostLoopNode(loop, (launch,), DIAMONDS if planned.pair else "", band)
+    loop = loops.loop(wavefront, every.low, every.high)
+    return HostLoop(loop, (launch,), DIAMONDS if planned.pair else "", band)
 
 
 def _tiled_band(loops: BandLoops, planned: PlannedBand, levels: tuple[int, ...], summed: int) -> TiledBand:
@@ -139,7 +172,7 @@ def _tiled_band(loops: BandLoops, planned: PlannedBand, levels: tuple[int, ...],
             inside = (0,) * (len(part.loops) - len(statement.loops))
             factors = tuple((*row.coefficients, *inside) for row in chosen)
             statements.append(TiledStatement(part.range, names, factors, offsets))
-    sizes = tuple(loops.sizes.sizes[planned.number, _size_level(planned, level)].object for level in levels)
+    sizes = tuple(loops.sizes[planned.number, _size_level(planned, level)].object for level in levels)
     return TiledBand(tuple(statements), summed, planned.part.outer, sizes)
 
 
@@ -157,11 +190,9 @@ def _tiled_row(loops: BandLoops, planned: PlannedBand, level: int, inside: TileC
     named = _size_level(planned, level)
     base = base_name(part.statements, named)
     processor = () if loops.device else _processor_tile(planned, level)
-    size = loops.sizes.of(planned.number, named, base, _host_tile(planned, level), device, unit, processor)
+    size = loops.size_of(planned.number, named, base, _host_tile(planned, level), device, unit, processor)
     tiles = loops.tile_range(part.statements, level, size, inside)
-    return _TiledRow(
-        level, size, loops.names.scalar(f"{base}_block"), loops.names.scalar(f"{base}_first"), tiles.lower, tiles.upper
-    )
+    return _TiledRow(level, size, loops.names.scalar(f"{base}_block"), loops.names.scalar(f"{base}_first"), tiles)
 
 
 def _host_tile(planned: PlannedBand, level: int) -> int:
@@ -250,42 +281,541 @@ def inner_tiles(
     loops: BandLoops,
     planned: PlannedBand,
     levels: tuple[int, ...],
-    tile: BoundedTile,
+    tile: EnclosingTile,
 ) -> tuple[tuple[Statement, ...], dict[int, tuple[TileClause, ...]]]:
     """The sequential tiles of rows at `levels` in the tile around, with points and clauses."""
     if not levels and loops.device:
-        return point_wavefronts(loops, planned, tile)
+        return _point_wavefronts(loops, planned, tile)
     if not levels:
-        points = loops.points(planned.part, planned.points.order, tile.rows, tile.known)
+        points = loops.points(planned.part, planned.points.order, tile)
         return (points if loops.device else with_full_tiles(loops, planned, tile, points)), {}
     row = _tiled_row(loops, planned, levels[0], tile.rows)
     body, tiles = inner_tiles(loops, planned, levels[1:], replace(tile, rows=(*tile.rows, row.inside)))
-    return (loops.loop(row.tile, row.lower, row.upper, (row.origin, *body)),), tiles
+    return (loops.loop(row.tile, row.range.low, row.range.high, (row.origin, *body)),), tiles
 
 
-def _launch(
-    loops: BandLoops,
-    wavefront: DataObject,
-    rows: list[_TiledRow],
-    mapped: list[Bounds],
-    inner: tuple[Statement, ...],
-    inner_tiles: dict[int, tuple[TileClause, ...]],
-) -> LaunchNode:
-    """The launch of one wavefront's tiles. t_1, ..., t_(m-1) run between the bounds `mapped`, and
-    t_m = w - t_1 - ... - t_(m-1). Positions beyond the wavefront run empty.
+# -- wavefronts of points in a device tile
+
+_WORKER_DIMENSIONS = 3
+
+Tiles = dict[int, tuple[TileClause, ...]]
+
+
+def _point_wavefronts(
+    loops: BandLoops, planned: PlannedBand, inside: EnclosingTile
+) -> tuple[tuple[Statement, ...], Tiles]:
+    """The loops over a tile's points, and the clauses of those mapped to workers. Workers count
+    from 0 to the extent of a tile, or of the row if that is less, so that the launch knows the loop
+    bounds. Conditions skip positions without a point. Empty tiles are skipped whole: otherwise all
+    workers would run their fronts. Raises UnboundedRowError, OperationLimitError.
     """
-    *others, last = rows
-    body: tuple[Statement, ...] = (
-        declared(last.tile, term(wavefront) - total(term(row.tile) for row in others)),
-        *(row.origin for row in rows),
-        *inner,
-    )
-    tiles = dict(inner_tiles)
-    for dimension, (row, bounds) in enumerate(reversed(list(zip(others, mapped, strict=True)))):
-        loop = loops.loop(row.tile, bounds.lower, bounds.upper, body)
-        if loops.device:
-            tiles[loop.index] = clauses(TileKind.DYNAMIC, TileKind.GANG, dimension=dimension)
+    part, schedule = planned.part, _fronts_of(loops, planned)
+    whole = tuple(replace(each, level=_shifted(part, each.level)) for each in inside.rows)
+    bounded = frozenset(_shifted(part, level) for level in inside.bounded)
+    condition, known = loops.has_points(schedule.part.statements, EnclosingTile(whole, inside.known, bounded))
+    tile = {each.level: each for each in whole}
+    front = loops.names.scalar("front")
+    fronts = _fronts(loops, schedule, tile)
+    step = TileConstraint(schedule.level, access_to(front))
+    rows = schedule.summed or (schedule.level,)
+    known &= loops.known_sum(schedule.part.statements, rows, _outside(schedule, tile), step.parameter)
+    if schedule.summed:
+        known &= loops.known_in_tiles(tuple(tile[level] for level in schedule.summed), step.parameter)
+    if len(schedule.summed) == 1:
+        del tile[schedule.summed[0]]
+    tile[schedule.level] = step
+    tiles: Tiles = {}
+    groups: list[Statement] = []
+    for names in schedule.groups:
+        groups += _group(loops, schedule, names, tile, known, tiles)
+    body: tuple[Statement, ...] = (loops.loop(front, fronts.low, fronts.high, groups),)
+    return body if condition is None else (If(condition, Block(body), None),), tiles
+
+
+def _fronts_of(loops: BandLoops, planned: PlannedBand) -> IntraTile:
+    """The wavefronts of points in a tile of the band; along time under concurrent start."""
+    dependences, private = loops.dependences, private_names(loops.scop)
+    if planned.concurrent is None:
+        return intra_tile(planned.part, dependences, private)
+    schedule = concurrent_tile(planned.concurrent, dependences, private)
+    if schedule is None:
+        raise ValueError("points of one time step wait for each other")
+    return schedule
+
+
+def _shifted(part: Band, level: int) -> int:
+    """The level of a row of the band after inserting the row of fronts."""
+    return level + (level >= part.outer)
+
+
+def _outside(schedule: IntraTile, tile: dict[int, TileConstraint]) -> TileConstraints:
+    return tuple(each for level, each in tile.items() if level < schedule.level)
+
+
+def _fronts(loops: BandLoops, schedule: IntraTile, tile: dict[int, TileConstraint]) -> Bounds:
+    """The wavefronts of a tile, within the corners of the tile and of the whole nest."""
+    outside = _outside(schedule, tile)
+    if not schedule.summed:
+        every, inside = (
+            loops.row_range(schedule.part.statements, schedule.level, rows) for rows in (outside, (*tile.values(),))
+        )
+        return Bounds(maximum((every.low, inside.low)), minimum((every.high, inside.high)))
+    whole = [loops.row_range(schedule.part.statements, level, outside) for level in schedule.summed]
+    first, last = _corners([tile[level] for level in schedule.summed])
+    lower = maximum((total(each.low for each in whole), first))
+    return Bounds(lower, minimum((total(each.high for each in whole), last)))
+
+
+def _corners(tiles: list[TileConstraint]) -> tuple[Polynomial, Polynomial]:
+    """The least and the greatest sum of point coordinates in these tiles."""
+    first = total(polynomial(each.origin) for each in tiles)
+    return first, first + total(polynomial(each.size) - number(1) for each in tiles if each.size is not None)
+
+
+def _group(
+    loops: BandLoops,
+    schedule: IntraTile,
+    names: tuple[str, ...],
+    tile: dict[int, TileConstraint],
+    known: isl.Set,
+    tiles: Tiles,
+) -> tuple[Statement, ...]:
+    """The loops of one statement group of a wavefront over its parallel rows; adds to `tiles`."""
+    group = schedule.of_group(names)
+    steps, spans, places, fixed = [], [], [], []
+    for level in schedule.parallel[-_WORKER_DIMENSIONS:]:
+        whole = loops.row_range(schedule.part.statements, level, _outside(schedule, tile))
+        base = base_name(group.statements, level)
+        step, point = loops.names.scalar(f"{base}_step"), loops.names.scalar(f"{base}_point")
+        last, start = whole.high - whole.low, whole.low
+        fixed.append(TileConstraint(level, access_to(point)))
+        if level in tile and (size := tile[level].size) is not None:
+            start = polynomial(tile[level].origin)
+            least = floor_quotient(whole.low, size) * polynomial(size)
+            last = minimum((whole.high - least, polynomial(size) - number(1)))
+            known &= loops.known_in_tiles((tile[level],), fixed[-1].parameter)
         else:
-            tiles[loop.index] = clauses(TileKind.DYNAMIC, TileKind.THREAD)
-        body = (loop,)
-    return LaunchNode(Block(body), tiles, pipelined=True)
+            outside = _outside(schedule, tile)
+            known &= loops.known_sum(schedule.part.statements, (level,), outside, fixed[-1].parameter)
+        steps.append(step)
+        spans.append(Bounds(number(0), last))
+        places.append(declared(point, start + term(step)))
+    points = loops.points(group, row_order(group), EnclosingTile((*tile.values(), *fixed), known))
+    return mapped_nest(steps, spans, (*places, *points), loops.numbers, tiles, TileKind.DYNAMIC, TileKind.WORKER)
+
+
+# -- array tiles in shared memory: a gang copies what a tile touches row by row, runs the tile's
+# wavefronts of points on the copy, and stores what the tile wrote
+#
+#     if (the tile has points) {
+#         u_box = the elements that the tile touches    neighbouring workers, neighbouring elements
+#         for (front ...)                               wavefronts of points, on u_box
+#             ... u_box[i - i_origin][j - j_origin] ...
+#         u = what the tile has written of u_box
+#     }
+#
+# All accesses to the array name the iterators of its dimensions, and miss at most one loop (time).
+# Let the rows be phi_k = C_k x + c_k t + v_k for an access to element x, where only v_k differs
+# between accesses. A tile has first_k <= phi_k < first_k + size_k. Some of a set of accesses touch
+# x if for some t
+#
+#     first_k - max v_k <= C_k x + c_k t <= first_k + size_k - 1 - min v_k   for all k
+#
+# This is too much if v_k differ in both directions: an element of the box may then be written by
+# another tile of the wavefront. So only accesses on one side of the write (all v_k at least, or at
+# most, those of the write) are joined. Shared memory holds the smallest box around x = C^-1 (phi -
+# v). The verifier proves the result independently (verify/scratchpads.py).
+
+#: ptxas doubles a worker's registers for unrolled copies, which halves the number of gangs.
+_ROLLED = LoopDirective(NOWHERE, unroll=1)
+
+
+_MOST_ACCESSES = 16
+"""The most accesses to one array: proving a cube of 27 points takes ten seconds, fewer two or
+three.
+"""
+
+
+def array_tiles(
+    loops: BandLoops,
+    planned: PlannedBand,
+    tile: TileConstraints,
+    inner: Mapping[int, tuple[TileClause, ...]],
+) -> ArrayTiles | None:
+    """The array tiles of a band's tile in shared memory; None if accesses or rows have another
+    form. `tile` restricts the band's rows, `inner` are the clauses of the loops over its points.
+    """
+    shapes, written = _shapes(planned, tile), loops.scop.written
+    arrays = None if shapes is None else _arrays(shapes, written)
+    dimensions = [clause.dimension for each in inner.values() for clause in each if clause.kind is TileKind.WORKER]
+    if not arrays or not dimensions:
+        return None
+    if any(len(array.names) <= max(dimensions) for array in arrays):
+        return None
+    maker = _Maker(loops, 1 + max(dimensions))
+    return maker.array_tiles(arrays)
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """A statement of the band: node, loops, iterator ranges, and rows as sums of iterators."""
+
+    node: ExpressionStatement
+    loops: tuple[Loop, ...]
+    values: tuple[Bounds, ...]
+    rows: tuple[tuple[int, ...], ...]
+    constants: tuple[int, ...]
+    tile: tuple[Bounds, ...]
+
+
+@dataclass(frozen=True)
+class _Touch:
+    """An access to element x: the band's rows are `rows` x + `time` t + `apart`. `ends` are the
+    ranges of each subscript over all loops, `times` that of t; None if all iterators occur in the
+    subscripts. `names` are those of the subscripts' iterators.
+    """
+
+    rows: tuple[tuple[int, ...], ...]
+    time: tuple[int, ...]
+    apart: tuple[int, ...]
+    ends: tuple[Bounds, ...]
+    times: Bounds | None
+    names: tuple[str, ...]
+    writes: bool
+
+
+@dataclass(frozen=True)
+class _Array:
+    """A staged array: subscript names, accesses, the tile's rows, their inverse over (x, t)."""
+
+    object: DataObject
+    names: tuple[str, ...]
+    touches: tuple[_Touch, ...]
+    tile: tuple[Bounds, ...]
+    inverse: tuple[tuple[int, ...], ...]
+
+    def origin(self, dimension: int) -> Polynomial:
+        """The least subscript that a tile touches; the last dimension is the least t."""
+        weights = self.inverse[dimension]
+        least = min(self._offsets(dimension))
+        parts = (
+            number(weight) * (bounds.low if weight > 0 else bounds.high)
+            for weight, bounds in zip(weights, self.tile, strict=True)
+        )
+        return sum(parts, number(least))
+
+    def length(self, dimension: int) -> Polynomial:
+        """The number of subscripts that a full tile spans."""
+        offsets = self._offsets(dimension)
+        parts = (
+            number(abs(weight)) * (bounds.high - bounds.low)
+            for weight, bounds in zip(self.inverse[dimension], self.tile, strict=True)
+        )
+        return sum(parts, number(max(offsets) - min(offsets) + 1))
+
+    def _offsets(self, dimension: int) -> list[int]:
+        weights = self.inverse[dimension]
+        return [-sum(w * v for w, v in zip(weights, touch.apart, strict=True)) for touch in self.touches]
+
+    @property
+    def is_written(self) -> bool:
+        """Whether an access of the band writes it."""
+        return any(touch.writes for touch in self.touches)
+
+    @property
+    def is_used_again(self) -> bool:
+        """Whether a tile reuses elements: in several time steps, or by several accesses."""
+        return self.touches[0].times is not None or len({touch.apart for touch in self.touches}) > 1
+
+
+def _shapes(planned: PlannedBand, tile: TileConstraints) -> tuple[_Shape, ...] | None:
+    """The band's statements, if the tile restricts all their rows; None if one has another form."""
+    spans = {}
+    for constraint in tile:
+        first = polynomial(constraint.origin)
+        length = number(1) if constraint.size is None else polynomial(constraint.size)
+        spans[constraint.level] = Bounds(first, first + length - number(1))
+    shapes = [_shape(each, spans) for each in planned.part.statements]
+    return None if None in shapes else tuple(shape for shape in shapes if shape is not None)
+
+
+def _shape(each: StatementSchedule, tile: Mapping[int, Bounds]) -> _Shape | None:
+    statement = each.statement
+    node, values = statement.node, [_values(loop) for loop in statement.loops]
+    calls = (node for node in walk(node) if isinstance(node, Call) and node.callee is Callee.USER)
+    if not isinstance(node, ExpressionStatement) or not isinstance(node.expression, Assignment) or any(calls):
+        return None
+    iterators = {access_to(loop.iterator) for loop in statement.loops}
+    known = tuple(value for value in values if value is not None)
+    if (
+        len(statement.parts) > 1
+        or len(known) < len(values)
+        or any((value.low.atoms | value.high.atoms) & iterators for value in known)
+    ):
+        return None
+    levels = [level for level, row in enumerate(each.rows) if not row.scalar]
+    if len(levels) != len(statement.loops) or any(level not in tile for level in levels):
+        return None
+    rows = [each.user_rows[level] for level in levels]
+    coefficients, constants = tuple(row.coefficients for row in rows), tuple(row.constant for row in rows)
+    return _Shape(node, statement.loops, known, coefficients, constants, tuple(tile[level] for level in levels))
+
+
+def _values(loop: Loop) -> Bounds | None:
+    """The range of an iterator that steps by one between bounds without other iterators."""
+    step = polynomial(loop.step).constant
+    if step is None or abs(step) != 1:
+        return None
+    lower, upper = polynomial(loop.lower), polynomial(loop.upper)
+    closed = {"<": -1, ">": 1, "<=": 0, ">=": 0}.get(loop.comparison)
+    if closed is None:
+        return None
+    last = upper + number(closed)
+    return Bounds(last, lower) if loop.decreasing else Bounds(lower, last)
+
+
+def _arrays(shapes: Sequence[_Shape], written: frozenset[DataObject]) -> tuple[_Array, ...]:
+    """The arrays to stage: written or reused ones; none if a written array has another form."""
+    nodes = [node for shape in shapes for node in walk(shape.node) if isinstance(node, Access) and node.object.rank]
+    arrays = []
+    for object_ in dict.fromkeys(node.object for node in nodes):
+        array = _array(object_, shapes)
+        if array is None and object_ in written:
+            return ()
+        if array is not None and (object_ in written or array.is_used_again):
+            arrays.append(array)
+    return tuple(arrays) if any(array.is_written for array in arrays) else ()
+
+
+def _array(object_: DataObject, shapes: Sequence[_Shape]) -> _Array | None:
+    if object_.storage is not Storage.CONTIGUOUS or not isinstance(object_.element, ScalarType) or object_.volatile:
+        return None
+    touches: list[_Touch] = []
+    for shape in shapes:
+        assert isinstance(shape.node.expression, Assignment)
+        target = shape.node.expression.target
+        for node in walk(shape.node):
+            if isinstance(node, Access) and node.object == object_:
+                touch = _touch(node, shape, writes=node is target)
+                if touch is None:
+                    return None
+                touches.append(touch)
+    first = touches[0]
+    if len(touches) > _MOST_ACCESSES or any((touch.rows, touch.time) != (first.rows, first.time) for touch in touches):
+        return None
+    square = tuple(
+        (*row, factor) if first.times is not None else row for row, factor in zip(first.rows, first.time, strict=True)
+    )
+    inverse = integral_inverse(square) if len(square) == len(square[0]) else None
+    same_tile = all(shape.tile == shapes[0].tile for shape in shapes)
+    return (
+        None
+        if inverse is None or not same_tile
+        else _Array(object_, first.names, tuple(touches), shapes[0].tile, inverse)
+    )
+
+
+def _place(subscript: Expression, shape: _Shape) -> tuple[int, int] | None:
+    """The loop whose iterator a subscript equals up to a constant, and that constant."""
+    value = polynomial(subscript)
+    for place, loop in enumerate(shape.loops):
+        apart = (value - term(loop.iterator)).constant
+        if apart is not None:
+            return place, apart
+    return None
+
+
+def _touch(access: Access, shape: _Shape, *, writes: bool) -> _Touch | None:
+    """An access by distinct iterators plus constants, at most one loop missing; else None."""
+    places = [place for place in (_place(each, shape) for each in access.subscripts) if place is not None]
+    named = [place for place, _ in places]
+    left = [place for place in range(len(shape.loops)) if place not in named]
+    if access.path or len(places) != access.object.rank or len(set(named)) != len(named) or len(left) > 1:
+        return None
+    rows = tuple(tuple(row[place] for place in named) for row in shape.rows)
+    apart = tuple(
+        constant - sum(row[place] * offset for place, offset in places)
+        for row, constant in zip(shape.rows, shape.constants, strict=True)
+    )
+    values = ((shape.values[place], number(offset)) for place, offset in places)
+    ends = tuple(Bounds(value.low + offset, value.high + offset) for value, offset in values)
+    times = shape.values[left[0]] if left else None
+    names = tuple(shape.loops[place].iterator.name for place in named)
+    return _Touch(rows, tuple(row[left[0]] if left else 0 for row in shape.rows), apart, ends, times, names, writes)
+
+
+@dataclass(frozen=True)
+class _Limit:
+    """factor t >= value, or factor t <= value; `whole_tile`: the value holds for the tile."""
+
+    value: Polynomial
+    factor: int
+    whole_tile: bool
+
+
+@dataclass
+class _Maker:
+    """Builds the copy loops of a band's array tiles, mapped to `axes` axes of workers."""
+
+    loops: BandLoops
+    axes: int
+    scratchpads: dict[DataObject, Scratchpad] = field(default_factory=dict)
+    clauses: dict[int, tuple[TileClause, ...]] = field(default_factory=dict)
+    declarations: list[Declaration] = field(default_factory=list)
+    times: dict[tuple[str, Polynomial], DataObject] = field(default_factory=dict)
+
+    def array_tiles(self, arrays: Sequence[_Array]) -> ArrayTiles:
+        """The array tiles with their copies."""
+        self.scratchpads |= {array.object: self._scratchpad(array) for array in arrays}
+        fills = tuple(map(self._fill, arrays))
+        stores = tuple(self._store(array) for array in arrays if array.is_written)
+        return ArrayTiles(self.scratchpads, tuple(self.declarations), fills, stores, dict(self.clauses))
+
+    def _constant(self, base: str, value: Polynomial, type_: ScalarType = INDEX) -> DataObject:
+        """A number that a tile declares once."""
+        made = self.loops.names.scalar(base, type_)
+        self.declarations.append(declared(made, value))
+        return made
+
+    def _scratchpad(self, array: _Array) -> Scratchpad:
+        origin = tuple(self._constant(f"{name}_origin", array.origin(place)) for place, name in enumerate(array.names))
+        lengths = tuple(expression(array.length(place)) for place in range(len(array.names)))
+        name = self.loops.names.scalar(f"{array.object.name}_box").name
+        return scratchpad(name, array.object, lengths, origin)
+
+    def _fill(self, array: _Array) -> Statement:
+        """Fill the box with the elements that the tile touches."""
+        steps, points = self._steps(array), self._points(array)
+        within = [
+            test
+            for place, point in enumerate(points)
+            for test in (
+                at_least(term(point), minimum(touch.ends[place].low for touch in array.touches)),
+                at_least(maximum(touch.ends[place].high for touch in array.touches), term(point)),
+            )
+        ]
+        reached = [tuple(self._reached(array, steps, touches)) for touches in _sides(array)]
+        # Accesses without conditions reach the whole box.
+        asked = (disjunction(dict.fromkeys(map(conjunction, reached))),) if reached and all(reached) else ()
+        element = element_at(array.object, points)
+        copy = assign(in_scratchpad(element, self.scratchpads), element)
+        tests = (*within, *asked)
+        return self._over(array, steps, points, where(tests, copy))
+
+    def _store(self, array: _Array) -> Statement:
+        """Store the elements that the tile has written."""
+        steps, points = self._steps(array), self._points(array)
+        tests = []
+        for touch in array.touches:
+            if touch.writes:
+                ends = (
+                    test
+                    for end, point in zip(touch.ends, points, strict=True)
+                    for test in (at_least(term(point), end.low), at_least(end.high, term(point)))
+                )
+                tests.append(conjunction((*ends, *self._reached(array, steps, [touch]))))
+        element = element_at(array.object, points)
+        copy = assign(element, in_scratchpad(element, self.scratchpads))
+        return self._over(array, steps, points, where((disjunction(tuple(dict.fromkeys(tests))),), copy))
+
+    def _steps(self, array: _Array) -> list[DataObject]:
+        return [self.loops.names.scalar(f"{name}_step") for name in array.names]
+
+    def _points(self, array: _Array) -> list[DataObject]:
+        return [self.loops.names.scalar(f"{name}_point") for name in array.names]
+
+    def _reached(self, array: _Array, steps: list[DataObject], touches: Sequence[_Touch]) -> Iterator[Expression]:
+        """Tests that for some t one of `touches` reaches the element `steps` into the box.
+
+        Per row, the test spans the first to the last access. It counts from the origins of the box
+        and of the tile's times, so that it compares small numbers and tile sizes.
+        """
+        first = touches[0]
+        lowers: list[_Limit] = []
+        uppers: list[_Limit] = []
+        start = number(0)
+        if first.times is not None:
+            start = array.origin(len(steps))
+            lowers.append(_Limit(first.times.low - start, 1, True))
+            uppers.append(_Limit(first.times.high - start, 1, True))
+        for row, bounds in enumerate(array.tile):
+            apart = [touch.apart[row] for touch in touches]
+            position = number(first.time[row]) * start
+            for place, (factor, step) in enumerate(zip(first.rows[row], steps, strict=True)):
+                position = position + number(factor) * (array.origin(place) + term(step))
+            low, high = bounds.low - number(max(apart)) - position, bounds.high - number(min(apart)) - position
+            factor, whole = first.time[row], not any(first.rows[row])
+            if factor == 0:
+                yield from (at_least(number(0), low), at_least(high, number(0)))
+                continue
+            if factor < 0:
+                low, high = -high, -low
+            lowers.append(_Limit(low, abs(factor), whole))
+            uppers.append(_Limit(high, abs(factor), whole))
+        lowers, uppers = (
+            self._tightest(lowers, maximum, "sweep_first"),
+            self._tightest(uppers, minimum, "sweep_last"),
+        )
+        for place, lower in enumerate(lowers):
+            for upper_place, upper in enumerate(uppers):
+                if place != upper_place or lower.factor != 1 or lower.whole_tile:
+                    yield _meet(lower, upper)
+
+    def _tightest(
+        self, limits: list[_Limit], extreme: Callable[[Iterable[Polynomial]], Polynomial], name: str
+    ) -> list[_Limit]:
+        """Replace limits that are the same for the whole tile by the tightest, declared once."""
+        whole = [limit for limit in limits if limit.whole_tile and limit.factor == 1]
+        if len(whole) < 2:
+            return limits
+        value = extreme(limit.value for limit in whole)
+        if (name, value) not in self.times:
+            self.times[name, value] = self._constant(name, value, LONG)
+        return [_Limit(term(self.times[name, value]), 1, True), *(limit for limit in limits if limit not in whole)]
+
+    def _over(
+        self,
+        array: _Array,
+        steps: list[DataObject],
+        points: list[DataObject],
+        body: Iterable[Statement],
+    ) -> Statement:
+        """Loops over the box, the last mapped to workers, neighbours along its rows."""
+        origins = [origin for origin in self.scratchpads[array.object].origin if origin is not None]
+        placed = (
+            declared(point, term(origin) + term(step))
+            for point, origin, step in zip(points, origins, steps, strict=True)
+        )
+        inner: tuple[Statement, ...] = (*placed, *body)
+        kept = len(steps) - self.axes
+        # Unmapped loops stand inside, without barriers between their iterations.
+        for place in (*reversed(range(kept)), *reversed(range(kept, len(steps)))):
+            loop = self.loops.loop(steps[place], number(0), array.length(place) - number(1), inner)
+            loop = replace(loop, directive=_ROLLED)
+            if place >= kept:
+                dimension = len(steps) - 1 - place
+                self.clauses[loop.index] = clauses(TileKind.DYNAMIC, TileKind.WORKER, dimension=dimension)
+            inner = (loop,)
+        return inner[0]
+
+
+def _sides(array: _Array) -> Iterable[list[_Touch]]:
+    """Accesses by their side of the write; an unwritten array's box may have unused elements."""
+    base = next((touch.apart for touch in array.touches if touch.writes), None)
+    sides: dict[tuple[object, tuple[int, ...]], list[_Touch]] = {}
+    for touch in array.touches:
+        apart = () if base is None else tuple(v - w for v, w in zip(touch.apart, base, strict=True))
+        signs = [sign for sign in (1, -1) if all(sign * value >= 0 for value in apart)]
+        for side in [(sign,) for sign in signs] if base is not None and signs else [apart]:
+            sides.setdefault((touch.times, side), []).append(touch)
+    return sides.values()
+
+
+def _meet(lower: _Limit, upper: _Limit) -> Expression:
+    """Whether an integer t has lower.factor t >= lower.value and upper.factor t <= upper.value."""
+    if lower.factor == 1:
+        return at_least(upper.value, number(upper.factor) * lower.value)
+    if upper.factor == 1:
+        return at_least(number(lower.factor) * upper.value, lower.value)
+    least = floor_quotient(lower.value + number(lower.factor - 1), integer(lower.factor, LONG))
+    return at_least(floor_quotient(upper.value, integer(upper.factor, LONG)), least)

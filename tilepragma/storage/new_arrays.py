@@ -74,7 +74,7 @@ class NewArrays:
     def __init__(self, region: Region) -> None:
         self.region = region
         self.names = Names(set(names_in(region.kernel)))
-        self._next_index = region.first_index
+        self._numbers = region.loop_numbers()
 
     def array(self, object_: DataObject, ending: str, cells: CellSet, around: int = 0) -> NewArray:
         """A new array for another's values at { [x] : [o, x] in cells }, o being the iterators of
@@ -110,9 +110,7 @@ class NewArrays:
         """
         # No block around the loops: it would make one simple nest.
         assignment = Assignment("=", target, source, target.object.element)
-        loops = copy_loops(self.region.scop, cells, iterators, assignment, around, self._next_index)
-        self._next_index = loops.next_index
-        return loops.block.statements
+        return copy_loops(self.region.scop, cells, iterators, assignment, around, self._numbers).statements
 
 
 def proven_scop(region: Region, expansion: ExpandedKernel, statements: tuple[Statement, ...]) -> Scop | None:

@@ -52,7 +52,6 @@ from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, form
 from tilepragma.plan.shared_constants import PREFERRED_WORKERS
 from tilepragma.poly.extents import Bounds
 from tilepragma.poly.reference_spans import Reading, loop_ends, only_read, readings
-from tilepragma.schedule.staged_form import StagedForm
 from tilepragma.storage.gpu_register_tiles import POINTS, buffers, retiled, sums_of, with_points, worth_points
 from tilepragma.user_tiles.mapping import literal_counts
 from tilepragma.verify.certificate import Proof
@@ -69,7 +68,7 @@ _TILES = (32, 16, 8, 4)
 
 
 def proven_staging(
-    plan: KernelPlan, proof: Proof | None, original: Original | None, staged_forms: Mapping[str, StagedForm]
+    plan: KernelPlan, proof: Proof | None, original: Original | None, staged_forms: Mapping[str, Launch]
 ) -> tuple[KernelPlan, Proof | None]:
     """The plan, and its proof, with arrays staged and sums in workers' registers where that is
     proven right. `staged_forms` are those that launches may have, by their names.
@@ -95,7 +94,7 @@ def proven_staging(
     return replace(plan, rejected=rejected), proof
 
 
-def _with_staged_form(plan: KernelPlan, staged_forms: Mapping[str, StagedForm]) -> KernelPlan | None:
+def _with_staged_form(plan: KernelPlan, staged_forms: Mapping[str, Launch]) -> KernelPlan | None:
     """The plan of a wavefront loop with its staged form; None for plans without a proof."""
     steps = plan.device_steps
     loop = steps[0] if len(steps) == 1 else None
@@ -105,7 +104,7 @@ def _with_staged_form(plan: KernelPlan, staged_forms: Mapping[str, StagedForm]) 
     form = staged_forms.get(launch.name)
     if form is None or not any(target.is_device for target in plan.targets):
         return None
-    staged = replace(launch, staged=form.body, staged_scratchpads=form.scratchpads)
+    staged = replace(launch, staged=form.staged, staged_scratchpads=form.staged_scratchpads)
     return _with_scalars_of_staged_forms(replace(plan, device_steps=(replace(loop, steps=(staged,)),)))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import islpy as isl
 import pytest
 
@@ -10,20 +12,24 @@ from tests.support.scops import in_parts, scop
 from tilepragma.ir.expressions import Access, DataObject, Scope, Storage
 from tilepragma.ir.loop_tree import Block, Declaration, ExpressionStatement, If, Loop
 from tilepragma.ir.loop_tree_text import expression_text, statement_text
+from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INT, LONG
-from tilepragma.lower.ast_generation import MOST_COPIES, GeneratedLoops, generate_loops
-from tilepragma.lower.loop_names import ScheduledStatement, Symbols
+from tilepragma.lower.ast_generation import MOST_COPIES, ScheduledStatement, Symbols, generate_loops
 from tilepragma.lower.tile_bounds import (
-    TileRow,
     at_values,
     has_points,
+    origin_of,
     points_of_tile,
     row_range,
+    size_of,
     sizes_are_positive,
     tile_range,
+    wavefront_range,
+    wavefront_tiles,
 )
-from tilepragma.lower.tile_wavefronts import Wavefronts
+from tilepragma.poly.extents import Bounds
+from tilepragma.poly.isl_ast import short_expression
 from tilepragma.poly.operation_limit import OperationLimitError
 from tilepragma.poly.scop import Scop
 
@@ -35,24 +41,24 @@ def timed(found: Scop, *times: str) -> tuple[ScheduledStatement, ...]:
     return tuple(ScheduledStatement(one, time) for one, time in zip(found.statements, maps, strict=True))
 
 
-def scanned(body: str, *times: str, parameters: str = ANY, taken: frozenset[str] = frozenset()) -> GeneratedLoops:
+def scanned(body: str, *times: str, parameters: str = ANY, taken: frozenset[str] = frozenset()) -> Block:
     found = scop(parameters, body, movable=in_parts)
-    return generate_loops(timed(found, *times), Symbols(found.parameters, taken), 7)
+    return generate_loops(timed(found, *times), Symbols(found.parameters, taken), itertools.count(7))
 
 
-def text(found: GeneratedLoops) -> str:
-    return " ".join(statement_text(found.block).split())
+def text(found: Block) -> str:
+    return " ".join(statement_text(found).split())
 
 
-def loops(found: GeneratedLoops) -> list[Loop]:
-    return [node for node in walk(found.block) if isinstance(node, Loop)]
+def loops(found: Block) -> list[Loop]:
+    return [node for node in walk(found) if isinstance(node, Loop)]
 
 
 def test_the_order_of_the_text_gives_the_text() -> None:
     body = "for (int i = 0; i < n; i++) { b[i] = 0; for (int j = i; j < n; j++) A[i][j] = b[i]; }"
     found = scanned(body)
     assert text(found) == "for (i = 0; i < n; i += 1) b[i] = 0; for (j = i; j < n; j += 1) A[i][j] = b[i];"
-    assert found.next_index == 9
+    assert [loop.index for loop in loops(found)] == [7, 8]
 
 
 def test_a_user_s_iterator_keeps_its_name_and_type_and_is_local() -> None:
@@ -99,18 +105,18 @@ def test_a_name_is_not_used_over_a_leaf_that_means_another_object_by_it() -> Non
     )
     (loop,) = loops(found)
     assert loop.iterator.name == "j"
-    Interpreter({"n": 3, "key": 4}).run(found.block)
+    Interpreter({"n": 3, "key": 4}).run(found)
 
 
 def test_a_parameter_s_name_is_no_iterator() -> None:
     found = scop(ANY, "for (int i = 0; i < n; i++) b[i] = 0;", movable=in_parts)
     i = DataObject("i", "i", LONG, Storage.SCALAR, Scope.LOCAL)
     restricted = timed(found, "[o] -> { S0[i] -> [i] : i >= o }")
-    made = generate_loops(restricted, Symbols({**found.parameters, "o": Access(i, (), (), LONG)}), 0)
+    made = generate_loops(restricted, Symbols({**found.parameters, "o": Access(i, (), (), LONG)}), itertools.count())
     (loop,) = loops(made)
     assert loop.iterator.name != "i"
     interpreter = Interpreter({"n": 5, "i": 3})
-    interpreter.run(made.block)
+    interpreter.run(made)
     assert interpreter.stores == [("b", (3,)), ("b", (4,))]
 
 
@@ -125,7 +131,7 @@ def test_decreasing_loops_with_steps_run_as_the_user_s() -> None:
 def test_steps_are_kept_in_any_direction(times: str) -> None:
     found = scanned("for (int i = 1; i < n; i += 3) b[i] = 0;", times)
     interpreter = Interpreter({"n": 9})
-    interpreter.run(found.block)
+    interpreter.run(found)
     order = [1, 4, 7] if times == "{ S0[i] -> [i] }" else [7, 4, 1]
     assert interpreter.stores == [("b", (i,)) for i in order]
 
@@ -139,14 +145,14 @@ def test_unsigned_iterators_are_counted_in_long() -> None:
 def test_loops_of_one_iteration_vanish() -> None:
     found = scanned("for (int i = 0; i < n; i++) b[i] = 0;", "[o] -> { S0[i] -> [i] : i = 3 }")
     assert loops(found) == []
-    (condition,) = (node for node in walk(found.block) if isinstance(node, If))
+    (condition,) = (node for node in walk(found) if isinstance(node, If))
     assert expression_text(condition.condition) == "n >= 4"
 
 
 def test_conditions_of_domains_are_kept() -> None:
     found = scanned("for (int i = 0; i < n; i++) { if (i % 2 == 0 || i > 5) b[i] = 0; }")
     interpreter = Interpreter({"n": 9})
-    interpreter.run(found.block)
+    interpreter.run(found)
     assert interpreter.stores == [("b", (i,)) for i in (0, 2, 4, 6, 7, 8)]
 
 
@@ -154,10 +160,10 @@ def test_context_leaves_out_what_is_known() -> None:
     found = scop(ANY, "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) A[i][j] = 0;", movable=in_parts)
     times = timed(found, "{ S0[i, j] -> [j, 0] : i = 0 }")
     known = isl.Set("[n] -> { : n >= 1 }", context=found.context)
-    plain = generate_loops(times, Symbols(found.parameters), 0)
-    knowing = generate_loops(times, Symbols(found.parameters), 0, known)
-    assert any(isinstance(node, If) for node in walk(plain.block))
-    assert not any(isinstance(node, If) for node in walk(knowing.block))
+    plain = generate_loops(times, Symbols(found.parameters), itertools.count())
+    knowing = generate_loops(times, Symbols(found.parameters), itertools.count(), known)
+    assert any(isinstance(node, If) for node in walk(plain))
+    assert not any(isinstance(node, If) for node in walk(knowing))
 
 
 def test_a_macro_leaf_moves_as_a_whole() -> None:
@@ -175,7 +181,7 @@ def test_a_macro_leaf_moves_as_a_whole() -> None:
 def test_instances_at_one_time_run_in_any_order_but_all() -> None:
     found = scanned("for (int i = 0; i < n; i++) for (int j = i; j < n; j++) A[i][j] = 0;", "{ S0[i, j] -> [j] }")
     interpreter = Interpreter({"n": 4})
-    interpreter.run(found.block)
+    interpreter.run(found)
     assert sorted(interpreter.stores) == [("A", (i, j)) for i in range(4) for j in range(i, 4)]
     assert [cell[1][1] for cell in interpreter.stores] == sorted(cell[1][1] for cell in interpreter.stores)
 
@@ -198,10 +204,10 @@ def test_compact_loops_hold_each_statement_once(monkeypatch: pytest.MonkeyPatch)
     counts, runs = [], []
     for most in (MOST_COPIES, 0):
         monkeypatch.setattr("tilepragma.lower.ast_generation.MOST_COPIES", most)
-        made = generate_loops(statements, Symbols(found.parameters), 0)
-        counts.append(len([node for node in walk(made.block) if isinstance(node, ExpressionStatement)]))
+        made = generate_loops(statements, Symbols(found.parameters), itertools.count())
+        counts.append(len([node for node in walk(made) if isinstance(node, ExpressionStatement)]))
         interpreter = Interpreter(dict(values))
-        interpreter.run(made.block)
+        interpreter.run(made)
         runs.append((interpreter.stores, interpreter.memory))
     assert counts[1] == 4 < counts[0]
     assert runs[0] == runs[1]
@@ -218,7 +224,7 @@ def test_isl_is_held_to_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"tilepragma.lower.ast_generation.{limit}", 10)
     found = scop(ANY, "for (int i = 0; i < n; i++) b[i] = 0;", movable=in_parts)
     with pytest.raises(OperationLimitError, match="generating loops"):
-        generate_loops(timed(found), Symbols(found.parameters), 0)
+        generate_loops(timed(found), Symbols(found.parameters), itertools.count())
 
 
 # -- tiles
@@ -227,16 +233,17 @@ SEIDEL = (
     "for (int t = 0; t < m; t++) for (int i = 1; i < n - 1; i++) for (int j = 1; j < n - 1; j++) A[i][j] = A[i][j - 1];"
 )
 SKEWED = "{ S0[t, i, j] -> [t, t + i, 2t + i + j] }"
-ROWS = tuple(TileRow(place, f"o{place}", f"s{place}") for place in range(3))
+LEVELS = (0, 1, 2)
+NAMES = ((origin_of, "o"), (size_of, "s"))
 
 
 def variable(name: str) -> Access:
     return Access(DataObject(name, name, LONG, Storage.SCALAR, Scope.LOCAL), (), (), LONG)
 
 
-def tile_symbols(found: Scop, rows: tuple[TileRow, ...]) -> Symbols:
-    names = [name for row in rows for name in (row.origin, row.size)]
-    return Symbols({**found.parameters, **{name: variable(name) for name in names}})
+def tile_symbols(found: Scop, levels: tuple[int, ...]) -> Symbols:
+    tiles = {name(level): variable(f"{letter}{level}") for level in levels for name, letter in NAMES}
+    return Symbols({**found.parameters, **tiles})
 
 
 def seidel() -> tuple[Scop, tuple[ScheduledStatement, ...]]:
@@ -246,23 +253,25 @@ def seidel() -> tuple[Scop, tuple[ScheduledStatement, ...]]:
 
 def test_a_tile_s_points_are_clipped_at_the_border() -> None:
     found = scop(ANY, "for (int i = 0; i < n; i++) b[i] = 0;", movable=in_parts)
-    rows = (TileRow(0, "o", "s"),)
-    symbols = tile_symbols(found, rows)
-    tile = points_of_tile(timed(found, "{ S0[i] -> [i] }"), rows)
-    made = generate_loops(tile, symbols, 0, sizes_are_positive(found.context, rows))
-    assert text(made) == "for (i = tilek_maximum(0, o); i < tilek_minimum(n, o + s); i += 1) b[i] = 0;"
+    symbols = tile_symbols(found, (0,))
+    tile = points_of_tile(timed(found, "{ S0[i] -> [i] }"), (0,))
+    made = generate_loops(tile, symbols, itertools.count(), sizes_are_positive(found.context, (0,)))
+    assert text(made) == "for (i = tilek_maximum(0, o0); i < tilek_minimum(n, o0 + s0); i += 1) b[i] = 0;"
 
 
 def test_bounds_of_tiles_are_quotients_of_bounds_of_rows() -> None:
     found, statements = seidel()
-    symbols = tile_symbols(found, ROWS)
-    bounds = tile_range(statements, ROWS, 0, symbols)
+    symbols = tile_symbols(found, LEVELS)
+    bounds = tile_range(statements, 0, symbols)
     assert bounds is not None
-    assert expression_text(bounds.lower) == "0"
-    assert expression_text(bounds.upper) == "tilek_floor_quotient((long)m - 1, s0)"
+    assert expression_text(short_expression(bounds.low)) == "0"
+    assert expression_text(short_expression(bounds.high)) == "tilek_floor_quotient((long)m - 1, s0)"
     rows = row_range(statements, 1, symbols)
     assert rows is not None
-    assert (expression_text(rows.lower), expression_text(rows.upper)) == ("1", "(long)m + (long)n - 3")
+    assert [expression_text(short_expression(end)) for end in (rows.least, rows.high)] == [
+        "1",
+        "(long)m + (long)n - 3",
+    ]
 
 
 def test_statements_without_a_common_bound_take_the_least_and_the_greatest() -> None:
@@ -270,55 +279,59 @@ def test_statements_without_a_common_bound_take_the_least_and_the_greatest() -> 
     found = scop(ANY, body, movable=in_parts)
     bounds = row_range(timed(found, "{ S0[i] -> [i] }", "{ S1[i] -> [i] }"), 0, Symbols(found.parameters))
     assert bounds is not None
-    assert expression_text(bounds.lower) == "0"
-    assert expression_text(bounds.upper) == "tilek_maximum((long)m - 1, (long)n - 1)"
+    assert expression_text(short_expression(bounds.low)) == "0"
+    assert expression_text(short_expression(bounds.high)) == "tilek_maximum((long)m - 1, (long)n - 1)"
 
 
 def test_no_instance_has_no_range() -> None:
     found = scop(ANY, "for (int i = 0; i < n; i++) b[i] = 0;", movable=in_parts)
     nothing = timed(found, "{ S0[i] -> [i] : i < 0 }")
     assert row_range(nothing, 0, Symbols(found.parameters)) is None
-    assert generate_loops(nothing, Symbols(found.parameters), 0).block == Block(())
+    assert generate_loops(nothing, Symbols(found.parameters), itertools.count()) == Block(())
 
 
 def test_one_iteration_of_loops_around_is_a_parameter() -> None:
     found = scop(ANY, "for (int t = 0; t < m; t++) for (int i = t; i < n; i++) b[i] = t;", movable=in_parts)
     statements = at_values(timed(found, "{ S0[t, i] -> [t, i] }"), {0: "p"})
-    made = generate_loops(statements, Symbols({**found.parameters, "p": variable("outer")}), 0)
+    made = generate_loops(statements, Symbols({**found.parameters, "p": variable("outer")}), itertools.count())
     interpreter = Interpreter({"n": 4, "m": 3, "outer": 2})
-    interpreter.run(made.block)
+    interpreter.run(made)
     assert interpreter.stores == [("b", (2,)), ("b", (3,))]
 
 
 def test_a_condition_tells_tiles_without_points_unless_bounds_do() -> None:
     found = scop(ANY, "for (int i = 0; i < n; i++) for (int j = 0; j <= i; j++) A[i][j] = 0;", movable=in_parts)
     statements = timed(found, "{ S0[i, j] -> [i, j] }")
-    rows = ROWS[:2]
-    symbols = tile_symbols(found, rows)
-    every = has_points(statements, rows, symbols)
-    inside = has_points(statements, rows, symbols, bounded=rows)
+    levels = LEVELS[:2]
+    symbols = tile_symbols(found, levels)
+    every = has_points(statements, levels, symbols)
+    inside = has_points(statements, levels, symbols, bounded=levels)
     assert every is not None and inside is not None
     assert expression_text(inside) == "n >= 1 && o0 + s0 >= o1 + 1"
     assert len(expression_text(every)) > len(expression_text(inside))
     known = isl.Set("[n] -> { : n >= 1 }", context=found.context)
-    assert has_points(statements, rows[:1], symbols, known, rows[:1]) is None
+    assert has_points(statements, levels[:1], symbols, known, levels[:1]) is None
+
+
+def values_in(interpreter: Interpreter, span: Bounds) -> range:
+    least, greatest = (interpreter.value(short_expression(end)) for end in (span.least, span.high))
+    return range(least, greatest + 1)
 
 
 def count_tiles(
     statements: tuple[ScheduledStatement, ...], symbols: Symbols, values: dict[str, int]
 ) -> tuple[int, int]:
     """How many tiles the loops over wavefronts visit, and how many of them the condition lets pass."""
-    fronts = Wavefronts(statements, ROWS, (0, 1, 2), symbols)
-    waves = fronts.range()
-    assert waves is not None
-    ranges = [fronts.tile_range(place, variable("wave")) for place in (0, 1)]
-    condition = has_points(statements, ROWS, symbols)
+    waves = wavefront_range(statements, LEVELS, symbols)
+    ranges = wavefront_tiles(statements, LEVELS, polynomial(variable("wave")), symbols)
+    assert waves is not None and ranges is not None
+    condition = has_points(statements, LEVELS, symbols)
     assert condition is not None
     visited = passed = 0
     plain = Interpreter(dict(values))
-    for wave in range(plain.value(waves.lower), plain.value(waves.upper) + 1):
+    for wave in values_in(plain, waves):
         own = Interpreter({**values, "wave": wave})
-        numbers = [range(own.value(one.lower), own.value(one.upper) + 1) for one in ranges if one is not None]
+        numbers = [values_in(own, span) for span in ranges]
         for first in numbers[0]:
             for second in numbers[1]:
                 visited += 1
@@ -331,7 +344,7 @@ def count_tiles(
 def test_wavefronts_visit_few_tiles_that_have_no_points() -> None:
     found, statements = seidel()
     values = {"n": 60, "m": 40, "s0": 8, "s1": 8, "s2": 8}
-    visited, passed = count_tiles(statements, tile_symbols(found, ROWS), values)
+    visited, passed = count_tiles(statements, tile_symbols(found, LEVELS), values)
     exact = len(
         {(t // 8, (t + i) // 8, (2 * t + i + j) // 8) for t in range(40) for i in range(1, 59) for j in range(1, 59)}
     )
@@ -357,14 +370,15 @@ def test_wavefronts_visit_few_tiles_that_have_no_points() -> None:
 )
 def test_two_rows_leave_no_wavefront_a_tile_without_points(body: str, time: str, exact: set[tuple[int, int]]) -> None:
     found = scop(ANY, body, movable=in_parts)
-    rows = ROWS[:2]
-    fronts = Wavefronts(timed(found, time), rows, (0, 1), tile_symbols(found, rows))
-    waves, tiles = fronts.range(), fronts.tile_range(0, variable("wave"))
+    levels = LEVELS[:2]
+    statements, symbols = timed(found, time), tile_symbols(found, levels)
+    waves = wavefront_range(statements, levels, symbols)
+    tiles = wavefront_tiles(statements, levels, polynomial(variable("wave")), symbols)
     assert waves is not None and tiles is not None
     values = {"n": 60, "m": 40, "s0": 8, "s1": 5}
     plain = Interpreter(dict(values))
     visited = []
-    for wave in range(plain.value(waves.lower), plain.value(waves.upper) + 1):
+    for wave in values_in(plain, waves):
         own = Interpreter({**values, "wave": wave})
-        visited += [(tile, wave - tile) for tile in range(own.value(tiles.lower), own.value(tiles.upper) + 1)]
+        visited += [(tile, wave - tile) for tile in values_in(own, tiles[0])]
     assert sorted(visited) == sorted(exact)

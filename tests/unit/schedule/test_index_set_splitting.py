@@ -44,7 +44,7 @@ def headers(statements: tuple[Statement, ...]) -> list[str]:
 
 def split(parameters: str, body: str) -> tuple[Statement, ...] | None:
     found = with_split_loops(region(parameters, body))
-    return None if found is None else found.region.statements
+    return None if found is None else found[0].statements
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 from tests.support.source_plans import plan
 from tests.support.stencil_plans import (
     LINE,
+    PLANE,
     Change,
     in_launch,
     more_in,
@@ -18,16 +19,20 @@ from tests.support.stencil_plans import (
     scratchpads,
     without_if,
 )
+from tilepragma.codegen.device_program import device_program
+from tilepragma.codegen.dialect import CUDA
 from tilepragma.codegen.manifest import array_flags
 from tilepragma.ir.directives import LOCAL_BYTES, AxisKind, TemporalTiles
-from tilepragma.ir.expressions import Access, Scope, integer
-from tilepragma.ir.loop_tree import Barrier, Block, Loop
+from tilepragma.ir.expressions import Access, Binary, IntegerLiteral, Scope, integer
+from tilepragma.ir.loop_tree import Barrier, Block, Declarator, Loop, RegisterQueue, Scratchpad
+from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.command_line import PlanOptions
-from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, launches_in
+from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, launches_in
 from tilepragma.planner import candidate_search
-from tilepragma.poly import halo
+from tilepragma.schedule import overlapped
+from tilepragma.schedule.user_launches import launch_loops
 from tilepragma.verify.proofs import prove
 from tilepragma.verify.rules import PlanFault, verify, verify_rules
 
@@ -212,8 +217,8 @@ SHORTCOMINGS = {
 
 @pytest.mark.parametrize("change", SHORTCOMINGS.values(), ids=SHORTCOMINGS)
 def test_a_planner_that_errs_gets_nothing(change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = halo.overlap
-    monkeypatch.setattr(halo, "overlap", lambda *given: change(right(*given)))
+    right = overlapped.overlap
+    monkeypatch.setattr(overlapped, "overlap", lambda *given: change(right(*given)))
     made = plan(LINE, ASKED)
     assert not any(launch.scratchpads for launch in made.device)
     assert any("not proven right" in one for one in made.rejected)
@@ -244,3 +249,303 @@ def test_accesses_name_scratchpads_alone(good: KernelPlan) -> None:
     (first, _) = good.device
     inner = {one.object for one in walk(first.body) if isinstance(one, Access) and one.object.scope is Scope.GANG}
     assert inner == {scratchpad.object for scratchpad in first.scratchpads}
+
+
+# -- tiles that gangs stream through
+
+STREAMED = PlanOptions(temporal=TemporalTiles.STREAMED)
+
+
+@pytest.fixture(scope="module")
+def streamed() -> KernelPlan:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(candidate_search, "STRATEGIES", candidate_search.STRATEGIES[:1])
+        made = plan(PLANE, STREAMED)
+    (outer,) = made.device_steps
+    # Without the question whether there is anything to do.
+    return replace(made, device_steps=outer.steps) if isinstance(outer, HostCondition) else made
+
+
+def test_a_gang_walks_along_the_first_dimension(streamed: KernelPlan) -> None:
+    assert [one.object.name for one in streamed.sizes] == ["t_degree", "i_chunk", "j_scratchpad"]
+    degree = streamed.sizes[0].device
+    # At a position a step is two planes behind the one before it; what is left is taken two planes
+    # behind the last step: 2 * degree + 1 planes of a. The border of b is filled with a's plane,
+    # and read three planes behind the last step's: one more.
+    (_, (planes, width)), (_, (others, _)) = scratchpads(streamed)[:2]
+    assert (degree, planes, others) == (6, 16, 16)
+    assert LOCAL_BYTES - 8 * (planes + others) < 8 * width * (planes + others) <= LOCAL_BYTES
+    assert all(
+        scratchpad.origin[0] is None and scratchpad.origin[1]
+        for one in streamed.device
+        for scratchpad in one.scratchpads
+    )
+    assert all(len([axis for axis in one.axes if axis.kind is AxisKind.WORKER]) == 1 for one in streamed.device)
+    assert any(one.startswith("streamed tiles: ") and "a few planes at a time" in one for one in streamed.storage)
+
+
+def test_workers_wait_once_for_a_position(streamed: KernelPlan) -> None:
+    # And once behind a tile.
+    for launch in streamed.device:
+        assert sum(isinstance(node, Barrier) for node in walk(launch.body)) == 2
+
+
+def with_rings(made: KernelPlan, name: str, more: int, *, spelled: bool = True) -> KernelPlan:
+    """Rings of an array with so many per cent of the places, which the accesses too say if they are `spelled` so."""
+    (loop,) = made.device_steps
+    assert isinstance(loop, HostLoop)
+    launches = []
+    for one in launches_in(loop.steps):
+        (old,) = (scratchpad for scratchpad in one.scratchpads if scratchpad.array.name == name)
+        length = old.object.lengths[0]
+        assert isinstance(length, IntegerLiteral)
+        places = length.value * more // 100
+        assert old.column is not None
+        lengths = (integer(places), *old.object.lengths[1:])
+        named = {name: replace(name, lengths=lengths) for name in old.names}
+        new = replace(old, object=named[old.object], column=replace(old.column, object=named[old.column.object]))
+
+        def change(access: Access, named: Any = named, places: int = places) -> Access:
+            if access.object not in named:
+                return access
+            index = access.subscripts[0]
+            assert isinstance(index, Binary)
+            first = replace(index, right=integer(places - 1)) if spelled else index
+            return replace(access, object=named[access.object], subscripts=(first, *access.subscripts[1:]))
+
+        own = tuple(new if scratchpad is old else scratchpad for scratchpad in one.scratchpads)
+        launches.append(replace(one, body=with_accesses(one.body, change), scratchpads=own))
+    return replace(made, device_steps=(replace(loop, steps=tuple(launches)),))
+
+
+def moved(made: KernelPlan, name: str, planes: int) -> KernelPlan:
+    """What is done with that plane of the first launch is done with one so much further."""
+    found = 0
+
+    def change(node: Any) -> Any:
+        nonlocal found
+        if isinstance(node, Declarator) and node.object.name == name and node.initializer is not None:
+            found += 1
+            return replace(node, initializer=Binary("+", node.initializer, integer(planes), node.object.element))
+        return node
+
+    result = in_launch(made, 0, change)
+    assert found
+    return result
+
+
+def without_barrier_of_position(made: KernelPlan) -> KernelPlan:
+    def change(node: Any) -> Any:
+        if isinstance(node, Loop) and node.iterator.name == "i_front":
+            kept = node.body.statements
+            return replace(
+                node, body=replace(node.body, statements=kept[:-1] if isinstance(kept[-1], Barrier) else kept)
+            )
+        return node
+
+    return in_launch(made, 0, change)
+
+
+def dealt_otherwise(made: KernelPlan, name: str) -> KernelPlan:
+    """One more column in what is distributed over this iterator, which nobody has."""
+
+    def change(node: Any) -> Any:
+        if isinstance(node, Loop) and node.iterator.name == name:
+            return replace(node, upper=Binary("+", node.upper, integer(1), node.upper.type))
+        return node
+
+    return in_launch(made, 0, change)
+
+
+def with_columns(made: KernelPlan, change: Callable[[RegisterQueue], RegisterQueue]) -> KernelPlan:
+    """What workers have in registers of a changed, in both launches."""
+    (loop,) = made.device_steps
+    assert isinstance(loop, HostLoop)
+    launches = []
+    for one in launches_in(loop.steps):
+        scratchpads = tuple(
+            replace(scratchpad, column=change(scratchpad.column))
+            if scratchpad.column and scratchpad.array.name == "a"
+            else scratchpad
+            for scratchpad in one.scratchpads
+        )
+        launches.append(replace(one, scratchpads=scratchpads))
+    return replace(made, device_steps=(replace(loop, steps=tuple(launches)),))
+
+
+def named_otherwise(made: KernelPlan, change: Callable[[Access, Scratchpad, RegisterQueue], Access]) -> KernelPlan:
+    """Accesses to the scratchpads of a changed, in the first launch."""
+    (scratchpad,) = (one for one in made.device[0].scratchpads if one.array.name == "a")
+    column = scratchpad.column
+    assert column is not None
+    found = 0
+
+    def changed(access: Access) -> Access:
+        nonlocal found
+        new = change(access, scratchpad, column)
+        found += new is not access
+        return new
+
+    (loop,) = made.device_steps
+    assert isinstance(loop, HostLoop)
+    first, second = launches_in(loop.steps)
+    first = replace(first, body=with_accesses(first.body, changed))
+    assert found
+    return replace(made, device_steps=(replace(loop, steps=(first, second)),))
+
+
+def all_in_registers(made: KernelPlan) -> KernelPlan:
+    """Neighbours too."""
+    return named_otherwise(
+        made,
+        lambda access, scratchpad, column: (
+            replace(access, object=column.object)
+            if access.object == scratchpad.object
+            and " - j_origin" in expression_text(access.subscripts[1])
+            and " - 1" in expression_text(access.subscripts[1])
+            else access
+        ),
+    )
+
+
+def written_in_registers(made: KernelPlan) -> KernelPlan:
+    return named_otherwise(
+        made,
+        lambda access, scratchpad, column: (
+            replace(access, object=column.object) if access.object == scratchpad.object else access
+        ),
+    )
+
+
+BROKEN_STREAMS: dict[str, Callable[[KernelPlan], KernelPlan]] = {
+    "a ring has too few places": lambda p: with_rings(p, "a", 50),
+    "the ring of what is no copy has too few places": lambda p: with_rings(p, "b", 50),
+    "a ring is not gone round": lambda p: with_rings(p, "a", 200, spelled=False),
+    "a ring's places are not found by bits": lambda p: with_rings(p, "b", 150),
+    "planes are taken before they are free": lambda p: moved(p, "i_point", 1),
+    "planes come too late": lambda p: moved(p, "i_point", -1),
+    "a statement is too early": lambda p: moved(p, "i_point_2", 1),
+    "a statement is too late": lambda p: moved(p, "i_point_2", -1),
+    "the other statement is too early": lambda p: moved(p, "i_point_3", 1),
+    "the other statement is too late": lambda p: moved(p, "i_point_3", -1),
+    "results are taken too early": lambda p: moved(p, "i_point_4", 1),
+    "results are taken too late": lambda p: moved(p, "i_point_4", -1),
+    "last results are taken too early": lambda p: moved(p, "i_point_5", 2),
+    "the walk begins too late": lambda p: begun_later(p, 2),
+    "workers go on before others are done": without_barrier_of_position,
+    "a column is computed by others than those who filled it": lambda p: dealt_otherwise(p, "j_step"),
+    "a column of b is computed by others": lambda p: dealt_otherwise(p, "j_step_2"),
+    "a column is stored by others than those who computed it": lambda p: dealt_otherwise(p, "j_step_4"),
+    "what a neighbour wrote is read in registers": all_in_registers,
+    "what is written is in registers alone": written_in_registers,
+    "registers have too few planes": lambda p: with_columns(p, lambda one: replace(one, planes=one.planes - 1)),
+    "registers move on with the time steps": lambda p: with_columns(
+        p, lambda one: replace(one, position=replace(one.position, name="t_step", host="t_step"))
+    ),
+    "a chunk ends too early": lambda p: more_in(p, 1, "i_first_2 + i_home_2", 1),
+    "nothing is filled": lambda p: without_if(p, 1, "a_scratchpad"),
+    "the border is not there": lambda p: without_if(p, 0, "b_scratchpad[i_point & "),
+    "results are not stored": lambda p: without_if(p, 1, "a[i_point"),
+}
+
+
+def begun_later(made: KernelPlan, planes: int) -> KernelPlan:
+    def change(node: Any) -> Any:
+        if isinstance(node, Loop) and node.iterator.name == "i_front":
+            return replace(node, lower=Binary("+", node.lower, integer(planes), node.iterator.element))
+        return node
+
+    return in_launch(made, 0, change)
+
+
+@pytest.mark.parametrize("broken", BROKEN_STREAMS.values(), ids=BROKEN_STREAMS)
+def test_broken_streams_are_refused(streamed: KernelPlan, broken: Callable[[KernelPlan], KernelPlan]) -> None:
+    made = broken(streamed)
+    assert made != streamed
+    assert prove(made)
+
+
+def with_loops_listed(made: KernelPlan) -> KernelPlan:
+    (loop,) = made.device_steps
+    assert isinstance(loop, HostLoop)
+    launches = (replace(one, loops=launch_loops(one.body)) for one in launches_in(loop.steps))
+    return replace(made, device_steps=(replace(loop, steps=tuple(launches)),))
+
+
+def test_registers_move_on_with_one_loop(streamed: KernelPlan) -> None:
+    def faster(node: Any) -> Any:
+        return replace(node, step=integer(2)) if isinstance(node, Loop) and node.iterator.name == "i_front" else node
+
+    for broken in (
+        with_loops_listed(in_launch(streamed, 0, faster)),
+        with_columns(streamed, lambda one: replace(one, position=replace(one.position, name="t_step", host="t_step"))),
+    ):
+        with pytest.raises(PlanFault, match="scratchpads are sound"):
+            verify_rules(broken)
+
+
+def test_workers_dealt_out_otherwise_somewhere_have_no_registers(streamed: KernelPlan) -> None:
+    # Registers are counted by the rounds of a worker, which must be the same in all nests, in those
+    # too that read nothing there.
+    def text(made: KernelPlan) -> str:
+        return device_program(made, CUDA).text
+
+    assert "? a_column[" in text(streamed) and ": a_scratchpad[" in text(streamed)
+    first, second = text(with_loops_listed(dealt_otherwise(streamed, "j_step"))).split("void f_nest2(")
+    assert "? a_column" in second and "a_column" not in first.split("void f_nest1(")[1] and "a_scratchpad[" in first
+
+
+def test_streams_are_proven_with_rings_that_are_long_enough(streamed: KernelPlan) -> None:
+    assert not prove(streamed)
+    verify(streamed)
+    assert not prove(with_rings(streamed, "a", 200))
+
+
+STREAM_SHORTCOMINGS = {
+    "shift": lambda found: replace(found, shift=1),
+    "delays": lambda found: replace(found, delays=dict.fromkeys(found.delays, 1)),
+    "store": lambda found: replace(found, store=1),
+    "rings": lambda found: replace(
+        found, rings={array: replace(ring, oldest=ring.oldest - 4) for array, ring in found.rings.items()}
+    ),
+}
+
+
+@pytest.mark.parametrize("change", STREAM_SHORTCOMINGS.values(), ids=STREAM_SHORTCOMINGS)
+def test_a_planner_that_errs_gets_boxes(change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = overlapped.stream
+    monkeypatch.setattr(candidate_search, "STRATEGIES", candidate_search.STRATEGIES[:1])
+    monkeypatch.setattr(overlapped, "stream", lambda *given, once: change(right(*given, once=once)))
+    made = plan(PLANE, STREAMED)
+    assert all(scratchpad.origin[0] is not None for one in made.device for scratchpad in one.scratchpads)
+    assert any(one.startswith("streamed tiles: ") and "not proven right" in one for one in made.rejected)
+
+
+def test_why_there_are_no_streams_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(candidate_search, "STRATEGIES", candidate_search.STRATEGIES[:1])
+    monkeypatch.setattr(overlapped, "stream", lambda *_, once: "planes wait")
+    made = plan(PLANE, STREAMED)
+    assert all(scratchpad.origin[0] is not None for one in made.device for scratchpad in one.scratchpads)
+    assert "streamed tiles: planes wait" in made.rejected
+
+
+def test_boxes_are_taken_where_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(candidate_search, "STRATEGIES", candidate_search.STRATEGIES[:1])
+    made = plan(PLANE, PlanOptions(temporal=TemporalTiles.BOXES))
+    assert made.device and all(scratchpad.origin[0] for one in made.device for scratchpad in one.scratchpads)
+    assert not any(one.startswith("streamed tiles: ") for one in made.rejected)
+
+
+@pytest.mark.parametrize(
+    ("source", "form"),
+    [(LINE, TemporalTiles.BOXES), (LINE, TemporalTiles.OVERLAPPED), (PLANE, TemporalTiles.STREAMED)],
+)
+def test_no_more_steps_are_put_together_than_there_are(source: str, form: TemporalTiles) -> None:
+    def found(text: str) -> tuple[list[int], list[str]]:
+        made = plan(text, PlanOptions(temporal=form))
+        degrees = [size.device for size in made.sizes if size.object.host == "t_degree"]
+        return degrees, [note for note in made.rejected if "there are" in note]
+
+    assert found(source.replace("t < steps", "t < 2")) == ([2], ["tiles of 4 time steps, on devices: there are 2"])
+    (degree,), notes = found(source)
+    assert degree > 2 and notes == []
