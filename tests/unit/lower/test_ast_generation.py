@@ -268,7 +268,7 @@ def test_bounds_of_tiles_are_quotients_of_bounds_of_rows() -> None:
     assert expression_text(short_expression(bounds.high)) == "tilek_floor_quotient((long)m - 1, s0)"
     rows = row_range(statements, 1, symbols)
     assert rows is not None
-    assert [expression_text(short_expression(end)) for end in (rows.least, rows.high)] == [
+    assert [expression_text(short_expression(end)) for end in (rows.low, rows.high)] == [
         "1",
         "(long)m + (long)n - 3",
     ]
@@ -314,7 +314,7 @@ def test_a_condition_tells_tiles_without_points_unless_bounds_do() -> None:
 
 
 def values_in(interpreter: Interpreter, span: Bounds) -> range:
-    least, greatest = (interpreter.value(short_expression(end)) for end in (span.least, span.high))
+    least, greatest = (interpreter.value(short_expression(end)) for end in (span.low, span.high))
     return range(least, greatest + 1)
 
 
