@@ -53,7 +53,7 @@ from tilepragma.ir.substitution import with_accesses, with_objects
 from tilepragma.ir.traversal import flat, loops_and_tiled, mentions, named_in_clauses, walk
 from tilepragma.ir.types import INT, LONG
 from tilepragma.normalise.delinearisation import typed_sum
-from tilepragma.normalise.scalar_privatization import in_subscripts, used_elsewhere
+from tilepragma.normalise.privatization import in_subscripts, used_elsewhere
 
 T = TypeVar("T")
 

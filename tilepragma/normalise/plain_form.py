@@ -54,7 +54,7 @@ from tilepragma.ir.substitution import with_accesses, with_each
 from tilepragma.ir.traversal import loop_directives, walk
 from tilepragma.ir.types import INT, LONG, ScalarType, is_signed_int
 from tilepragma.normalise.periodic_induction import with_periodic_integers_written_out
-from tilepragma.normalise.scalar_privatization import in_subscripts, with_private_scalars
+from tilepragma.normalise.privatization import in_subscripts, with_private_scalars
 from tilepragma.patterns.recognition import relaxations
 from tilepragma.patterns.relaxation import SorNest
 

@@ -618,9 +618,7 @@ def _is_whole(use: Use, member: str | None) -> bool:
 
 
 def grouped(statements: Iterable[Statement]) -> tuple[tuple[Statement, ...], ...]:
-    """The statements in order. Those from a declaration to the last use of its variables are
-    together.
-    """
+    """The statements in order, from a declaration to the last use of its variables as one."""
     ordered = tuple(statements)
     joined: set[int] = set()  # each with the one after it
     for start, statement in enumerate(ordered):
