@@ -42,7 +42,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import replace
 
 import islpy as isl
 
@@ -84,7 +84,17 @@ def tiling_hyperplanes(
     context = statements[0].domain.get_ctx()
     try:
         with operation_limit(context, operations, "searching for tiling hyperplanes"):
-            return _Search(statements, dependences).schedule(before or {})
+            extents = extents_of(statements)
+            aligned = _aligned(tuple(lifted(each.relation, extents) for each in dependences))
+            pending = tuple(
+                replace(each, relation=relation) for each, relation in zip(dependences, aligned, strict=True)
+            )
+            # Nests that share neither a loop nor a dependence stay in textual order.
+            links = [each.ends for each in pending]
+            links += [(a.name, b.name) for a, b in itertools.pairwise(statements) if a.shared_loops(b)]
+            first: Rows = {each.name: (before or {}).get(each.name, ()) for each in statements}
+            rows = _in_sequence(weakly_connected(statements, links), pending, first, itertools.count())
+            return padded(tuple(StatementSchedule(each, rows[each.name]) for each in statements))
     except OperationLimitError:
         return tuple(
             replace(each, rows=(before or {}).get(each.statement.name, ()) + each.rows)
@@ -92,85 +102,59 @@ def tiling_hyperplanes(
         )
 
 
-@dataclass
-class _Search:
-    """One run of Algorithm 4.1."""
+def _in_sequence(groups: list[Statements], pending: Dependences, rows: Rows, bands: Iterator[int]) -> Rows:
+    """Each group's rows, after a scalar dimension that orders them; `bands` numbers bands."""
+    result: dict[str, tuple[Row, ...]] = {}
+    for order, group in enumerate(groups):
+        names = {each.name for each in group}
+        group_rows = {name: rows[name] for name in names}
+        if len(groups) > 1:
+            group_rows = {each.name: (*rows[each.name], Row((0,) * each.depth, order, None)) for each in group}
+        result |= _band(group, within(pending, names), group_rows, bands)
+    return result
 
-    statements: Statements
-    dependences: Dependences
-    bands: Iterator[int] = field(default_factory=itertools.count)
 
-    def schedule(self, before: Rows) -> Schedule:
-        """The whole program's schedule, whose first rows are `before`."""
-        extents = extents_of(self.statements)
-        aligned = _aligned(tuple(lifted(each.relation, extents) for each in self.dependences))
-        pending = tuple(
-            replace(each, relation=relation) for each, relation in zip(self.dependences, aligned, strict=True)
-        )
-        first: Rows = {each.name: before.get(each.name, ()) for each in self.statements}
-        rows = self._separate(self.statements, pending, first)
-        return padded(tuple(StatementSchedule(each, rows[each.name]) for each in self.statements))
+def _band(group: Statements, pending: Dependences, rows: Rows, bands: Iterator[int]) -> Rows:
+    """One band of permutable rows for the group, and all rows below it."""
+    band = next(bands)
+    left = pending
+    found_any = False
+    while not _finished(group, rows):
+        row = find_row(RowProblem(group, _hyperplanes(group, rows), pending))
+        if row is None:
+            break
+        found_any = True
+        rows = {name: (*rows[name], replace(each, band=band)) for name, each in row.items()}
+        # The pairs of each dependence that the row leaves (Algorithm 4.1, step 14).
+        left = tied([StatementSchedule(each, (row[each.name],)) for each in group], left, (0,))
+    if _finished(group, rows) and not left:
+        return rows
+    below = _band if found_any else _fission
+    return below(group, left, rows, bands)
 
-    def _separate(self, group: Statements, pending: Dependences, rows: Rows) -> Rows:
-        """The schedule with nests in textual order that share neither a loop nor a dependence."""
-        links = [each.ends for each in pending]
-        links += [(a.name, b.name) for a, b in itertools.pairwise(group) if a.shared_loops(b)]
-        return self._in_sequence(weakly_connected(group, links), pending, rows)
 
-    def _in_sequence(self, groups: list[Statements], pending: Dependences, rows: Rows) -> Rows:
-        """Each group's rows, after a scalar dimension that orders several groups."""
-        result: dict[str, tuple[Row, ...]] = {}
-        for order, group in enumerate(groups):
-            names = {each.name for each in group}
-            group_rows = {name: rows[name] for name in names}
-            if len(groups) > 1:
-                group_rows = {each.name: (*rows[each.name], Row((0,) * each.depth, order, None)) for each in group}
-            result |= self._band(group, within(pending, names), group_rows)
-        return result
-
-    def _band(self, group: Statements, pending: Dependences, rows: Rows) -> Rows:
-        """One band of permutable rows for the group, and all rows below it."""
-        problem = RowProblem(group, _hyperplanes(group, rows), pending)
-        band = next(self.bands)
-        left = pending
-        found_any = False
-        while not _finished(group, rows):
-            row = find_row(replace(problem, rows=_hyperplanes(group, rows)))
-            if row is None:
-                break
-            found_any = True
-            rows = {name: (*rows[name], replace(each, band=band)) for name, each in row.items()}
-            left = _tied(group, left, row)
-        if _finished(group, rows) and not left:
-            return rows
-        if found_any:
-            return self._band(group, left, rows)
-        return self._fission(group, left, rows)
-
-    def _fission(self, group: Statements, pending: Dependences, rows: Rows) -> Rows:
-        """Algorithm 4.1, step 12: a scalar dimension orders strongly connected components; adjacent
-        ones with a common hyperplane stay fused.
-        """
-        components = strongly_connected(group, [each.ends for each in pending])
-        if len(components) == 1:
-            # What is left unordered is ordered as in the text: legal, as every dependence runs
-            # forward there.
-            kept = original_schedule(group, self.bands)
-            return {each.statement.name: rows[each.statement.name] + each.rows for each in kept}
-        merged = [components[0]]
-        for component in components[1:]:
-            joint = merged[-1] + component
-            if self._fusible(joint, pending, rows):
-                merged[-1] = joint
-            else:
-                merged.append(component)
-        return self._in_sequence(merged, pending, rows)
-
-    def _fusible(self, group: Statements, pending: Dependences, rows: Rows) -> bool:
-        inside = within(pending, {each.name for each in group})
-        if _finished(group, rows):
-            return not inside
-        return find_row(RowProblem(group, _hyperplanes(group, rows), inside)) is not None
+def _fission(group: Statements, pending: Dependences, rows: Rows, bands: Iterator[int]) -> Rows:
+    """Algorithm 4.1, step 12: a scalar dimension orders strongly connected components; adjacent
+    ones with a common hyperplane stay fused.
+    """
+    components = strongly_connected(group, [each.ends for each in pending])
+    if len(components) == 1:
+        # What is left unordered is ordered as in the text: legal, as every dependence runs forward
+        # there.
+        return {each.statement.name: rows[each.statement.name] + each.rows for each in original_schedule(group, bands)}
+    merged = [components[0]]
+    for component in components[1:]:
+        joint = merged[-1] + component
+        inside = within(pending, {each.name for each in joint})
+        if _finished(joint, rows):
+            fusible = not inside
+        else:
+            fusible = find_row(RowProblem(joint, _hyperplanes(joint, rows), inside)) is not None
+        if fusible:
+            merged[-1] = joint
+        else:
+            merged.append(component)
+    return _in_sequence(merged, pending, rows, bands)
 
 
 def _aligned(relations: tuple[isl.Map, ...]) -> tuple[isl.Map, ...]:
@@ -199,11 +183,6 @@ def _finished(group: Statements, rows: Rows) -> bool:
     """Whether H_S has full rank for all of the group."""
     hyperplanes = _hyperplanes(group, rows)
     return all(len(hyperplanes[each.name]) == each.depth for each in group)
-
-
-def _tied(group: Statements, pending: Dependences, row: Mapping[str, Row]) -> Dependences:
-    """The pairs of each dependence that the row leaves (Algorithm 4.1, step 14)."""
-    return tied([StatementSchedule(each, (row[each.name],)) for each in group], pending, (0,))
 
 
 # -- one row
