@@ -20,7 +20,7 @@ from tilepragma.base.memoization import once
 from tilepragma.ir.expressions import Scope, Storage
 from tilepragma.ir.loop_tree import Loop
 from tilepragma.poly.operation_limit import OperationLimitError, operation_limit
-from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement, apart, step_of
+from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement, meeting, step_of
 
 #: isl's operations for one number of a distance; it does not count all of its work, which grows
 #: with the divisions in a set.
@@ -228,22 +228,9 @@ def _distance(distances: isl.Set, place: int) -> str:
 
 def _pairs(scop: Scop) -> Iterator[tuple[ScopStatement, Reference, ScopStatement, Reference]]:
     """Every two references to an object that may meet, of which one writes."""
-    by_object: dict[str, list[tuple[ScopStatement, Reference]]] = {}
-    for statement in scop.statements:
-        for reference in statement.references:
-            by_object.setdefault(reference.object.name, []).append((statement, reference))
-    for references in by_object.values():
-        keys = apart([reference for _, reference in references])
-        meeting: dict[object, list[tuple[ScopStatement, Reference]]] = {}
-        writing: dict[object, list[tuple[ScopStatement, Reference]]] = {}
-        for key, place in zip(keys, references, strict=True):
-            meeting.setdefault(key, []).append(place)
-            writing.setdefault(key, [])
-            if place[1].writes:
-                writing[key].append(place)
-        for key, (source_statement, source) in zip(keys, references, strict=True):
-            for sink_statement, sink in (meeting if source.writes else writing)[key]:
-                yield source_statement, source, sink_statement, sink
+    for source_statement, source, (every, writing) in meeting(scop.statements):
+        for sink_statement, sink in every if source.writes else writing:
+            yield source_statement, source, sink_statement, sink
 
 
 def _kind(source: Reference, sink: Reference) -> DependenceKind:

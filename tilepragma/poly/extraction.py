@@ -78,7 +78,7 @@ from tilepragma.poly.delinearise import Layouts, Subscript, affine_or_none, spli
 from tilepragma.poly.isl_ast import ParameterReader
 from tilepragma.poly.launch_checks import undecided
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
-from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement, apart, step_of
+from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement, meeting, step_of
 
 #: isl takes minutes for distances of deeper nests, which its operation count does not show.
 MOST_LOOPS = 8
@@ -503,22 +503,13 @@ class _Extraction:
 
 def _refuse_too_many(statements: Iterable[ScopStatement]) -> None:
     """Raises OperationLimitError where finding dependences would take minutes."""
-    by_object: dict[str, list[tuple[str, Reference]]] = {}
-    for statement in statements:
-        for reference in statement.references:
-            by_object.setdefault(reference.object.name, []).append((statement.name, reference))
-    touched: Counter[object] = Counter()
-    written: Counter[object] = Counter()
-    for name, references in by_object.items():
-        if any(reference.writes for _, reference in references):
-            keys = [(name, key) for key in apart([reference for _, reference in references])]
-            written.update(key for key, (_, reference) in zip(keys, references, strict=True) if reference.writes)
-            # Count an access that reads and writes, as `a[i] += …`, once.
-            uses_there = {
-                (key, name_, reference.range) for key, (name_, reference) in zip(keys, references, strict=True)
-            }
-            touched.update(key for key, _, _ in uses_there)
-    if sum(number * touched[key] for key, number in written.items()) > MOST_PAIRS:
+    groups = {id(group): group for _, reference, group in meeting(statements) if reference.writes}
+    pairs = 0
+    for every, writing in groups.values():
+        # Count an access that reads and writes, as `a[i] += …`, once.
+        touched = {(statement.name, reference.range) for statement, reference in every}
+        pairs += len(touched) * len(writing)
+    if pairs > MOST_PAIRS:
         raise OperationLimitError(f"isl was not asked about more than {MOST_PAIRS} pairs of references.")
 
 

@@ -20,14 +20,13 @@ from tilepragma.poly.delinearise import Strides, extent
 from tilepragma.poly.extents import Bounds
 from tilepragma.poly.isl_ast import ParameterReader
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
-from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement
+from tilepragma.poly.scop import Accessed, AccessKind, Reference, Scop
 
 #: The greatest number of sets in a union of elements for tests of what lies between them.
 _MOST_PIECES = 16
 
 #: `[lower : length]` of one dimension.
 Interval = tuple[Expression, Expression]
-Accessed = tuple[ScopStatement, Reference]
 
 
 def overwrites(scop: Scop, object_: DataObject, section: Sequence[Interval] | None) -> bool:

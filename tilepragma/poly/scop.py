@@ -7,7 +7,7 @@ names each such expression.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from enum import Enum
 from functools import cached_property
@@ -158,7 +158,7 @@ class Scop:
     assumptions: tuple[Expression, ...] = ()
     assumed: isl.Set | None = None
 
-    def accesses_to(self, object_: DataObject) -> list[tuple[ScopStatement, Reference]]:
+    def accesses_to(self, object_: DataObject) -> list[Accessed]:
         """All references to the object, with their statements."""
         return [
             (statement, each)
@@ -177,7 +177,31 @@ def step_of(loop: Loop) -> int | None:
     return polynomial(loop.step).constant or None
 
 
-def apart(references: Sequence[Reference]) -> tuple[tuple[str | int | None, ...], ...]:
+Accessed = tuple[ScopStatement, Reference]
+
+
+def meeting(
+    statements: Iterable[ScopStatement],
+) -> Iterator[tuple[ScopStatement, Reference, tuple[list[Accessed], list[Accessed]]]]:
+    """Each reference, object by object, with all that may touch common elements, itself among them,
+    and those of them that write.
+    """
+    by_object: dict[str, list[Accessed]] = {}
+    for statement in statements:
+        for reference in statement.references:
+            by_object.setdefault(reference.object.name, []).append((statement, reference))
+    for accesses in by_object.values():
+        keys = _apart([reference for _, reference in accesses])
+        groups: dict[object, tuple[list[Accessed], list[Accessed]]] = {}
+        for key, access in zip(keys, accesses, strict=True):
+            every, writing = groups.setdefault(key, ([], []))
+            every.append(access)
+            if access[1].writes:
+                writing.append(access)
+        yield from ((*access, groups[key]) for key, access in zip(keys, accesses, strict=True))
+
+
+def _apart(references: Sequence[Reference]) -> tuple[tuple[str | int | None, ...], ...]:
     """A key for each reference to one object; different keys surely touch no common element.
 
     Keys are members, and numeric subscripts, where all references have such.
