@@ -196,7 +196,7 @@ def _members(object_: DataObject) -> tuple[str | None, ...]:
 
 
 def _covers(accesses: Sequence[Accessed], member: str | None, wanted: isl.Set) -> bool:
-    writes = [each for each in accesses if _surely_writes(each[1], member)]
+    writes = [each for each in accesses if surely_writes(each[1], member)]
     if not writes:
         return False
     written = reduce(isl.Set.union, (reference.relation.range() for _, reference in writes))
@@ -206,7 +206,7 @@ def _covers(accesses: Sequence[Accessed], member: str | None, wanted: isl.Set) -
     return not any(_needs_old_values(read, writes) for read in reads)
 
 
-def _surely_writes(reference: Reference, member: str | None) -> bool:
+def surely_writes(reference: Reference, member: str | None) -> bool:
     """Whether it surely writes that member, although it may write the element."""
     if reference.kind is AccessKind.MUST_WRITE:
         return True

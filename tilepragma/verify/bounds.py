@@ -41,7 +41,7 @@ from tilepragma.plan.kernel_plan import ArrayArgument
 from tilepragma.poly.affine import Frame, NotAffineError, affine, affine_polynomial
 from tilepragma.poly.delinearise import split_subscript
 from tilepragma.poly.dependences import Dependence, DependenceKind
-from tilepragma.poly.footprints import overwrites, section_ends
+from tilepragma.poly.footprints import overwrites, section_ends, surely_writes
 from tilepragma.poly.operation_limit import OperationLimitError, operation_limit
 from tilepragma.poly.scop import AccessKind, Reference, Scop
 from tilepragma.verify.certificate import Fault
@@ -230,7 +230,7 @@ def _without_value(array: ArrayArgument, references: list[Reference], dependence
             for dependence in dependences
             if dependence.kind is DependenceKind.FLOW
             and dependence.sink is reference
-            and _surely_writes(dependence.source, reference.member)
+            and surely_writes(dependence.source, reference.member)
         )
         unserved = reduce(isl.Set.subtract, served, reference.relation.domain())
         if not unserved.is_empty():
@@ -241,13 +241,6 @@ def _without_value(array: ArrayArgument, references: list[Reference], dependence
             )
             yield Fault("what is read has a value", text, reference.exact)
             return
-
-
-def _surely_writes(source: Reference, member: str | None) -> bool:
-    """Whether the source writes all of the element, or of the member, that a read reads."""
-    if source.kind is AccessKind.MUST_WRITE:
-        return True
-    return source.exact and source.whole and source.writes and member is not None and source.member == member
 
 
 def _all_written(array: ArrayArgument, references: list[Reference], frame: Frame, scop: Scop) -> bool:

@@ -174,9 +174,8 @@ class Tiles:
         """The region's writes of an array: { S[i] -> x }"""
         return [
             (statement, reference.relation.reset_tuple_id(_OUT))
-            for statement in self.original.scop.statements
-            for reference in statement.references
-            if reference.object == array and reference.writes
+            for statement, reference in self.original.scop.accesses_to(array)
+            if reference.writes
         ]
 
     @cached_property
@@ -565,15 +564,8 @@ def _inside(tiles: Tiles) -> None:
         held = arrays.get(copy.other)
         if held is None:
             raise NotProvenError(f"'{copy.other.host}' is not there")
-        touched = reduce(
-            isl.Set.union,
-            (
-                reference.relation.range().reset_tuple_id()
-                for statement in (original.touching or original.scop).statements
-                for reference in statement.references
-                if reference.object == copy.array
-            ),
-        )
+        accesses = (original.touching or original.scop).accesses_to(copy.array)
+        touched = reduce(isl.Set.union, (reference.relation.range().reset_tuple_id() for _, reference in accesses))
         copied = copy.tiles.range()
         # Without divisions the set is larger, but mostly still inside.
         if lies_in_section(held, copied.remove_divs().coalesce(), touched, frame):

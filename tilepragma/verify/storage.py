@@ -201,12 +201,7 @@ def _is_touched(site: Site, original: Scop) -> bool:
     object_ = site.reference.object
     if object_.scope is Scope.TEMPORARY:
         return True
-    references = [
-        reference
-        for statement in original.statements
-        for reference in statement.references
-        if reference.object == object_ and reference.exact
-    ]
+    references = [reference for _, reference in original.accesses_to(object_) if reference.exact]
     touched = [reference.relation.range() for reference in references if reference.kind is not AccessKind.MAY_WRITE]
     copied = site.reference.relation.range()
     # Rows in a contiguous user array may end in a shorter last row.
@@ -394,12 +389,7 @@ def _lost(
         if old in storage.dead:
             continue
         back = [copy.target.reference.relation.range() for copy in after if copy.target.reference.object == old]
-        wanted = [
-            reference.relation.range()
-            for statement in original.statements
-            for reference in statement.references
-            if reference.object == old and reference.writes
-        ]
+        wanted = [reference.relation.range() for _, reference in original.accesses_to(old) if reference.writes]
         if wanted and not (back and reduce(isl.Set.union, wanted).is_subset(reduce(isl.Set.union, back))):
             return f"'{old.host}' would end with other values"
     return None
