@@ -44,9 +44,12 @@ from tilepragma.poly.scop import Reference
 from tilepragma.poly.tile_legality import Violation
 from tilepragma.verify.certificate import Fault
 from tilepragma.verify.instances import InstanceMap, Original, declares, grouped
-from tilepragma.verify.launch_tree_relation import Element, InSequence, Leaf, Mapped, Ordered
+from tilepragma.verify.launch_tree_relation import Bounds, Element, InSequence, Leaf, Mapped, Ordered
 
 _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
+
+#: A loop of a nest with its dimension and its bounds.
+MappedLoop = tuple[TiledLoop, int, Bounds]
 
 
 def broken_dependences(original: Original, executed: tuple[InstanceMap, ...]) -> Iterator[Fault]:
@@ -361,28 +364,25 @@ class _Order:
         for axis in axes:
             first, second = _mapping(self.first, axis), _mapping(self.second, axis)
             # Loops are mapped in the same way wherever their bounds are the same.
-            if first is None or second is None or _tiled(*first).distribution_key != _tiled(*second).distribution_key:
+            if first is None or second is None or first[0].distribution_key != second[0].distribution_key:
                 return isl.Map.universe(self.pairs.get_space())
             differ = self._differ(first, second)
             apart = differ if apart is None else apart.union(differ)
         return apart
 
-    def _differ(self, first_mapping: tuple[Mapped, int], second_mapping: tuple[Mapped, int]) -> isl.Map:
+    def _differ(self, first: MappedLoop, second: MappedLoop) -> isl.Map:
         """Different iterations of equally mapped loops, or any where their bounds differ."""
-        (first, place), (second, there) = first_mapping, second_mapping
+        (tiled, dimension, bounds), (_, counterpart, counterparts) = first, second
         everything = isl.Map.universe(self.pairs.get_space())
-        first_dimension, second_dimension = first.first + place, second.first + there
-        differ = everything.order_lt(_IN, first_dimension, _OUT, second_dimension).union(
-            everything.order_gt(_IN, first_dimension, _OUT, second_dimension)
+        differ = everything.order_lt(_IN, dimension, _OUT, counterpart).union(
+            everything.order_gt(_IN, dimension, _OUT, counterpart)
         )
-        if _tiled(first, place).launch_bounds:
-            return differ
-        for bound, counterpart in zip(first.bounds[place], second.bounds[there], strict=True):
-            if bound is None or counterpart is None:
+        for bound, other in () if tiled.launch_bounds else zip(bounds, counterparts, strict=True):
+            if bound is None or other is None:
                 return everything
             values = [
                 isl.Map.from_pw_aff(value.add_dims(_IN, leaf.depth - value.dim(_IN)))
-                for value, leaf in ((bound, self.first), (counterpart, self.second))
+                for value, leaf in ((bound, self.first), (other, self.second))
             ]
             differ = differ.union(everything.subtract(values[0].apply_range(values[1].reverse())))
         return differ
@@ -399,19 +399,15 @@ def _passed(leaf: Leaf, place: int) -> list[InSequence]:
     return parts
 
 
-def _mapping(leaf: Leaf, axis: Axis) -> tuple[Mapped, int] | None:
-    """The nest that maps a loop to the axis on the way to the leaf, and the loop's place in it."""
+def _mapping(leaf: Leaf, axis: Axis) -> MappedLoop | None:
+    """The loop that is mapped to the axis on the way to the leaf."""
     for element in leaf.path:
         if isinstance(element, Mapped):
             for place, tiled in enumerate(element.nest.loops):
-                reached = element.first + place < leaf.depth
-                if reached and any(tile.axis == axis for tile in tiled.tiles):
-                    return element, place
+                dimension = element.first + place
+                if dimension < leaf.depth and any(tile.axis == axis for tile in tiled.tiles):
+                    return tiled, dimension, element.bounds[place]
     return None
-
-
-def _tiled(mapped: Mapped, place: int) -> TiledLoop:
-    return mapped.nest.loops[place]
 
 
 def out_of_columns(first: Leaf, second: Leaf, pairs: isl.Map) -> Broken | None:
