@@ -397,14 +397,8 @@ class ConvergentNest:
 
     def _jammed(self, statements: tuple[Statement, ...], *, guarded: bool) -> None:
         """Print shared loops around the points, unless their bodies declare objects."""
-        statements = _without_idle(
-            _unwrapped(
-                tuple(
-                    with_accesses(statement, lambda access: self.elements.get(access.object, access))
-                    for statement in statements
-                )
-            )
-        )
+        by_points = with_accesses(Block(statements), lambda access: self.elements.get(access.object, access))
+        statements = _without_idle(_unwrapped(by_points.statements))
         shared = [
             statement
             for statement in statements

@@ -67,10 +67,12 @@ def panel_parts(node: PackedPanels, fresh: Callable[[str], str]) -> PanelParts:
         _register_panel(panel, fresh) if panel.padded and panel.stored else _memory_panel(panel, fresh)
         for panel in node.buffers
     ]
-    declared, filled, written = (
-        tuple(part for parts in around for part in parts) for around in zip(*panels, strict=True)
+    return PanelParts(
+        tuple(part for declared, _, _ in panels for part in declared),
+        tuple(part for _, filled, _ in panels for part in filled),
+        _body(node),
+        tuple(part for _, _, written in panels for part in written),
     )
-    return PanelParts(declared, filled, _body(node), written)
 
 
 #: The statements around the body for one panel: declarations, those that fill, those that store.
