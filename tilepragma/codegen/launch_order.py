@@ -11,10 +11,10 @@ from dataclasses import replace
 from tilepragma.base.c_text import in_comment
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.dialect import C
-from tilepragma.codegen.loop_heads import loop_head, with_declared_bounds
 from tilepragma.codegen.mentioned_objects import accessed_objects
 from tilepragma.codegen.numbering import Numbers, bound_objects, needs_function
 from tilepragma.codegen.printer import Printer
+from tilepragma.codegen.statements import loop_head, with_declared_bounds
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.loop_tree import Loop

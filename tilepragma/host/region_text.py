@@ -11,11 +11,10 @@ from tilepragma.base.c_text import quote
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.dialect import C
 from tilepragma.codegen.launch_order import range_text
-from tilepragma.codegen.loop_heads import counts_down_to_zero
 from tilepragma.codegen.manifest import array_constants, kernel_symbol, number_types
 from tilepragma.codegen.numbering import Numbering, axis_index, number
 from tilepragma.codegen.printer import ASSIGNMENT, UNARY, Printer
-from tilepragma.codegen.statements import StatementPrinter
+from tilepragma.codegen.statements import StatementPrinter, counts_down_to_zero
 from tilepragma.codegen.templates import render
 from tilepragma.codegen.writer import Writer
 from tilepragma.host.retiling import perfect_nest
