@@ -485,8 +485,8 @@ class _Nest:
         name = self.numbers.name(loop, tile_label(loop, tile))
         stride = self.numbers.stride(loop, tile)
         end = _product(self.numbers.count(loop, tile), stride)
-        advance = f"++{name}" if stride == "1" else f"{name} += {stride}"
-        self.stack.enter_context(self.writer.block(f"for ({self.wide} {name} = 0; {name} < {end}; {advance})"))
+        head = f"for ({self.wide} {name} = 0; {name} < {end}; {_advance(name, stride)})"
+        self.stack.enter_context(self.writer.block(head))
         self.offsets[tile.loop].append(name)
 
     def _point_loop(self, loop: TiledLoop, tile: Tile) -> None:
@@ -653,10 +653,9 @@ class _ConvergentNest:
                 if tile.kind is TileKind.DYNAMIC:
                     tiled = next(loop for loop in self.nest.loops if loop.loop.index == tile.loop)
                     name, stride = self.numbers.name(tiled, "round"), self.numbers.stride(tiled, tile)
-                    count = self.numbers.count(tiled, tile)
-                    end = count if stride == "1" else f"{count} * {stride}"
-                    advance = f"++{name}" if stride == "1" else f"{name} += {stride}"
-                    stack.enter_context(self.writer.block(f"for ({self.wide} {name} = 0; {name} < {end}; {advance})"))
+                    end = _product(self.numbers.count(tiled, tile), stride)
+                    head = f"for ({self.wide} {name} = 0; {name} < {end}; {_advance(name, stride)})"
+                    stack.enter_context(self.writer.block(head))
             self._declare_tile()
             self._block(self.nest.body)
 
@@ -664,9 +663,8 @@ class _ConvergentNest:
         for tile in tiled.tiles:
             if tile.axis is not None:
                 index, stride = self.numbers.fresh(axis_name(tile.axis)), self.numbers.stride(tiled, tile)
-                value = index if stride == "1" else f"{index} * {stride}"
-                type_ = "int" if tile.kind is TileKind.WORKER else self.wide
-                self.writer.line(f"const {type_} {self.numbers.name(tiled, tile.kind.value)} = {value};")
+                type_, name = "int" if tile.kind is TileKind.WORKER else self.wide, tile.kind.value
+                self.writer.line(f"const {type_} {self.numbers.name(tiled, name)} = {_product(index, stride)};")
 
     def _declare_tile(self) -> None:
         """Declare the ends of the gang's tile, the iterators, and the guard."""
