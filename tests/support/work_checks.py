@@ -18,7 +18,7 @@ def check_launch(launch: LaunchWork, case: int, runs: list[LaunchRun]) -> None:
     assert launch.exact
     assert launch.launches[case] == len(runs)
     assert launch.points[case] == sum(run.points for run in runs)
-    tile_counts = np.prod([loop.trips[entries] for loop in launch.loops], axis=0, dtype=np.int64)
+    tile_counts = np.prod([trips[entries] for trips in launch.trips], axis=0, dtype=np.int64)
     if launch.loops:
         # No tile begins where a loop around the tiles has no iterations.
         some = Counter(len(run.tiles) for run in runs if run.tiles)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tilepragma.cost.launch_counts import ENTRIES, Entries, Place, entries_of
-from tilepragma.cost.tile_work import axis_of
+from tilepragma.cost.tile_work import mapped_loop
 from tilepragma.ir.directives import AxisKind, CountClause
 from tilepragma.ir.evaluation import UncountableError
 from tilepragma.ir.loop_tree import Axis
@@ -57,7 +57,9 @@ def _need(place: Place, entries: Entries, dimension: int) -> Integers:
     loops = [loop for loop in place.launch.loops if any(tile.axis == axis for tile in loop.tiles)]
     if not loops:
         raise UncountableError(f"how many workers {place.launch.name} has depends on what runs inside its tiles")
-    needs = [-(-entries.batch.all(entries.batch.evaluation.trips(loop.loop)) // axis_of(loop)[2]) for loop in loops]
+    needs = [
+        -(-entries.batch.all(entries.batch.evaluation.trips(loop.loop)) // mapped_loop(loop).points) for loop in loops
+    ]
     return np.maximum(np.maximum.reduceat(np.max(needs, axis=0), entries.starts), 1)
 
 

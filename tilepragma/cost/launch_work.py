@@ -17,7 +17,7 @@ from tilepragma.cost.counter import Counter
 from tilepragma.cost.launch_counts import ENTRIES, Entries, Place, entries_of, places_of
 from tilepragma.cost.parameter_batch import Counts, ParameterBatch, chosen, summed, total
 from tilepragma.cost.statement_counts import SourceCounts, distinct_cases, each_case
-from tilepragma.cost.tile_work import TileWork, axis_of, mapped_nest, nonempty_tiles, representative_tile
+from tilepragma.cost.tile_work import MappedLoop, TileWork, mapped_nest, nonempty_tiles, representative_tile
 from tilepragma.ir.directives import Target
 from tilepragma.ir.evaluation import UncountableError, Values
 from tilepragma.model.execution_time import Integers
@@ -29,22 +29,11 @@ RUN_BUDGET = 2**22
 
 
 @dataclass(frozen=True, eq=False)
-class MappedLoop:
-    """A loop mapped along one `dimension`, with its iterations (`trips`) in each entry of the
-    launch. `workers`: it is mapped to workers too, `points` iterations to each.
-    """
-
-    dimension: int
-    workers: bool
-    points: int
-    trips: Integers
-
-
-@dataclass(frozen=True, eq=False)
 class LaunchWork:
     """One launch in each case of the sizes. `starts` has the first entry of each case. An entry
-    represents `repeats` launches with the same `loops` (0 where a case has no launch). Not `exact`:
-    entries are samples, or points are those of a representative tile times the number of tiles.
+    represents `repeats` launches with the same `trips` of the mapped `loops` (0 where a case has no
+    launch). Not `exact`: entries are samples, or points are those of a representative tile times
+    the number of tiles.
 
     `nonempty`: the tiles of each entry that have points, if the plan tests this; else None.
     `points`, floating-point `operations` and `accesses` (bytes) are totals over all launches, one
@@ -55,6 +44,7 @@ class LaunchWork:
     starts: Integers
     repeats: Integers
     loops: tuple[MappedLoop, ...]
+    trips: tuple[Integers, ...]
     exact: bool
     nonempty: Integers | None
     points: Integers
@@ -81,9 +71,9 @@ class LaunchWork:
         """Tiles of each entry, empty ones too, for the `workers` of a gang by dimension."""
         case = np.repeat(np.arange(len(self.starts)), np.diff(np.append(self.starts, len(self.repeats))))
         result = np.ones(len(self.repeats), dtype=np.int64)
-        for loop in self.loops:
+        for loop, trips in zip(self.loops, self.trips, strict=True):
             extent: Values = chosen(workers[loop.dimension], case) * loop.points if loop.workers else 1
-            result = result * -(-loop.trips // extent)
+            result = result * -(-trips // extent)
         return np.asarray(result, dtype=np.int64)
 
     @cached_property
@@ -134,13 +124,12 @@ def _launch(place: Place, source: SourceCounts, among: tuple[Launch, ...], most:
     entries = entries_of(place, most)
     tile = cache(partial(representative_tile, place.launch, entries))
     nest = mapped_nest(place.launch, entries.batch)
-    loops: tuple[MappedLoop, ...] = ()
+    trips: tuple[Integers, ...] = ()
     tiles, nonempty, exact = np.ones_like(entries.repeats), None, entries.exact
     if nest is not None:
         trips = nest.trips()
-        loops = tuple(MappedLoop(*axis_of(loop), count) for loop, count in zip(nest.loops, trips, strict=True))
         tiles = np.prod(trips, axis=0, dtype=np.int64)
-        held = None if any(loop.workers for loop in loops) else nonempty_tiles(nest, trips)
+        held = None if any(loop.workers for loop in nest.loops) else nonempty_tiles(nest, trips)
         if held is not None:
             nonempty, all_held = held
             tiles, exact = nonempty, exact and all_held
@@ -154,7 +143,8 @@ def _launch(place: Place, source: SourceCounts, among: tuple[Launch, ...], most:
         place=place,
         starts=entries.starts,
         repeats=entries.repeats,
-        loops=loops,
+        loops=() if nest is None else nest.loops,
+        trips=trips,
         exact=exact,
         nonempty=nonempty,
         points=place.batch.all(total(counts.values())),

@@ -25,7 +25,7 @@ from tilepragma.base.ragged_arrays import members
 from tilepragma.cost.counter import Counter, branches, names_behind
 from tilepragma.cost.launch_counts import ENTRIES, Place, entries_of
 from tilepragma.cost.parameter_batch import ParameterBatch, chosen, declared_along, is_leaf, loops_of
-from tilepragma.cost.tile_work import MappedNest, TileParts, axis_of, tiled_nest
+from tilepragma.cost.tile_work import MappedNest, TileParts, tiled_nest
 from tilepragma.ir.accesses import Use, uses
 from tilepragma.ir.evaluation import UncountableError, Values, maximum, minimum
 from tilepragma.ir.expressions import (
@@ -199,15 +199,16 @@ def _of_gang(
     first one on, which is in the batch; each with its case.
     """
     case = np.arange(batch.count)
-    for tiled in nest.loops:
-        dimension, with_workers, points = axis_of(tiled)
-        name = tiled.loop.iterator.name
-        if not with_workers or name not in wanted:
+    for mapped in nest.loops:
+        loop, name = mapped.loop, mapped.loop.iterator.name
+        if not mapped.workers or name not in wanted:
             continue
         evaluation = batch.evaluation
-        first, step = evaluation.value(access_to(tiled.loop.iterator)), evaluation.value(tiled.loop.step)
-        beyond = evaluation.value(tiled.loop.lower) + step * evaluation.trips(tiled.loop)
-        extent = np.minimum(batch.all(chosen(workers.get(dimension, 1), case) * points), (beyond - first) // step)
+        first, step = evaluation.value(access_to(loop.iterator)), evaluation.value(loop.step)
+        beyond = evaluation.value(loop.lower) + step * evaluation.trips(loop)
+        extent = np.minimum(
+            batch.all(chosen(workers.get(mapped.dimension, 1), case) * mapped.points), (beyond - first) // step
+        )
         lengths = np.maximum(extent, 0)
         if lengths.sum() > BUDGET:
             raise UncountableError(f"more than {BUDGET} iterations to enumerate")
@@ -348,15 +349,14 @@ def boxed_traffic(tile: GangTile) -> tuple[ArrayTraffic, ...]:
 def _ranges_of_gang(nest: MappedNest, batch: ParameterBatch, workers: Mapping[int, Values]) -> dict[str, _Range | None]:
     """The iterators that the workers of a gang take together."""
     ranges: dict[str, _Range | None] = {}
-    for tiled in nest.loops:
-        dimension, with_workers, points = axis_of(tiled)
-        if with_workers:
-            evaluation, name = batch.evaluation, tiled.loop.iterator.name
-            first, step = batch.get(name), evaluation.value(tiled.loop.step)
+    for mapped in nest.loops:
+        if mapped.workers:
+            evaluation, loop, name = batch.evaluation, mapped.loop, mapped.loop.iterator.name
+            first, step = batch.get(name), evaluation.value(loop.step)
             assert first is not None
-            last = evaluation.value(tiled.loop.lower) + step * (evaluation.trips(tiled.loop) - 1)
-            extent = first + step * (workers.get(dimension, 1) * points - 1)
-            reached = minimum(extent, last) if not tiled.loop.decreasing else maximum(extent, last)
+            last = evaluation.value(loop.lower) + step * (evaluation.trips(loop) - 1)
+            extent = first + step * (workers.get(mapped.dimension, 1) * mapped.points - 1)
+            reached = minimum(extent, last) if not loop.decreasing else maximum(extent, last)
             ranges[name] = _Range(minimum(first, reached), maximum(first, reached))
     return ranges
 

@@ -34,12 +34,24 @@ _MOST_TILES = 2**18
 
 
 @dataclass(frozen=True)
+class MappedLoop:
+    """A `loop` mapped along one `dimension`. `workers`: it is mapped to workers too, `points`
+    iterations to each.
+    """
+
+    loop: Loop
+    dimension: int
+    workers: bool
+    points: int
+
+
+@dataclass(frozen=True)
 class MappedNest:
     """The nest mapped to gangs or threads: `loops` are its mapped loops, `body` the work of an
     iteration of these, and `batch` has the cases around the nest.
     """
 
-    loops: tuple[TiledLoop, ...]
+    loops: tuple[MappedLoop, ...]
     body: Block
     batch: ParameterBatch
 
@@ -77,18 +89,20 @@ def mapped_nest(launch: Launch, batch: ParameterBatch) -> MappedNest | None:
         raise UncountableError(f"several nests of {launch.name} are mapped")
     (nest,) = nests
     node, around = _outermost(launch.body, batch, nest)
-    loops = tuple(tiled for tiled in nest.loops if any(tile.axis is not None for tile in tiled.tiles))
     body = nest.body
+    loops: list[MappedLoop] = []
     for tiled in reversed(nest.loops):
-        if tiled not in loops:
+        if any(tile.axis is not None for tile in tiled.tiles):
+            loops.insert(0, mapped_loop(tiled))
+        else:
             body = Block((replace(tiled.loop, body=body),))
     if node is not nest:
-        bounds = (part for tiled in loops for part in (tiled.loop.lower, tiled.loop.upper, tiled.loop.step))
+        bounds = (part for mapped in loops for part in (mapped.loop.lower, mapped.loop.upper, mapped.loop.step))
         outer = (loop for loop in loops_in(node) if any(inner is nest for inner in walk(loop)))
         if names_behind(bounds, launch.body) & {loop.iterator.name for loop in outer}:
             raise UncountableError(f"the mapped loops of {launch.name} depend on a loop around them")
         body = Block((_with_body(node, nest, body),))
-    return MappedNest(loops, body, around)
+    return MappedNest(tuple(loops), body, around)
 
 
 def tiled_nest(launch: Launch, batch: ParameterBatch) -> MappedNest:
@@ -118,15 +132,15 @@ def _with_body(node: Statement, nest: TileNest, body: Block) -> Statement:
     return inside(node) if isinstance(node, Block) else with_blocks(node, inside)
 
 
-def axis_of(tiled: TiledLoop) -> tuple[int, bool, int]:
-    """Of a mapped loop: the dimension, whether workers take it, and the points of each worker."""
+def mapped_loop(tiled: TiledLoop) -> MappedLoop:
+    """How a loop is mapped that has an axis."""
     axes = [tile.axis for tile in tiled.tiles if tile.axis is not None]
     workers = any(axis.kind is AxisKind.WORKER for axis in axes)
     points = 1
     for tile in tiled.tiles:
         if tile.kind is TileKind.STATIC and tile.argument is not None and tile.argument.literal is not None:
             points *= tile.argument.literal
-    return axes[0].dimension, workers, points
+    return MappedLoop(tiled.loop, axes[0].dimension, workers, points)
 
 
 @dataclass(frozen=True, eq=False)
