@@ -61,7 +61,7 @@ def _beginning(value: object) -> str:
         before, current = ahead.pop()
         if current is _NOTHING:
             shown = before
-        elif (beginnings := _shown_fields(_kind(current))) is not None:
+        elif (beginnings := _shown_fields(kind_of(current))) is not None:
             shown = f"{before}{type(current).__qualname__}("
             ahead.append((")", _NOTHING))
             ahead.extend((beginning, getattr(current, name)) for beginning, name in beginnings)
@@ -77,7 +77,7 @@ def _beginning(value: object) -> str:
     return "".join(text)[:_BEGINNING]
 
 
-def _kind(value: object) -> Any:
+def kind_of(value: object) -> Any:
     """The type, as a key that type checkers accept as hashable."""
     return type(value)
 

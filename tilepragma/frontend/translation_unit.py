@@ -99,7 +99,6 @@ def parse_translation_unit(
 
 
 def _launched(kernels: Iterable[Kernel]) -> Iterator[Kernel]:
-    """The kernels and those of their parts."""
     for kernel in kernels:
         yield kernel
         if kernel.parts is not None:

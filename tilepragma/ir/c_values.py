@@ -11,7 +11,7 @@ from tilepragma.base.memoization import once
 from tilepragma.ir.evaluation import operation
 from tilepragma.ir.expressions import Binary, Cast, Conditional, Expression, FloatingLiteral, IntegerLiteral, Unary
 from tilepragma.ir.polynomial import Polynomial, collected_parts, polynomial
-from tilepragma.ir.types import INT, LONG, ScalarKind, ScalarType, Type, is_signed, usual_type
+from tilepragma.ir.types import INT, LONG, ScalarKind, ScalarType, Type, is_integer, is_signed, usual_type
 
 
 def least_and_greatest(type_: ScalarType) -> tuple[int, int]:
@@ -91,7 +91,7 @@ def _unary(value: Unary, type_: ScalarType) -> int | None:
 
 def _binary(value: Binary, type_: ScalarType) -> int | None:
     operator, left, right = value.operator, c_value(value.left), c_value(value.right)
-    if left is None or right is None or not (_is_integer(value.left.type) and _is_integer(value.right.type)):
+    if left is None or right is None or not (is_integer(value.left.type) and is_integer(value.right.type)):
         return None
     assert isinstance(value.left.type, ScalarType) and isinstance(value.right.type, ScalarType)
     if operator in ("<<", ">>"):
@@ -102,10 +102,6 @@ def _binary(value: Binary, type_: ScalarType) -> int | None:
         left, right = converted(left, common), converted(right, common)
     result = operation(operator, left, right)
     return None if result is None else converted(result, type_)
-
-
-def _is_integer(type_: Type) -> bool:
-    return isinstance(type_, ScalarType) and type_.is_integer
 
 
 #: Greater factors of unsigned values are those of hash functions, whose products wrap.

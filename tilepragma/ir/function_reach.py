@@ -92,6 +92,11 @@ def _uses_inside(
         if isinstance(value, Access) and not value.subscripts and not value.path and parameter not in written
     }
     seen = _seen_from_outside(function, arguments, structs, members)
+
+    def apart(loop: Loop) -> Loop:
+        lower, upper, step = map(seen, (loop.lower, loop.upper, loop.step))
+        return replace(loop, iterator=_named_apart(loop.iterator, function), lower=lower, upper=upper, step=step)
+
     early = returns_early(function.body)
     return tuple(
         replace(
@@ -99,7 +104,7 @@ def _uses_inside(
             conditional=use.conditional or early,
             subscripts=tuple(map(seen, use.subscripts)),
             path=tuple(Index(seen(step.index)) if isinstance(step, Index) else step for step in use.path),
-            loops=tuple(_loop(loop, function, seen) for loop in use.loops),
+            loops=tuple(map(apart, use.loops)),
         )
         for use in inside
     )
@@ -160,8 +165,3 @@ def _seen_from_outside(
 
 def _named_apart(object_: DataObject, function: Function) -> DataObject:
     return replace(object_, name=f"{object_.name} of {function.name}")
-
-
-def _loop(loop: Loop, function: Function, seen: Callable[[Expression], Expression]) -> Loop:
-    lower, upper, step = map(seen, (loop.lower, loop.upper, loop.step))
-    return replace(loop, iterator=_named_apart(loop.iterator, function), lower=lower, upper=upper, step=step)

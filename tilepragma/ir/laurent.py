@@ -143,7 +143,9 @@ def laurent_polynomial(expression: Expression, atom_of: Callable[[Expression], L
         if expression.operator == "*":
             return left * right
         if not isinstance(expression.type, ScalarType) or expression.type.is_integer:
-            return _integer_quotient(expression, left, right, atom_of)
+            if left.constant is not None and right.constant:
+                return number(int(left.constant / right.constant))  # `1 / 4` is 0 in C
+            return atom_of(expression)
         inverse = right.inverse()
         if inverse is None:  # a sum, which atom_of may refuse for its parts
             inverse = atom_of(expression.right).inverse()
@@ -167,18 +169,6 @@ def _sum(expression: Binary, atom_of: Callable[[Expression], LaurentPolynomial])
         if len(terms) > _MOST_TERMS:
             raise TooLongError
     return _collect(terms)
-
-
-def _integer_quotient(
-    quotient: Binary,
-    left: LaurentPolynomial,
-    right: LaurentPolynomial,
-    atom_of: Callable[[Expression], LaurentPolynomial],
-) -> LaurentPolynomial:
-    """A quotient of integers: `1 / 4` is 0 in C."""
-    if left.constant is not None and right.constant:
-        return number(int(left.constant / right.constant))
-    return atom_of(quotient)
 
 
 def _decimal(literal: FloatingLiteral) -> Fraction:

@@ -22,7 +22,7 @@ from tilepragma.ir.expressions import (
     Unary,
     integer,
 )
-from tilepragma.ir.types import INT, LONG, ScalarKind, ScalarType
+from tilepragma.ir.types import INT, LONG, ScalarKind, ScalarType, is_integer
 
 #: A product of atoms, in a fixed order; empty for the constant term.
 Monomial = tuple[Expression, ...]
@@ -109,7 +109,7 @@ def polynomial(expression: Expression) -> Polynomial:
         return operand if expression.operator == "+" else -operand
     if isinstance(expression, Cast) and keeps_value(expression):
         return polynomial(expression.operand)
-    if isinstance(expression, Binary) and _is_integer(expression):
+    if isinstance(expression, Binary) and is_integer(expression.type):
         if expression.operator in ("+", "-"):
             return _sum(expression)
         if expression.operator == "*":
@@ -120,7 +120,7 @@ def polynomial(expression: Expression) -> Polynomial:
 def _sum(value: Expression) -> Polynomial:
     """A chain of sums and differences, collected once: term by term would take quadratic time."""
     terms: list[tuple[Monomial, int]] = []
-    while isinstance(value, Binary) and value.operator in ("+", "-") and _is_integer(value):
+    while isinstance(value, Binary) and value.operator in ("+", "-") and is_integer(value.type):
         right = polynomial(value.right)
         terms += (right if value.operator == "+" else -right).terms
         value = value.left
@@ -133,7 +133,7 @@ def collected_parts(value: Expression) -> tuple[Expression, ...]:
         return (value.operand,)
     if isinstance(value, Cast) and keeps_value(value):
         return (value.operand,)
-    if isinstance(value, Binary) and _is_integer(value) and value.operator in ("+", "-", "*"):
+    if isinstance(value, Binary) and is_integer(value.type) and value.operator in ("+", "-", "*"):
         return (value.left, value.right)
     return ()
 
@@ -250,10 +250,6 @@ def _collect(terms: Iterable[tuple[Monomial, int]]) -> Polynomial:
 def _place(term: tuple[Monomial, int]) -> list[tuple[bool, TextKey | None]]:
     """The sort key of a product: its atoms' texts. A longer product goes before its prefix."""
     return [*((False, text_key(atom)) for atom in term[0]), (True, None)]
-
-
-def _is_integer(value: Expression) -> bool:
-    return isinstance(value.type, ScalarType) and value.type.is_integer
 
 
 def keeps_value(cast: Cast) -> bool:

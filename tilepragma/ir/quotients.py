@@ -14,7 +14,7 @@ from typing import TypeVar
 from tilepragma.ir.expressions import Binary, Call, Conditional, Expression, conjunction, integer
 from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.substitution import with_each
-from tilepragma.ir.types import INT, ScalarType, is_signed, is_signed_int
+from tilepragma.ir.types import INT, ScalarType, is_integer, is_signed, is_signed_int
 
 T = TypeVar("T")
 
@@ -41,8 +41,7 @@ def _quotient(value: Conditional) -> Expression:
 
 
 def _guarded(value: Binary) -> Expression:
-    integers = isinstance(value.type, ScalarType) and value.type.is_integer
-    if value.operator not in ("/", "%") or not integers or _is_never_zero(value.right):
+    if value.operator not in ("/", "%") or not is_integer(value.type) or _is_never_zero(value.right):
         return value
     return Conditional(conjunction(_divides(value)), value, integer(0), value.type)
 

@@ -494,7 +494,6 @@ def _lies_in(value: Expression, type_: ScalarType) -> bool:
 
 
 def _is_truth(value: Expression) -> bool:
-    """Whether the value is 0 or 1."""
     if isinstance(value.type, ScalarType) and value.type.kind is ScalarKind.BOOLEAN:
         return True
     if isinstance(value, IntegerLiteral):

@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar, get_args
 
+from tilepragma.base.memoization import kind_of
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.directives import KernelDirective, LoopDirective
 from tilepragma.ir.expressions import Access, DataObject, Expression
@@ -110,7 +111,7 @@ def _nodes(values: tuple[Any, ...]) -> Iterator[Any]:
     for value in values:
         if type(value) is tuple:
             yield from _nodes(value)
-        elif _is_node(_kind(value)):
+        elif _is_node(kind_of(value)):
             yield value
 
 
@@ -123,20 +124,15 @@ def _children(node: Any) -> Iterator[Any]:
             yield from (tiled.loop.lower, tiled.loop.upper, tiled.loop.step)
         yield node.body
         return
-    for name in _field_names(_kind(node)):
+    for name in _field_names(kind_of(node)):
         value = getattr(node, name)
         if type(value) is tuple:
             yield from _nodes(value)
-        elif _is_node(_kind(value)):
+        elif _is_node(kind_of(value)):
             yield value
 
 
 # Planning spends most time in walks, so facts about node types are cached.
-
-
-def _kind(value: Any) -> Any:
-    """The type, as a key that type checkers accept as hashable."""
-    return type(value)
 
 
 @functools.cache
@@ -146,11 +142,8 @@ def _field_names(kind: type) -> tuple[str, ...]:
 
 @functools.cache
 def _is_node(kind: type) -> bool:
-    return dataclasses.is_dataclass(kind) and not issubclass(kind, _LEAVES) and not _is_directive(kind)
-
-
-def _is_directive(kind: type) -> bool:
-    return kind.__module__ == "tilepragma.ir.directives"
+    is_directive = kind.__module__ == "tilepragma.ir.directives"
+    return dataclasses.is_dataclass(kind) and not issubclass(kind, _LEAVES) and not is_directive
 
 
 def named_in_clauses(kernel: KernelDirective, body: Block) -> frozenset[str]:

@@ -104,6 +104,11 @@ DOUBLE = ScalarType(ScalarKind.FLOATING, 64, True, "double")
 VOID = VoidType()
 
 
+def is_integer(type_: object) -> bool:
+    """Whether it is an integer type, or that of truth values."""
+    return isinstance(type_, ScalarType) and type_.is_integer
+
+
 def is_signed(type_: object) -> bool:
     """Whether it is a signed integer type."""
     return isinstance(type_, ScalarType) and type_.is_integer and type_.signed

@@ -25,7 +25,7 @@ from tilepragma.ir.expressions import (
 )
 from tilepragma.ir.loop_tree import Block, Break, Declaration, ForLoop, If, Initializer, Loop, Statement
 from tilepragma.ir.traversal import mentions, walk
-from tilepragma.ir.types import INT, LONG, ScalarKind, ScalarType, promoted, usual_type
+from tilepragma.ir.types import INT, LONG, ScalarKind, ScalarType, is_integer, promoted, usual_type
 
 _LONG_STEP = 1 << (INT.bits - 1)
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "!=": "!="}
@@ -69,11 +69,11 @@ def _canonical(loop: ForLoop, index: int, addressed: bool) -> Loop:
         if loop.condition is None:
             raise source_error(loop.reason_range, "it has no condition")
         comparison, upper = _bound_in(loop.condition, iterator, lower)
-        if not _is_integer(upper):
+        if not is_integer(upper.type):
             raise source_error(loop.reason_range, "its bound is not an integer")
         upper = _compared(upper, iterator)
         step, sign = _step(loop, iterator)
-        if not _is_integer(step):
+        if not is_integer(step.type):
             raise source_error(loop.reason_range, "its step is not an integer")
         step, sign = _added(step, sign, iterator)
         decreasing = sign < 0 if comparison == "!=" else comparison in (">", ">=")
@@ -222,7 +222,6 @@ def _early_exit(statement: Statement | None) -> Break | None:
 
 
 def _is_iterator(expression: Expression, iterator: DataObject) -> bool:
-    """Whether the expression is the iterator alone."""
     return (
         isinstance(expression, Access)
         and expression.object == iterator
@@ -348,11 +347,6 @@ def _is_unsigned(type_: object) -> bool:
 # An iterator wraps, and C converts it where it is compared. Constants become the numbers that C
 # makes of them. Launch checks test the values that only a launch knows
 # (planner/overflow_guards.py).
-
-
-def _is_integer(value: Expression) -> bool:
-    """Whether a value is an integer."""
-    return isinstance(value.type, ScalarType) and value.type.is_integer
 
 
 def _started(lower: Expression, iterator: DataObject) -> Expression:

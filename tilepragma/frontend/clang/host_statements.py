@@ -177,7 +177,6 @@ class HostText:
         self._look(argument)
 
     def _body(self, definition: Node, call: Node) -> None:
-        """Check the body of a function of the user."""
         self.calls = True
         if definition.key not in self._called:
             self._called[definition.key] = None
@@ -390,7 +389,6 @@ def _plain_root(element: Node) -> Key | None:
 
 
 def _is_byte(type_: Any) -> bool:
-    """Whether the type is one of characters."""
     return bool(type_.get_canonical().kind in _BYTES)
 
 
@@ -414,7 +412,5 @@ def _types_in(type_: Any) -> Iterator[str]:
 
 
 def _may_be_written_through(argument: Node) -> bool:
-    type_ = argument.type.get_canonical()
-    if is_array(type_):
-        return True
-    return bool(is_pointer(type_) and not type_.get_pointee().is_const_qualified())
+    type_ = argument.type
+    return is_array(type_) or (is_pointer(type_) and not target_type(type_).is_const_qualified())

@@ -125,20 +125,18 @@ class Liveness:
         for parent, child in zip(reversed(self.path[:-1]), reversed(self.path[1:]), strict=True):
             if parent.kind == CursorKind.COMPOUND_STMT:
                 position = next(n for n, node in enumerate(parent.children) if node is child)
-                effect = _sequence(parent.children[position + 1 :], variable)
+                behind = parent.children[position + 1 :]
+                effect = _sequence(behind, variable)
                 if effect is _Effect.READS:
                     return True
-                if effect is _Effect.KILLS and not self._leaves_early(parent, position):
+                # A `break` or `continue` behind the region may jump over the write that kills.
+                if effect is _Effect.KILLS and not any(n.kind in _LEAVING for later in behind for n in later.walk()):
                     return False
                 if parent.start < declaration.start < parent.end:
                     return False
             elif parent.kind in LOOPS and _around(parent, variable) is _Effect.READS:
                 return True
         return False
-
-    def _leaves_early(self, block: Node, position: int) -> bool:
-        """Whether a `break` or `continue` behind the region may jump over the write that kills."""
-        return any(node.kind in _LEAVING for later in block.children[position + 1 :] for node in later.walk())
 
 
 def _is_reference(node: Node, variable: Key) -> bool:

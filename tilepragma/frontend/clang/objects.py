@@ -172,7 +172,10 @@ def _make(
         lengths = _lengths(context, declaration, shape, range_, scope)
     else:
         lengths = ()
-    restrict = shape.restrict or (bool(shape.arrays) and _says_restrict(declaration))
+    # A parameter may be declared as in `double a[restrict n]`; its type does not tell.
+    text = declaration.unit.text(declaration.file)[declaration.start : declaration.end]
+    says_restrict = declaration.kind == CursorKind.PARM_DECL and b"restrict" in text
+    restrict = shape.restrict or (bool(shape.arrays) and says_restrict)
     return DataObject(
         name=context.names.unique(identifier(host.replace("->", "_").replace(".", "_"))),
         host=host,
@@ -199,12 +202,6 @@ def identifier(wanted: str) -> str:
     if wanted.isascii() and wanted.isidentifier():
         base = wanted
     return f"{base.lstrip('_')}_" if base in RESERVED or base.startswith(("tilek_", "__")) else base
-
-
-def _says_restrict(declaration: Node) -> bool:
-    """Whether a parameter is declared as in `double a[restrict n]`; its type does not tell."""
-    text = declaration.unit.text(declaration.file)[declaration.start : declaration.end]
-    return declaration.kind == CursorKind.PARM_DECL and b"restrict" in text
 
 
 def _is_volatile(clang_type: Any) -> bool:

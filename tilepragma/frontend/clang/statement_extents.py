@@ -119,13 +119,16 @@ def _hold_alone(unit: ClangUnit, statements: Sequence[BoundStatement]) -> bool:
     if again is None or any(again.errors()):
         return False
     inserted = {(range_.file, offset) for (range_, mark), offset in places.items() if mark == b"{"}
-    functions = {node.spelling: node for node in again.file_scope() if _is_definition(node)}
+    declared = (node for node in again.file_scope() if node.kind == CursorKind.FUNCTION_DECL)
+    functions = {node.spelling: node for node in declared if node.cursor.is_definition()}
     for statement in statements:
         function = functions.get(statement.facts.node.spelling)
         if function is None or _kinds(function, inserted) != _kinds(statement.facts.node):
             return False
         span = places[statement.range, b"{"], places[statement.range, b"}"] + 1
-        block = next((node for node in function.walk() if _is_block(node, statement.range.file, *span)), None)
+        blocks = (node for node in function.walk() if node.kind == CursorKind.COMPOUND_STMT)
+        place = (statement.range.file, *span)
+        block = next((node for node in blocks if (node.first_file, node.start, node.end) == place), None)
         if block is None or _kinds(block, inserted) != _kinds(statement.node):
             return False
     return True
@@ -147,14 +150,6 @@ def _with_braces(text: bytes, braces: Iterable[tuple[int, bytes, SourceRange]]) 
         pieces += [text[behind:offset], mark]
         behind = offset
     return b"".join((*pieces, text[behind:]))
-
-
-def _is_definition(node: Node) -> bool:
-    return node.kind == CursorKind.FUNCTION_DECL and bool(node.cursor.is_definition())
-
-
-def _is_block(node: Node, file: str, start: int, end: int) -> bool:
-    return node.kind == CursorKind.COMPOUND_STMT and node.first_file == file and (node.start, node.end) == (start, end)
 
 
 def _kinds(node: Node, without: Collection[tuple[str, int]] = ()) -> list[CursorKind]:

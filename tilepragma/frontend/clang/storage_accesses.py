@@ -233,20 +233,19 @@ def _same_pointee(left: Any, right: Any, *, cast: bool = False) -> bool:
     VLA lengths count as equal where C demands it, which is not so in a `cast`.
     """
     inner, others = _pointee_words(left), _pointee_words(right)
+
+    def is_open(*words: str) -> bool:
+        """Whether both words are lengths, and only the run tells one of them."""
+        return all(word.startswith("[") for word in words) and not all(word[1:-1].isdigit() for word in words)
+
     return len(inner) == len(others) and all(
-        ours == theirs or (not cast and _is_open(ours, theirs)) for ours, theirs in zip(inner, others, strict=True)
+        ours == theirs or (not cast and is_open(ours, theirs)) for ours, theirs in zip(inner, others, strict=True)
     )
 
 
 def _pointee_words(clang_type: Any) -> list[str]:
     """The words of the pointed-to type, without qualifiers; a bracketed length is one word."""
     return re.findall(r"\[[^\]]*\]|\w+|[^\w\s]", _QUALIFIERS.sub("", target_type(clang_type).spelling))
-
-
-def _is_open(left: str, right: str) -> bool:
-    """Whether both words are lengths, and only the run tells one of them."""
-    lengths = [text[1:-1] for text in (left, right) if text.startswith("[")]
-    return len(lengths) == 2 and not all(length.isdigit() for length in lengths)
 
 
 def _advanced(pointer: Pointer, operator: str, index: Expression) -> Pointer:

@@ -255,7 +255,6 @@ class PragmaMacro:
 
 
 def _is_tilek(text: DirectiveText) -> bool:
-    """Whether the text of a pragma is a tilek directive."""
     return _TILEK.match(text.content) is not None
 
 
