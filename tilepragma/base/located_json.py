@@ -44,27 +44,24 @@ def read_located(text: str, file: str) -> LocatedJson:
     def place(begin: int, end: int) -> SourceRange:
         return SourceRange(position(begin), position(end))
 
+    constants: list[str] = []  # NaN and infinities, which Python reads but JSON lacks
+    value: object = None
     try:
-        value = json.loads(text, parse_constant=_refused)
+        value = json.loads(text, parse_constant=constants.append)
     except json.JSONDecodeError as error:
-        raise source_error(place(error.pos, error.pos + 1), f"this is no JSON: {error.msg}") from None
-    except _ConstantError as error:
-        begin = re.search(rf"-?\b{error}\b", text)
-        start = begin.start() if begin else 0
-        raise source_error(place(start, start + len(str(error))), f"{error} is no number of JSON") from None
+        if not constants:
+            raise source_error(place(error.pos, error.pos + 1), f"this is no JSON: {error.msg}") from None
     except (ValueError, RecursionError) as error:
-        raise source_error(place(0, 1), f"this cannot be read: {error}") from None
+        if not constants:
+            raise source_error(place(0, 1), f"this cannot be read: {error}") from None
+    if constants:
+        word = constants[0].lstrip("-")
+        begin = re.search(rf"-?\b{word}\b", text)
+        start = begin.start() if begin else 0
+        raise source_error(place(start, start + len(word)), f"{word} is no number of JSON")
     places: dict[Path, SourceRange] = {}
     _walk(list(_TOKEN.finditer(text)), 0, (), place, places)
     return LocatedJson(value, place(0, len(text)), places)
-
-
-class _ConstantError(ValueError):
-    """NaN or an infinity, which Python reads but JSON lacks."""
-
-
-def _refused(name: str) -> object:
-    raise _ConstantError(name.lstrip("-"))
 
 
 def _walk(

@@ -11,6 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tilepragma.base.source_ranges import Position
+
 _INCLUDE = re.compile(
     rb'^[ \t]*(?:#|%:)[ \t]*(?:include|include_next|import)[ \t]*(["<])([^">\r\n]+)[">]', re.MULTILINE
 )
@@ -54,27 +56,19 @@ def scan_source(path: str, quote_folders: Sequence[str], folders: Sequence[str],
     return Scan(False, tuple(seen))
 
 
-class Directive(NamedTuple):
-    """The first `#pragma tilek …` of a file; `line` and `column` count from 1."""
-
-    file: str
-    line: int
-    column: int
-
-
-def directive_in_text(file: str, content: bytes) -> Directive | None:
-    """The first directive in a file's text, in any language, outside comments and strings."""
+def directive_in_text(file: str, content: bytes) -> Position | None:
+    """Where the first `#pragma tilek …` stands in a text of any language, if not in a comment."""
     blank = _NO_CODE.sub(lambda match: re.sub(rb"[^\n]", b" ", match.group()), content)
     directive = _DIRECTIVE.search(blank) or _OPERATOR.search(content)
     if directive is None:
         return None
     start = content.index(directive.group().lstrip()[:1], directive.start())
     line_start = content.rfind(b"\n", 0, start) + 1
-    return Directive(file, content.count(b"\n", 0, start) + 1, start - line_start + 1)
+    return Position(file, content.count(b"\n", 0, start) + 1, start - line_start + 1, start)
 
 
-def directive_in(path: str, quote_folders: Sequence[str], folders: Sequence[str]) -> Directive | None:
-    """The first directive in a source, or in a header that it includes."""
+def directive_in(path: str, quote_folders: Sequence[str], folders: Sequence[str]) -> Position | None:
+    """Where the first directive stands in a source, or in a header that it includes."""
     for file in scan_source(path, quote_folders, folders).files:
         directive = directive_in_text(file, _read(file))
         if directive is not None:

@@ -48,10 +48,9 @@ def _other_language(state: State, request: TranslateRequest, text: bytes) -> Sta
     """A source that is not C passes, but a directive in it is one error, without parsing."""
     directive = directive_in_text(request.source, text)
     if directive is not None:
-        place = Position(request.source, directive.line, directive.column, 0)
         language = name_of(request.language) or request.language
         state.diagnostics.error(
-            SourceRange(place, place),
+            SourceRange(directive, directive),
             f"{language} is not supported: tilek directives stand in C sources alone",
             "move the function with the kernel to a C source, and call it from here",
         )

@@ -108,7 +108,7 @@ def planned_version(request: TranslateRequest, result: TranslateResult, plan: Ke
 def too_deep(source: str, text: bytes) -> Diagnostic:
     """An error at the first directive, for expressions or statements too deep for this Python."""
     directive = directive_in_text(source, text)
-    place = Position(source, directive.line if directive else 1, directive.column if directive else 1, 0)
+    place = directive or Position(source, 1, 1, 0)
     remedy = (
         "take the longest expression apart, with a variable for each part, or run tilecc with another version of Python"
     )
