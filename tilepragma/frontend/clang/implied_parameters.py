@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tilepragma.base.diagnostics import SourceError, source_error
-from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.cursor_tree import CursorKind, Node
-from tilepragma.frontend.clang.lowering_context import Context
+from tilepragma.frontend.clang.lowering_context import Context, Implied
 from tilepragma.frontend.clang.objects import declare, external_object
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import KernelDirective
@@ -24,15 +23,6 @@ from tilepragma.ir.expressions import Access, DataObject, Scope, Storage
 from tilepragma.ir.loop_tree import Block, Function
 from tilepragma.ir.substitution import with_objects
 from tilepragma.ir.types import ArrayType, PointerType, ScalarType, Type
-
-
-@dataclass(frozen=True)
-class Implied:
-    """An implied parameter, the variable it stands for, and its first use."""
-
-    object: DataObject
-    declaration: Node
-    range: SourceRange
 
 
 def implied_parameter(context: Context, declaration: Node, range_: SourceRange) -> DataObject:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import field
-from typing import Any, Protocol
+from typing import Any
 
-from tilepragma.base.diagnostics import Diagnostics, SourceError
+from tilepragma.base.diagnostics import Diagnostics, SourceError, source_error
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.cursor_tree import ClangUnit, CursorKind, Key, Node, strip
@@ -145,20 +145,76 @@ def _path_root(member: Node) -> Node | None:
             return node if node.kind == CursorKind.DECL_REF_EXPR else None
 
 
-class Functions(Protocol):
-    """Lowers the functions that kernels call."""
+@dataclass(frozen=True)
+class Implied:
+    """An implied parameter, the variable it stands for, and its first use."""
+
+    object: DataObject
+    declaration: Node
+    range: SourceRange
+
+
+@dataclass
+class FunctionCollector:
+    """Lowers called functions on demand; refuses recursion.
+
+    `lowering` lowers a definition for a call. `_lowered` has each function with the context that
+    lowered it.
+    """
+
+    unit: ClangUnit
+    diagnostics: Diagnostics
+    types: TypeConverter
+    lowering: Callable[[FunctionCollector, Node, Node], tuple[Function, Context]]
+    _done: dict[Key, str] = field(default_factory=dict)
+    _lowered: dict[str, tuple[Function, Context]] = field(default_factory=dict)
+    _active: list[Key] = field(default_factory=list)
 
     def require(self, definition: Node, call: Node, caller: Context) -> str:
-        """The name to call `definition` by. Raises SourceError for what a kernel cannot call."""
+        """The name of the function, which is lowered at its first call. Raises SourceError."""
+        key = definition.key
+        name = definition.spelling
+        if key in self._active:
+            raise source_error(
+                call.range, f"'{name}' calls itself, which a kernel cannot do", "write the recursion as a loop"
+            )
+        if key not in self._done:
+            self._active.append(key)
+            try:
+                self._lowered[name] = self.lowering(self, definition, call)
+            finally:
+                self._active.pop()
+            self._done[key] = name
+        if name not in caller.callees:
+            caller.callees.append(name)
+        caller.names.taken.add(name)
+        return name
 
-    def implied(self, name: str) -> tuple[Any, ...]:
-        """The implied parameters (implied_parameters.Implied) of a required function."""
+    def implied(self, name: str) -> tuple[Implied, ...]:
+        """The parameters that lowering added to a function."""
+        return tuple(self._lowered[name][1].implied)
 
     def parameters(self, name: str) -> tuple[DataObject, ...]:
-        """All parameters of a required function, with the implied ones."""
+        """All parameters of a required function, with those that lowering added."""
+        return self._lowered[name][0].parameters
 
     def closure(self, callees: list[str]) -> tuple[tuple[Function, ...], set[str]]:
         """The functions and all their callees, callee first; and the records they use."""
+        collected: dict[str, Function] = {}
+        records: set[str] = set()
+
+        def visit(name: str) -> None:
+            if name not in self._lowered or name in collected:
+                return
+            function, context = self._lowered[name]
+            for callee in context.callees:
+                visit(callee)
+            collected[name] = function
+            records.update(context.records)
+
+        for name in callees:
+            visit(name)
+        return tuple(collected.values()), records
 
 
 @dataclass
@@ -178,7 +234,7 @@ class Context:
     unit: ClangUnit
     diagnostics: Diagnostics
     types: TypeConverter
-    functions: Functions
+    functions: FunctionCollector
     facts: FunctionFacts
     is_region: bool
     lowering: Callable[[Context, Node], Expression]
@@ -195,7 +251,7 @@ class Context:
     refused: dict[Key, SourceError] = field(default_factory=dict)
     callees: list[str] = field(default_factory=list)
     constants: list[Declarator] = field(default_factory=list)
-    implied: list[Any] = field(default_factory=list)
+    implied: list[Implied] = field(default_factory=list)
     loop_count: int = 0
     block_end: int = 0
 

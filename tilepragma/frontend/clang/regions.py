@@ -12,12 +12,18 @@ from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.clause_objects import resolve_clauses
 from tilepragma.frontend.clang.cursor_tree import LOOPS, ClangUnit, CursorKind, Key, Node
 from tilepragma.frontend.clang.expression_lowering import lower_expression
-from tilepragma.frontend.clang.functions import FunctionCollector
 from tilepragma.frontend.clang.implied_parameters import check_implied
 from tilepragma.frontend.clang.liveness import Liveness
-from tilepragma.frontend.clang.lowering_context import Context, FunctionFacts, function_facts, whole_uses
+from tilepragma.frontend.clang.lowering_context import (
+    Context,
+    FunctionCollector,
+    FunctionFacts,
+    function_facts,
+    whole_uses,
+)
 from tilepragma.frontend.clang.objects import identifier
 from tilepragma.frontend.clang.statement_extents import BoundStatement, statement_extent
+from tilepragma.frontend.clang.statement_lowering import lower_called
 from tilepragma.frontend.clang.type_conversion import TypeConverter, records_used
 from tilepragma.frontend.clang.written_objects import written_in
 from tilepragma.frontend.pragma.scanner import LocatedDirective
@@ -46,7 +52,7 @@ class RegionBuilder:
     _definitions: list[Node] | None = None
 
     def __post_init__(self) -> None:
-        self.functions = FunctionCollector(self.unit, self.diagnostics, self.types)
+        self.functions = FunctionCollector(self.unit, self.diagnostics, self.types, lower_called)
 
     def locate(self, file: SourceFile, directives: Iterable[LocatedDirective]) -> tuple[LocatedDirective, ...]:
         """Find the statement after each directive of a file."""
@@ -205,7 +211,7 @@ class RegionBuilder:
         self, statement: BoundStatement, loops: Mapping[int, LoopDirective], diagnostics: Diagnostics
     ) -> Context:
         """The context that lowers a statement; `loops` are directives by offset of their `for`."""
-        functions = FunctionCollector(self.unit, diagnostics, self.types)
+        functions = FunctionCollector(self.unit, diagnostics, self.types, lower_called)
         return Context(
             self.unit,
             diagnostics,

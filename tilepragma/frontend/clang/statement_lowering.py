@@ -1,4 +1,4 @@
-"""Lowers statements to the loop tree; reports each refusal and goes on with the next statement."""
+"""Lowers statements and functions to the loop tree; reports a refusal and goes on behind it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from tilepragma.base.diagnostics import SourceError, source_error
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.canonical_loops import canonical, iterator_of
 from tilepragma.frontend.clang.cursor_tree import CursorKind, Node
-from tilepragma.frontend.clang.expression_lowering import truth, type_of
+from tilepragma.frontend.clang.expression_lowering import lower_expression, truth, type_of
+from tilepragma.frontend.clang.implied_parameters import with_constness
 from tilepragma.frontend.clang.literals import constant
 from tilepragma.frontend.clang.liveness import for_parts
-from tilepragma.frontend.clang.lowering_context import Context
+from tilepragma.frontend.clang.lowering_context import Context, FunctionCollector, function_facts
 from tilepragma.frontend.clang.objects import declare, is_constant, is_variable_length, lower_initializer
 from tilepragma.frontend.clang.storage_accesses import declare_alias, set_once
 from tilepragma.frontend.clang.type_conversion import is_pointer
 from tilepragma.ir.accesses import leaves_early
 from tilepragma.ir.expressions import Expression, IntegerLiteral, Scope
+from tilepragma.ir.fresh_names import Names
 from tilepragma.ir.loop_tree import (
     Block,
     Break,
@@ -26,6 +28,7 @@ from tilepragma.ir.loop_tree import (
     Declarator,
     ExpressionStatement,
     ForLoop,
+    Function,
     If,
     Loop,
     Return,
@@ -69,11 +72,35 @@ def lower_region(context: Context, node: Node, range_: SourceRange) -> Block:
     return Block(_statements(context, nodes, Scope.REGION, in_loop=False), range_)
 
 
-def lower_function(context: Context, node: Node) -> Block:
-    """The body of a called function, behind the outside constants that it reads."""
-    body = _block(context, node, in_loop=False)
+def lower_called(functions: FunctionCollector, definition: Node, call: Node) -> tuple[Function, Context]:
+    """A called function, and the context that lowered it. Raises SourceError.
+
+    Its body begins with the outside constants that it reads.
+    """
+    name = definition.spelling
+    if definition.type.get_canonical().kind.name == "FUNCTIONPROTO" and definition.type.is_function_variadic():
+        raise source_error(
+            call.range, f"'{name}' takes a variable number of arguments", "give it a fixed list of parameters"
+        )
+    context = Context(
+        functions.unit,
+        functions.diagnostics,
+        functions.types,
+        functions,
+        function_facts(definition),
+        is_region=False,
+        lowering=lower_expression,
+        names=Names({name}),
+    )
+    parameters = tuple(declare(context, parameter, Scope.LOCAL) for parameter in definition.parameters)
+    result = context.convert(definition.cursor.result_type, definition.range)
+    block = _block(context, definition.body, in_loop=False)
     constants = tuple(Declaration((constant,), constant.object.range) for constant in context.constants)
-    return Block((*constants, *body.statements), body.range)
+    body = Block((*constants, *block.statements), block.range)
+    known = functions.closure(context.callees)[0]
+    parameters, context.implied[:], body = with_constness(parameters, context.implied, body, known)
+    added = (implied.object for implied in context.implied)
+    return Function(name, result, (*parameters, *added), body, definition.range), context
 
 
 def _block(context: Context, node: Node, in_loop: bool) -> Block:
