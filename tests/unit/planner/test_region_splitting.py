@@ -64,6 +64,16 @@ def test_nests_are_kernels_and_arrays_are_kept() -> None:
     assert kept["u"] != kept["v"], "v is written inside of what u is read"
 
 
+def test_host_text_may_pass_an_array_of_characters_but_no_pointer_to_them() -> None:
+    source = "\n    #include <stdio.h>" + JACOBI
+    _, said = region(source % ("", 'char line[8]; snprintf(line, 8, "%d", it);'))
+    assert said == []
+    diagnostics = Diagnostics()
+    pointer = (source % ("", 'snprintf(line, 8, "%d", it);')).replace("int most", "int most, char *line")
+    parse_translation_unit("in.c", textwrap.dedent(pointer).encode(), CompilerFlags(), diagnostics)
+    assert ["'snprintf' gets 'line'" in diagnostic.message for diagnostic in diagnostics] == [True]
+
+
 def test_pointers_that_change_places_have_what_any_of_them_needs() -> None:
     plain, exchanged = held(JACOBI % ("", "")), held(JACOBI % ("", EXCHANGE))
     assert set(exchanged) == {"u", "v"}

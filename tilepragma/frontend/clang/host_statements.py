@@ -154,7 +154,8 @@ class HostText:
         if definition is not None and node.unit.is_system(definition.file):
             definition = None
         for place, argument in enumerate(node.children[1:]):
-            passed = None if definition is None else _address_of(argument)
+            plain = strip(argument)
+            passed = _pointer(strip(plain.children[0])) if plain.takes_address else None
             if definition is not None and passed is not None and self._is_held(passed.type):
                 self._sets.append((_through(definition.parameters[place]), passed))
             else:
@@ -168,7 +169,9 @@ class HostText:
         plain = strip(argument)
         if plain.named is not None and plain.named.kind == CursorKind.FUNCTION_DECL:
             raise self._calling(argument, f"'{function}'", "it gets a function")
-        if plain.kind in _REFERENCES and (self._is_held(plain.type) or _may_change_bytes(plain.type)):
+        pointee = plain.type.get_canonical().get_pointee()  # an array has none
+        changes_bytes = _is_byte(pointee) and not pointee.is_const_qualified()
+        if plain.kind in _REFERENCES and (self._is_held(plain.type) or changes_bytes):
             raise source_error(
                 argument.range,
                 f"'{function}' gets '{_text(argument)}', whose newest values may be on a device",
@@ -279,20 +282,8 @@ def _is_any_byte(node: Node) -> bool:
     return _is_byte(node.type) and not is_array(whole.type) and whole.kind != CursorKind.STRING_LITERAL
 
 
-def _may_change_bytes(type_: Any) -> bool:
-    """Whether it is a pointer to characters that are not constant."""
-    to = target_type(type_)
-    return _is_byte(to) and not to.is_const_qualified()
-
-
 def _text(node: Node) -> str:
     return node.unit.text(node.file)[node.start : node.end].decode(errors="replace")
-
-
-def _address_of(node: Node) -> Pointer | None:
-    """The pointer whose address the expression takes, or None."""
-    plain = strip(node)
-    return _pointer(strip(plain.children[0])) if plain.takes_address else None
 
 
 def _through(parameter: Node) -> Pointer:

@@ -146,7 +146,7 @@ def _sites(
     while match := pattern.search(text, position):
         start, position = match.span()
         word = match.group()
-        if skipped and _lies_in(source.origin(start), skipped):
+        if skipped and any(first <= source.origin(start) < last for first, last in skipped):
             continue
         if word == b"#":
             if not _begins_line(text, start, comment_starts):
@@ -173,10 +173,6 @@ def _sites(
             for site in sites:
                 yield site, start, end
                 position = end
-
-
-def _lies_in(offset: int, ranges: Sequence[tuple[int, int]]) -> bool:
-    return any(first <= offset < last for first, last in ranges)
 
 
 def _pragma_macros(text: bytes, known: set[bytes]) -> set[bytes]:
