@@ -80,7 +80,7 @@ class NewArrays:
         """A new array for another's values at { [x] : [o, x] in cells }, o being the iterators of
         `around` loops. Raises UnwritableError.
         """
-        name = self.names.scalar(f"{object_.name}_{ending}").name
+        name = self.names.unique(f"{object_.name}_{ending}")
         on_host = host_evaluable(self.region.written)
         box = bounding_box(self.region.scop, cells, around)
         if box is None or not all(on_host(expression(end)) for side, _ in box for end in (side.low, side.high)):

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from types import MappingProxyType
 
@@ -48,7 +48,7 @@ from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, minimum,
 from tilepragma.ir.traversal import loops_and_tiled, walk
 from tilepragma.ir.types import LONG, ScalarType
 from tilepragma.model.bank_conflicts import odd_rows, padded_row
-from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, forms
+from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, forms, with_launches
 from tilepragma.plan.shared_constants import PREFERRED_WORKERS
 from tilepragma.poly.extents import Bounds
 from tilepragma.poly.reference_spans import Reading, loop_ends, only_read, readings
@@ -123,7 +123,7 @@ def with_staging(
     bodies = [form.body for launch in (*plan.host, *plan.device) for form in forms(launch)]
     last = max((loop.index for body in bodies for loop in loops_and_tiled(body)), default=-1)
     planner = _Planner(plan, last + 1, names, registers, points)
-    steps = _with_launches(plan.device_steps, planner.launch)
+    steps = planner.steps(plan.device_steps, frozenset())
     plan = replace(plan, rejected=tuple(dict.fromkeys((*plan.rejected, *planner.notes))))
     return plan if steps == plan.device_steps else _with_scalars_of_staged_forms(replace(plan, device_steps=steps))
 
@@ -131,27 +131,11 @@ def with_staging(
 def with_points_of_workers(plan: KernelPlan, points: Mapping[str, tuple[int, int]]) -> KernelPlan:
     """The plan with these `points` a worker in the named staged launches, where that pays."""
 
-    def plain(launch: Launch, _: frozenset[DataObject]) -> Launch:
+    def plain(launch: Launch) -> Launch:
         is_meant = launch.name in points and launch.staged is not None
         return retiled(replace(launch, staged=None), {}) if is_meant else launch
 
-    return with_staging(replace(plan, device_steps=_with_launches(plan.device_steps, plain)), points=points)
-
-
-def _with_launches(
-    steps: tuple[Step, ...],
-    change: Callable[[Launch, frozenset[DataObject]], Launch],
-    around: frozenset[DataObject] = frozenset(),
-) -> tuple[Step, ...]:
-    """The steps with changed launches, each told the iterators of the host loops around it."""
-    result: list[Step] = []
-    for step in steps:
-        if isinstance(step, Launch):
-            result.append(change(step, around))
-        else:
-            inner = around | {step.loop.iterator} if isinstance(step, HostLoop) else around
-            result.append(replace(step, steps=_with_launches(step.steps, change, inner)))
-    return tuple(result)
+    return with_staging(replace(plan, device_steps=with_launches(plan.device_steps, plain)), points=points)
 
 
 def _with_scalars_of_staged_forms(plan: KernelPlan) -> KernelPlan:
@@ -177,7 +161,18 @@ class _Planner:
     points: Mapping[str, tuple[int, int]]
     notes: list[str] = field(default_factory=list)
 
-    def launch(self, launch: Launch, around: frozenset[DataObject]) -> Launch:
+    def steps(self, steps: tuple[Step, ...], around: frozenset[DataObject]) -> tuple[Step, ...]:
+        """The steps with staged launches; `around` are the iterators of the host loops around."""
+        result: list[Step] = []
+        for step in steps:
+            if isinstance(step, Launch):
+                result.append(self._launch(step, around))
+            else:
+                inner = around | {step.loop.iterator} if isinstance(step, HostLoop) else around
+                result.append(replace(step, steps=self.steps(step.steps, inner)))
+        return tuple(result)
+
+    def _launch(self, launch: Launch, around: frozenset[DataObject]) -> Launch:
         nest = None if launch.staged is not None else _nest_to_stage(launch)
         if nest is None:
             return launch
