@@ -14,14 +14,14 @@ from math import prod
 
 import islpy as isl
 
-from tilepragma.base.source_ranges import NOWHERE
+from tilepragma.base.source_ranges import NOWHERE, SourceRange
 from tilepragma.ir.directives import TileKind
 from tilepragma.ir.evaluation import Evaluation
 from tilepragma.ir.expressions import DataObject, Expression, Scope
 from tilepragma.ir.loop_tree import Declaration, If, Loop, PackedPanels, Stage, TiledLoop, TileNest
 from tilepragma.ir.traversal import loop_directives, walk
 from tilepragma.ir.types import ScalarType
-from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, forms, launches_in
+from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, all_steps, forms, launches_in
 from tilepragma.poly.dependences import memory_dependences
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 from tilepragma.poly.scop import ScopStatement
@@ -215,6 +215,39 @@ def _of_launch(plan: KernelPlan, line: LaunchLine, launch: Launch, on_devices: b
     if on_devices:
         yield from _of_scratchpads(plan, line, launch)
     yield from _of_registers(line, launch)
+
+
+def overlapping(plan: KernelPlan) -> frozenset[SourceRange]:
+    """The loops, by their heads, whose iterations the plan overlaps: at fixed values of all other iterators
+    around a statement the loop's decides in which tile of a wavefront it runs, or in which thread, gang or worker.
+    """
+    found = set()
+    for steps, on_devices in ((plan.host_steps, False), (plan.device_steps, True)):
+        computed = plan.device_kernel if on_devices and plan.device_kernel is not None else plan.kernel
+        region = region_without_dependences(replace(plan, kernel=computed))
+        waves = {step.loop for step in all_steps(steps) if isinstance(step, HostLoop) and step.band is not None}
+        for executed in all_executed(region, steps, {size.object: ODD[0] for size in plan.sizes}):
+            relation = executed.relation
+            places = [place for place, loop in enumerate(executed.host_loops) if loop in waves]
+            for start, nest in executed.nests:
+                places += [start + place for place, loop in enumerate(nest.loops) if _tile_axes(loop)]
+            found |= {
+                loop.header
+                for depth, loop in enumerate(executed.statement.loops[: relation.dim(OUT)])
+                if any(_decides(relation, depth, place) for place in places if place < relation.dim(IN))
+            }
+    return frozenset(found)
+
+
+def _decides(relation: isl.Map, depth: int, place: int) -> bool:
+    """{ x -> x' : relation(x) and relation(x') differ in iterator `depth` alone } has x and x' that differ in `place`."""
+    instances = relation.range()
+    alike = isl.Map.from_domain_and_range(instances, instances)
+    for other in range(instances.dim(isl.dim_type.set)):
+        if other != depth:
+            alike = alike.equate(IN, other, OUT, other)
+    pairs = relation.apply_range(alike).apply_range(relation.reverse())
+    return not pairs.is_subset(pairs.equate(IN, place, OUT, place))
 
 
 def _told_once(launch: Launch) -> list[tuple[str, frozenset[tuple[str, int]]]]:

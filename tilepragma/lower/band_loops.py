@@ -14,7 +14,7 @@ from functools import cached_property
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.base.source_ranges import NOWHERE
+from tilepragma.base.source_ranges import NOWHERE, SourceRange
 from tilepragma.ir.directives import TileClause, TileKind, VectorRegisters
 from tilepragma.ir.expressions import Call, Callee, DataObject, Expression, access_to, integer
 from tilepragma.ir.fresh_names import Names
@@ -258,6 +258,15 @@ class BandLoops:
         return tile_bounds.sizes_are_positive(self.scop.context, _sized(tile.rows)).intersect(tile.known)
 
     # -- statements
+
+    def crossed(self, statements: Schedules, levels: Iterable[int]) -> frozenset[SourceRange]:
+        """The user's loops, by their heads, that band members at these levels depend on."""
+        headers: set[SourceRange] = set()
+        for each in statements:
+            chosen = [each.user_rows[level].coefficients for level in levels]
+            loops = enumerate(each.statement.loops)
+            headers |= {loop.header for place, loop in loops if any(row[place] for row in chosen)}
+        return frozenset(headers)
 
     def inside(self, statements: Schedules, constraints: TileConstraints) -> tuple[ScheduledStatement, ...]:
         """{ S[i] -> [phi(i) for all rows] } of the points that satisfy the constraints."""

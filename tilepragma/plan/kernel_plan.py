@@ -91,7 +91,8 @@ class Launch:
     `staged` is the same work with array tiles in shared memory (`Stage`, or `staged_scratchpads`,
     the scratchpads of this form), for devices: it runs instead of `body` where the array tiles fit.
     `scratchpads` are the private arrays of each gang of a device; tiles may then overlap, each in
-    its scratchpad.
+    its scratchpad. `overlapped` are the user's loops, by their heads, whose iterations run in
+    parallel by its hyperplanes, though other loops of the nest are distributed.
 
     `pipelined`: the launch is all that a HostLoop over wavefronts runs, and instance c = (c_1, ...)
     of its nest depends, in wavefront k before it, only on instances c - e, with no negative
@@ -111,6 +112,7 @@ class Launch:
     staged_scratchpads: tuple[Scratchpad, ...] = ()
     scratchpads: tuple[Scratchpad, ...] = ()
     pipelined: bool = False
+    overlapped: frozenset[SourceRange] = frozenset()
 
 
 @dataclass(frozen=True)

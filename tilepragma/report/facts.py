@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tilepragma.arguments.array_arguments import doubts
@@ -361,7 +360,7 @@ def _numbered(nests: Iterable[Loop], plan: KernelPlan, source: SourceText, sizes
 
     first = 1
     owned = _owned(plan)
-    written = written_objects(plan.kernel)
+    written, overlapped = written_objects(plan.kernel), overlapped_loops(plan)
     for nest in nests:
         if plan.kernel.original_sweeps and keeps_order(nest):
             problem = (
@@ -370,12 +369,13 @@ def _numbered(nests: Iterable[Loop], plan: KernelPlan, source: SourceText, sizes
             yield NestFacts(nest.header.start.line, nest.iterator.host, (), (), (), problem, None, None)
             continue
         try:
-            analysis = analyse_nest(nest, plan.kernel.functions, written, owned, plan.kernel.body.statements)
+            analysis = analyse_nest(
+                nest, plan.kernel.functions, written, owned, plan.kernel.body.statements, overlapped
+            )
         except OperationLimitError:
             problem = "Its dependences are unknown: the engine reached its limit of operations."
             yield NestFacts(nest.header.start.line, nest.iterator.host, (), (), (), problem, None, None)
             continue
-        analysis = replace(analysis, overlapped=overlapped_loops(analysis, plan))
         yield _nest_facts(analysis, plan, source, sizes, first)
         first += len(analysis.statements)
 

@@ -9,6 +9,7 @@ from enum import Enum
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
+from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.loop_tree import Function, Loop, Statement
 from tilepragma.ir.traversal import loops_in
@@ -21,22 +22,19 @@ from tilepragma.poly.dependences import (
     with_zero,
 )
 from tilepragma.poly.extraction import extract_scop
-from tilepragma.poly.hyperplanes import tiling_hyperplanes
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
-from tilepragma.poly.schedule import Schedule
 from tilepragma.poly.scop import Scop, ScopStatement, step_of
-from tilepragma.poly.wavefronts import BandWavefronts, band_wavefronts
 
 
 class LoopKind(Enum):
-    """What dependences allow a loop, at fixed outer iterations (thesis section 3.2.6)."""
+    """What a loop is at fixed outer iterations (thesis section 3.2.6)."""
 
     DOALL = "DOALL"
     """it carries no dependence: all iterations may run in parallel"""
     DOACROSS = "DOACROSS"
-    """it carries one, but iterations may overlap in wavefronts over two or more hyperplanes"""
+    """it carries one, but the plan overlaps its iterations, in wavefronts or by renaming"""
     SEQUENTIAL = "sequential"
-    """it carries one, and each iteration waits for all earlier ones"""
+    """it carries one, and the plan runs its iterations one after another"""
 
 
 @dataclass(frozen=True)
@@ -52,19 +50,15 @@ class LoopFacts:
 @dataclass(frozen=True)
 class NestAnalysis:
     """One nest: its Scop and its dependences, without those that private objects remove. `memory`
-    and `values` are the memory-based and the value-based dependences. `schedule` is Algorithm 4.1's
-    result for the nest, with its `bands`: they tell which loops could overlap, and nothing of what
-    a plan does.
+    and `values` are the memory-based and the value-based dependences. `overlapped` are the loops,
+    by their heads, whose iterations the plan overlaps.
     """
 
     nest: Loop
     scop: Scop
     memory: tuple[Dependence, ...]
     values: tuple[Dependence, ...]
-    schedule: Schedule
-    bands: tuple[BandWavefronts, ...]
-    overlapped: frozenset[int] = frozenset()
-    """loops, by index, that a plan's wavefronts of tiles cross, whatever the analysis says"""
+    overlapped: frozenset[SourceRange]
 
     @property
     def statements(self) -> tuple[ScopStatement, ...]:
@@ -90,7 +84,8 @@ def analyse_nest(
     functions: tuple[Function, ...],
     written: frozenset[DataObject],
     owned: Owned,
-    region: tuple[Statement, ...] = (),
+    region: tuple[Statement, ...],
+    overlapped: frozenset[SourceRange],
 ) -> NestAnalysis:
     """The facts of a nest; `written` is what the `region` changes. Raises OperationLimitError."""
     body: tuple[Statement, ...] = (nest,)
@@ -100,10 +95,7 @@ def analyse_nest(
         needed = _needed(values, owned)
         memory = _ordering(memory_dependences(scop), owned, needed)
         values = _ordering(values, owned, needed)
-    schedule = tiling_hyperplanes(scop.statements, values)
-    with operation_limit(scop.context, DEFAULT_LIMIT, "finding wavefronts"):
-        bands = band_wavefronts(schedule, values)
-    return NestAnalysis(nest, scop, memory, values, schedule, bands)
+    return NestAnalysis(nest, scop, memory, values, overlapped)
 
 
 def _ordering(
@@ -163,27 +155,14 @@ def loop_facts(analysis: NestAnalysis) -> tuple[LoopFacts, ...]:
     for dependence in analysis.memory:
         for loop in carried_at(dependence):
             carried.setdefault(loop.index, []).append(dependence)
-    shared = _pipelined(analysis)
     depths = {loop.index: depth for statement in analysis.statements for depth, loop in enumerate(statement.loops)}
     facts = []
     for loop in loops_in(analysis.nest):
         what = tuple(carried.get(loop.index, ()))
-        kind = LoopKind.DOALL if not what else LoopKind.DOACROSS if loop.index in shared else LoopKind.SEQUENTIAL
+        ordered = LoopKind.DOACROSS if loop.header in analysis.overlapped else LoopKind.SEQUENTIAL
+        kind = ordered if what else LoopKind.DOALL
         facts.append(LoopFacts(loop, depths.get(loop.index, 0), kind, what))
     return tuple(facts)
-
-
-def _pipelined(analysis: NestAnalysis) -> frozenset[int]:
-    """The loops in bands with at least two carrying members: a wavefront crosses them."""
-    pipelined = set(analysis.overlapped)
-    for band in analysis.bands:
-        if len(band.carrying) < 2:
-            continue
-        for each in (each for each in analysis.schedule if each.statement.name in band.statements):
-            for place, loop in enumerate(each.statement.loops):
-                if any(each.rows[band.levels[member]].coefficients[place] for member in band.carrying):
-                    pipelined.add(loop.index)
-    return frozenset(pipelined)
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tilepragma.base.source_ranges import NOWHERE, SourceRange
+from tilepragma.ir.loop_tree import TileNest
+from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Step, TiledBand, all_steps
 
 if TYPE_CHECKING:
-    from tilepragma.base.source_ranges import SourceRange
     from tilepragma.poly.scop import ScopStatement
     from tilepragma.report.iteration_space import DrawnTiles
     from tilepragma.report.nest_analysis import NestAnalysis
@@ -23,15 +25,16 @@ def drawn_tiles(analysis: NestAnalysis, plan: KernelPlan) -> DrawnTiles | None:
     return candidates[0] if len(candidates) == 1 else None
 
 
-def overlapped_loops(analysis: NestAnalysis, plan: KernelPlan) -> frozenset[int]:
-    """The loops, by index, whose iterations the tiles of one wavefront span."""
-    crossed: dict[tuple[SourceRange, tuple[str, ...]], list[int]] = {}
-    for band in (*_bands(plan.host_steps), *_bands(plan.device_steps)):
-        for statement in band.statements:
-            places = [place for place in range(len(statement.iterators)) if any(row[place] for row in statement.rows)]
-            crossed.setdefault((statement.range, statement.iterators), []).extend(places)
-    places_in = ((statement, crossed.get(_place(statement), ())) for statement in analysis.statements)
-    return frozenset(statement.loops[place].index for statement, places in places_in for place in places)
+def overlapped_loops(plan: KernelPlan) -> frozenset[SourceRange]:
+    """The user's loops, by their heads, whose iterations the plan overlaps, on cores or on devices:
+    those that its launches distribute, and those that their hyperplanes cross.
+    """
+    launches = (*plan.host, *plan.device)
+    nests = [node for launch in launches for node in walk(launch.body) if isinstance(node, TileNest)]
+    distributed = {
+        tiled.loop.header for nest in nests for tiled in nest.loops if any(tile.axis for tile in tiled.tiles)
+    }
+    return frozenset(distributed).union(*(launch.overlapped for launch in launches)) - {NOWHERE}
 
 
 def _bands(steps: tuple[Step, ...]) -> list[TiledBand]:

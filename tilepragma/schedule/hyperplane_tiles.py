@@ -387,7 +387,9 @@ class _TreeBuilder:
         body = (declared(first, term(block) * term(size)), *points)
         loop = self.loops.loop(block, lower, upper, body)
         self.shared |= len(mapped) > 1
-        return LaunchNode(Block((loop,)), {loop.index: clauses(TileKind.DYNAMIC, TileKind.THREAD)})
+        crossed = (self.loops.crossed(band.part.statements, (band.level,)) for band in mapped)
+        tiles = {loop.index: clauses(TileKind.DYNAMIC, TileKind.THREAD)}
+        return LaunchNode(Block((loop,)), tiles, overlapped=frozenset().union(*crossed))
 
     def _block_size(self, mapped: MappedBand, base: str) -> DataObject:
         """The symbol for the block size of the band's mapped row."""
@@ -431,7 +433,8 @@ class _TreeBuilder:
         tiles: dict[int, tuple[TileClause, ...]] = {}
         spans = [self.loops.row_range(part.statements, level, outside) for level in levels]
         kinds = (TileKind.DYNAMIC, TileKind.GANG, TileKind.WORKER)
-        return LaunchNode(Block(mapped_nest(iterators, spans, body, self.loops.numbers, tiles, *kinds)), tiles)
+        nest = mapped_nest(iterators, spans, body, self.loops.numbers, tiles, *kinds)
+        return LaunchNode(Block(nest), tiles, overlapped=self.loops.crossed(part.statements, levels))
 
 
 def _reused_rows(planned: PlannedBand, level: int) -> tuple[int, ...]:

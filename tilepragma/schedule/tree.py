@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from tilepragma.arguments.scalars import ScalarContext, classify
 from tilepragma.base.diagnostics import Diagnostics, Severity
 from tilepragma.base.frozen_values import dataclass
+from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import ReductionClause, TileClause
 from tilepragma.ir.expressions import DataObject, Expression, Scope
@@ -104,6 +105,8 @@ class LaunchNode:
     """the parallel loops of `body`, outermost first, until `clauses` map them"""
     waiting: tuple[int, ...] = ()
     """the numbers of innermost loops that carry dependences, for hosts"""
+    overlapped: frozenset[SourceRange] = frozenset()
+    """the user's loops that its hyperplanes overlap (see Launch)"""
 
 
 #: The body of a host loop is ignored. Its iterator becomes local if it is from outside. Loops of
@@ -265,7 +268,9 @@ class _Builder:
         if node.array_tiles is not None:
             staged = _with_staged_form(launch, node.body, node.array_tiles, self.symbols, kernel.functions)
             self.staged |= {} if staged is None else {name: staged}
-        return dataclasses.replace(launch, scratchpads=node.scratchpads, pipelined=pipelined)
+        return dataclasses.replace(
+            launch, scratchpads=node.scratchpads, pipelined=pipelined, overlapped=node.overlapped
+        )
 
 
 def _with_staged_form(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cases import CaseFile, read_cases
-from tests.support.explained_plans import disagreements
+from tests.support.explained_plans import disagreements, overlapping
 from tests.support.paper_kernels import PAPER_KERNELS, PaperKernel, all_tilings
 from tests.support.plan_text import plan_of
 from tests.support.random_nests import case_file, random_nest
@@ -21,9 +21,12 @@ from tests.support.random_reductions import random_reduction
 from tilepragma.driver import translate
 from tilepragma.driver.reports import explain, kernel_reports
 from tilepragma.driver.state import TranslateRequest
-from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Step, TiledBand
+from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, TiledBand
+from tilepragma.report.facts import kernel_facts
 from tilepragma.report.launch_facts import LaunchGroup, LaunchLine, launch_groups
+from tilepragma.report.nest_analysis import LoopKind, loop_facts
 from tilepragma.report.size_values import Sizes
+from tilepragma.report.source_text import SourceText
 
 ROOT = Path(__file__).resolve().parents[3]
 SUPPORT = ROOT / "tests" / "support"
@@ -54,8 +57,24 @@ def groups(plan: KernelPlan) -> tuple[LaunchGroup, ...]:
     return launch_groups(plan, Sizes())
 
 
+def misnamed_loops(plan: KernelPlan) -> list[str]:
+    """The loops with dependences that are called DOACROSS but run in order, or sequential but overlap."""
+    nests = kernel_facts(plan, SourceText(), Sizes()).nests
+    loops = [facts for nest in nests if nest.analysis is not None for facts in loop_facts(nest.analysis)]
+    overlapped = overlapping(plan)
+    found = []
+    for facts in loops:
+        true = LoopKind.DOACROSS if facts.loop.header in overlapped else LoopKind.SEQUENTIAL
+        if facts.carried and facts.kind is not true:
+            place = f"{facts.loop.iterator.host}, line {facts.loop.header.start.line}"
+            found.append(f"the loop over {place}, is {true.value}, not {facts.kind.value}")
+    return found
+
+
 def check(text: str, path: Path) -> None:
-    found = {plan.kernel.name: disagreements(plan, groups(plan)) for plan in plans(text, path)}
+    found = {
+        plan.kernel.name: [*disagreements(plan, groups(plan)), *misnamed_loops(plan)] for plan in plans(text, path)
+    }
     assert not any(found.values()), {name: said for name, said in found.items() if said}
 
 
@@ -165,6 +184,21 @@ def test_bands_that_the_loops_do_not_follow_are_found() -> None:
     plan = sample("lu")
     wrong = replace(plan, host_steps=tuple(steps(plan.host_steps)))
     assert any("is not in the tiles said" in text for text in disagreements(wrong, groups(wrong)))
+
+
+def test_loops_that_do_not_overlap_as_said_are_found() -> None:
+    """The report reads what the launches overlap: without that it calls a loop sequential that is not."""
+
+    def steps(given: tuple[Step, ...]) -> Iterator[Step]:
+        for step in given:
+            if isinstance(step, HostLoop):
+                yield replace(step, steps=tuple(steps(step.steps)))
+            else:
+                yield replace(step, overlapped=frozenset()) if isinstance(step, Launch) else step
+
+    plan = sample("heat3d")
+    wrong = replace(plan, host_steps=tuple(steps(plan.host_steps)))
+    assert misnamed_loops(wrong) == ["the loop over t, line 9, is DOACROSS, not sequential"]
 
 
 def test_iterations_that_wait_are_found_where_they_are_said_to_run_at_once() -> None:
