@@ -11,9 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilepragma.cli.devices import host_devices
+from tilepragma.cli.devices import environment_of, host_devices, ordering
 from tilepragma.cli.exploration_programs import MadePrograms
-from tilepragma.cli.machines import environment_of, ordering
 from tilepragma.driver import translate
 from tilepragma.driver.state import TranslateRequest, TranslateResult
 from tilepragma.driver.texts import calling_program, kernel_digest

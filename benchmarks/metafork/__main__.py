@@ -14,7 +14,7 @@ from benchmarks.metafork.programs import PROGRAMS, Program
 from benchmarks.metafork.results import Measured, as_json, remarks, table
 from benchmarks.suite.machine import present_devices
 from benchmarks.suite.runs import RunError
-from tilepragma.cli.progress import measuring_progress
+from tilepragma.cli.output import measuring_progress
 from tilepragma.driver.state import TARGET_NAMES
 
 #: Rounds over everything, in a quick run and a full one.

@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.measure import ROOT, environment, output_of
 from benchmarks.suite.builds import COMPILE, HERE, BuildError, Workplace, tool
 from benchmarks.suite.results import Limits
-from tilepragma.cli.devices import Device, accelerators, host_devices, line
+from tilepragma.cli.devices import ListedDevice, accelerators, host_devices, line
 
 
 def measured_limits(place: Workplace) -> Limits:
@@ -23,9 +23,9 @@ def measured_limits(place: Workplace) -> Limits:
     return Limits(bandwidth, {"double": double, "float": single}, tuple(sorted(elsewhere)))
 
 
-def present_devices() -> list[Device]:
+def present_devices() -> list[ListedDevice]:
     """The devices that our targets would use: the first of each."""
-    found: dict[str, Device] = {}
+    found: dict[str, ListedDevice] = {}
     for device in (*host_devices(), *accelerators()):
         if device.number is not None:
             found.setdefault(device.target, device)

@@ -17,7 +17,7 @@ from benchmarks.suite.machine import present_devices
 from benchmarks.tilek_paper import tables
 from benchmarks.tilek_paper.results import Input, Place, Row, as_json, compared, place_of_best, rates_of
 from benchmarks.tilek_paper.subjects import SUBJECTS, CalibrationTarget
-from tilepragma.cli.progress import measuring_progress
+from tilepragma.cli.output import measuring_progress
 from tilepragma.driver.state import TARGET_NAMES
 from tilepragma.plan.dispatch_table import bytes_and_trips
 from tilepragma.tuning.database import Database, MeasurementsError, database_path, opened

@@ -15,16 +15,14 @@ from typing import TYPE_CHECKING
 from tilepragma.base.files import file_bytes, write_atomically
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.quantities import seconds
-from tilepragma.base.refusals import RefusalError
+from tilepragma.base.refusals import CommandError, RefusalError
 from tilepragma.base.user_compiler import compiler
+from tilepragma.cli.command_options import asked_kernels, listed, targets_of
 from tilepragma.cli.devices import accelerators, machine_of
 from tilepragma.cli.exploration_programs import OPTIONS, compiled, fitting, local_headers, tilecc, with_optimisation
-from tilepragma.cli.progress import measuring_progress
-from tilepragma.cli.report import print_error
-from tilepragma.cli.text_tables import print_table
+from tilepragma.cli.output import measuring_progress, new_table, print_error, print_table
 from tilepragma.cli.tune import ended_by_sigterm
-from tilepragma.cli.tune_options import asked_kernels, listed, target_problem
-from tilepragma.driver.texts import calling_program, source_text
+from tilepragma.driver.texts import as_written, calling_program, source_text
 from tilepragma.tuning.measuring import FIRST_SECONDS, calls_in_a_run, that_count
 from tilepragma.tuning.programs import NotBuiltError, ProgramError, ending, said_by
 from tilepragma.tuning.source_records import records_file
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
     from tilepragma.driver.state import TranslateRequest, TranslateResult
     from tilepragma.plan.kernel_plan import KernelPlan
 
-_DONE, _FAILED, _WRONG_USAGE, _INTERRUPTED = 0, 1, 2, 130
+_DONE, _FAILED, _INTERRUPTED = 0, 1, 130
 _ORIGINAL = "original"
 #: Runs of each program, interleaved, so that a disturbance of the machine affects all programs.
 _ROUNDS = 3
@@ -44,15 +42,15 @@ _DIFFERENT = 70
 _VERIFIED = re.compile(r"largest difference (\S+) absolute, (\S+) relative")
 
 
-def usage_problem(options: argparse.Namespace) -> str:
-    """What is wrong with the options, in a sentence; empty if nothing is."""
+def check_usage(options: argparse.Namespace) -> None:
+    """Raises CommandError for wrong options."""
     if options.input == "-":
-        return "standard input cannot be measured: its copies are built by the source's name, so name a file"
-    if wrong := target_problem(options.target):
-        return f"--target: {wrong}"
+        raise CommandError(
+            "standard input cannot be measured: its copies are built by the source's name, so name a file"
+        )
+    targets_of(options.target)
     if options.json and not Path(options.json).absolute().parent.is_dir():
-        return f"--json {options.json}: there is no such folder"
-    return ""
+        raise CommandError(f"--json {options.json}: there is no such folder")
 
 
 @dataclass
@@ -137,61 +135,48 @@ def _variables(target: str) -> dict[str, str]:
 
 def bench(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult) -> int:
     """Measure the functions around the kernels of a translated source; returns the exit status.
-    Raises SizeError for sizes that no kernel has.
+    Raises CommandError for sizes that no kernel has.
     """
-    asked = asked_kernels(options.kernel, options.sizes, request, result)
-    if asked is None:
-        return _WRONG_USAGE
-    plans, points = asked
-    targets = listed(options.target) or _available_targets()
+    plans, points = asked_kernels(options.kernel, options.sizes, request, result)
+    targets = listed(options.target)
+    if not targets:
+        available = (accelerator.target for accelerator in accelerators() if accelerator.number is not None)
+        targets = ("threads", *dict.fromkeys(available))
     rows: dict[str, list[Measured]] = {}
     failed = False
     try:
         with tempfile.TemporaryDirectory(prefix="tilepragma-bench-") as folder, ended_by_sigterm():
-            for plan in _first_kernels(plans, result):
-                name = _function_of(plan, result)
+            for plan in plans:
+                name = as_written(result, plan).enclosing.function
+                if name in rows:
+                    continue
+                rows[name] = []
                 try:
-                    _bench_function(
-                        _made(plan, result, request, targets, Path(folder)), points, rows.setdefault(name, [])
-                    )
+                    function = _made(plan, name, result, request, targets, Path(folder))
+                    _bench_function(function, points, rows[name])
                 except (RefusalError, NotBuiltError) as error:
                     failed = True
-                    print_error("tilepragma", f"{request.source}: the function '{name}' is not measured: it {error}")
+                    print_error(f"{request.source}: the function '{name}' is not measured: it {error}")
     except KeyboardInterrupt:
         print("interrupted: what was measured stands above")
         return _INTERRUPTED
     finally:
         if options.json:
             write_atomically(Path(options.json), _json(request, targets, rows).encode())
-    return (
-        _FAILED if failed or any(row.failure or row.beyond for measured in rows.values() for row in measured) else _DONE
-    )
-
-
-def _available_targets() -> tuple[str, ...]:
-    """Threads, and the accelerators of this machine."""
-    targets = [accelerator.target for accelerator in accelerators() if accelerator.number is not None]
-    return ("threads", *dict.fromkeys(targets))
-
-
-def _function_of(plan: KernelPlan, result: TranslateResult) -> str:
-    kernels = result.unit.kernels if result.unit is not None else ()
-    return next(kernel.enclosing.function for kernel in kernels if kernel.name == plan.kernel.name)
-
-
-def _first_kernels(plans: Sequence[KernelPlan], result: TranslateResult) -> list[KernelPlan]:
-    """The first kernel of each function."""
-    plans_by_function: dict[str, KernelPlan] = {}
-    for plan in plans:
-        plans_by_function.setdefault(_function_of(plan, result), plan)
-    return list(plans_by_function.values())
+    failed = failed or any(row.failure or row.beyond for measured in rows.values() for row in measured)
+    return _FAILED if failed else _DONE
 
 
 def _made(
-    plan: KernelPlan, result: TranslateResult, request: TranslateRequest, targets: tuple[str, ...], folder: Path
+    plan: KernelPlan,
+    name: str,
+    result: TranslateResult,
+    request: TranslateRequest,
+    targets: tuple[str, ...],
+    folder: Path,
 ) -> _Function:
-    """Build a function's programs. Raises RefusalError, NotBuiltError."""
-    name, source = _function_of(plan, result), Path(request.source)
+    """Build the programs of the function `name`. Raises RefusalError, NotBuiltError."""
+    source = Path(request.source)
     calling = calling_program(result, plan)
     build = folder / name
     build.mkdir()
@@ -225,15 +210,9 @@ def _bench_function(function: _Function, points: Mapping[str, Mapping[str, int]]
 
 
 def _show(function: _Function, rows: Sequence[Measured]) -> None:
-    from rich import box
-    from rich.table import Table
-
     machines = ", ".join(f"{name}: {machine_of(name).name}" for name in function.targets)
-    table = Table(title=f"{function.name} ({machines})", title_justify="left", box=box.SIMPLE_HEAD)
-    for name in ("sizes", "program"):
-        table.add_column(name, no_wrap=True)
-    for name in ("a call takes", "+-", "times as fast", "difference"):
-        table.add_column(name, justify="right", no_wrap=True)
+    numbers = ("a call takes", "+-", "times as fast", "difference")
+    table = new_table(f"{function.name} ({machines})", ("sizes", "program"), numbers)
     first: Measured | None = None
     for row in rows:
         if not row.target:

@@ -6,10 +6,11 @@ Imports little: tilecc classifies every command before it knows whether there is
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from tilepragma.base.languages import language_of
+from tilepragma.base.refusals import CommandError
 from tilepragma.base.user_compiler import compiler
 
 
@@ -52,12 +53,6 @@ PREPROCESS, COMPILE, ASSEMBLE, OBJECT, LINK, DEPENDENCIES = (
 
 #: Options for partial links or with explicit libraries: the runtime is left out.
 _NO_RUNTIME = ("-r", "-nostdlib", "-nodefaultlibs", "-###")
-#: Exit status for wrong usage.
-USAGE_STATUS = 2
-
-
-class UsageError(Exception):
-    """A wrong option of tilecc's own; the message says which, and what would be right."""
 
 
 class Input(NamedTuple):
@@ -124,7 +119,7 @@ class Command(NamedTuple):
 
 
 def read_command(arguments: Sequence[str]) -> Command:
-    """Parse a driver's command line (without the program's name). Raises UsageError."""
+    """Parse a driver's command line (without the program's name). Raises CommandError."""
     words = compiler()
     expanded = _expand_response_files(arguments)
     kept, driver_options = _take_driver_options(expanded)
@@ -151,7 +146,7 @@ def read_command(arguments: Sequence[str]) -> Command:
                 inputs.append(Input(position, argument, ""))
             stage = _earlier_stop(stage, argument)
             settings.extend(_setting(argument, value))
-            if _matters_to_source(argument):
+            if argument not in _NOT_FOR_TRANSLATION and not argument.startswith(_NOT_FOR_TRANSLATION_PREFIXES):
                 options.extend([argument, value] if value_at is not None else [argument])
         position += 1 if value_at is None else 2
     plain = list(expanded) == list(arguments) and driver_options == DriverOptions()
@@ -182,48 +177,35 @@ def _setting(argument: str, next_argument: str) -> list[tuple[str, str]]:
     return []
 
 
-def _matters_to_source(argument: str) -> bool:
-    return argument not in _NOT_FOR_TRANSLATION and not argument.startswith(_NOT_FOR_TRANSLATION_PREFIXES)
-
-
-_DRIVER_OPTIONS: dict[str, Callable[[DriverOptions, str], DriverOptions]] = {
-    "--tilek-target": lambda options, value: options._replace(target=value),
-    "--tilek-device": lambda options, value: options._replace(device=value),
-    "--tilek-emit-kernels": lambda options, value: options._replace(emit_kernels=value),
-}
-
-
+#: tilecc's own options with a value, and those without one.
+_WITH_VALUE = ("--tilek-target", "--tilek-device", "--tilek-emit-kernels")
+_FLAGS = ("--tilek-explain", "--tilek-keep", "--tilek-help")
 #: Spelled like compiler warnings, but removed: the underlying compiler does not know it.
 _SERIAL_WARNING = {"-Wtilek-serial": True, "-Wno-tilek-serial": False}
 
 
 def _take_driver_options(arguments: Sequence[str]) -> tuple[list[str], DriverOptions]:
     kept: list[str] = []
-    driver_options = DriverOptions()
+    given: dict[str, str] = {}
+    warns_of_serial = True
     after_value = False
     for argument in arguments:
+        name, _, value = argument.partition("=")
         if argument in _SERIAL_WARNING and not after_value:
-            driver_options = driver_options._replace(warns_of_serial=_SERIAL_WARNING[argument])
-            continue
-        if after_value or not argument.startswith("--tilek"):
+            warns_of_serial = _SERIAL_WARNING[argument]
+        elif after_value or not argument.startswith("--tilek"):
             after_value = not after_value and argument in _SEPARATE_VALUE
             kept.append(argument)
-            continue
-        name, equals, value = argument.partition("=")
-        if name in _DRIVER_OPTIONS and value:
-            driver_options = _DRIVER_OPTIONS[name](driver_options, value)
-        elif argument == "--tilek-explain":
-            driver_options = driver_options._replace(explain=True)
-        elif argument == "--tilek-keep":
-            driver_options = driver_options._replace(keep=True)
-        elif argument == "--tilek-help":
-            driver_options = driver_options._replace(help=True)
-        elif name in _DRIVER_OPTIONS:
-            raise UsageError(f"{name} needs a value: {name}=…")
+        elif (name in _WITH_VALUE and value) or argument in _FLAGS:
+            given[name] = value
+        elif name in _WITH_VALUE:
+            raise CommandError(f"{name} needs a value: {name}=…")
         else:
-            known = ", ".join([*_DRIVER_OPTIONS, "--tilek-explain", "--tilek-keep", "--tilek-help"])
-            raise UsageError(f"unknown option {argument}; tilecc's own options are {known}")
-    return kept, driver_options
+            known = ", ".join([*_WITH_VALUE, *_FLAGS])
+            raise CommandError(f"unknown option {argument}; tilecc's own options are {known}")
+    target, device, kernels = (given.get(name, "") for name in _WITH_VALUE)
+    explain, keep, help_ = (name in given for name in _FLAGS)
+    return kept, DriverOptions(target, device, kernels, explain, keep, warns_of_serial, help_)
 
 
 def _expand_response_files(arguments: Sequence[str], depth: int = 0) -> list[str]:

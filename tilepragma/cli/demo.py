@@ -43,14 +43,6 @@ class Run:
     dump: Path
 
 
-@dataclass(frozen=True)
-class Difference:
-    """The largest difference from the original, absolute and relative to the largest value."""
-
-    absolute: float
-    relative: float
-
-
 def main(arguments: Sequence[str]) -> int:
     """Run the samples of a folder, or only those named; returns 0 if all match the original."""
     console = Console()
@@ -61,7 +53,11 @@ def main(arguments: Sequence[str]) -> int:
     except (runtime_library.RuntimeLibraryError, OSError) as error:
         runtime_library.report(error)
         return 1
-    table = _table()
+    table = Table(title="Samples: the original on one core against each target", box=box.SIMPLE_HEAD)
+    for heading in ("sample and size", "target"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("compiling", "time", "speed-up", "difference"):
+        table.add_column(heading, justify="right", no_wrap=True)
     failures = []
     with tempfile.TemporaryDirectory(prefix="tilepragma-demo-") as scratch:
         copy = Path(scratch) / "samples"
@@ -76,15 +72,6 @@ def main(arguments: Sequence[str]) -> int:
     for failure in failures:
         console.print(failure, style="red", markup=False, highlight=False)
     return 1 if failures else 0
-
-
-def _table() -> Table:
-    table = Table(title="Samples: the original on one core against each target", box=box.SIMPLE_HEAD)
-    for heading in ("sample and size", "target"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("compiling", "time", "speed-up", "difference"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    return table
 
 
 def _targets(console: Console) -> list[str]:
@@ -115,13 +102,13 @@ def _sample(console: Console, table: Table, folder: Path, targets: Sequence[str]
             status.update(f"{name}: on {target}")
             try:
                 run = _run(folder, target, {"TILEK_TARGET": target, "TILEK_STRICT": "1"})
-                difference = _difference(original.dump, run.dump)
+                absolute, relative = _difference(original.dump, run.dump)
             except DemoError as error:
                 failures.append(f"{name} on {target}: {error}")
                 table.add_row(below, target, "", "", "", "failed", style="red")
                 continue
-            shown = f"{difference.absolute:.2g}" if difference.absolute else "0"
-            wrong = not difference.relative <= TOLERANCE
+            shown = f"{absolute:.2g}" if absolute else "0"
+            wrong = not relative <= TOLERANCE
             if wrong:
                 failures.append(f"{name} on {target}: differs from the original by {shown}")
             speed = f"{original.seconds / run.seconds:.2f}" if run.seconds else ""
@@ -202,8 +189,10 @@ def _checked(command: Sequence[str], folder: Path, environment: dict[str, str]) 
     return done.stdout
 
 
-def _difference(original: Path, dump: Path) -> Difference:
-    """The largest difference of two dumps of 32-bit floats, read in pieces."""
+def _difference(original: Path, dump: Path) -> tuple[float, float]:
+    """The largest difference from the original, absolute and relative to the largest value. Read in
+    pieces: dumps of 32-bit floats.
+    """
     import numpy
 
     if original.stat().st_size != dump.stat().st_size:
@@ -216,7 +205,7 @@ def _difference(original: Path, dump: Path) -> Difference:
             raise DemoError("gave values that are no numbers")
         absolute = max(absolute, float(numpy.nanmax(numpy.abs(a - b), initial=0.0)))
         largest = max(largest, float(numpy.nanmax(numpy.abs(a), initial=0.0)))
-    return Difference(absolute, absolute / largest if largest else absolute)
+    return absolute, absolute / largest if largest else absolute
 
 
 def _pieces(path: Path) -> Iterator[bytes]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tilepragma.base.files import file_bytes, write_atomically
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.cli.compiler_arguments import Command
+from tilepragma.cli.compiler_arguments import Command, Input
 
 
 def make_rule(target: str, dependencies: Sequence[str], phony: Collection[str] = ()) -> str:
@@ -25,18 +25,19 @@ def escape(path: str) -> str:
 
 
 @dataclass(frozen=True)
-class Temporary:
-    """The file at `path`, made from `source` and the `inlined` files, which compilers do not see;
-    make survives the removal of `measured` ones.
+class Translated:
+    """The file at `path`, compiled in the place of an input, which lies in `folder`. It has the
+    `inlined` files, which compilers do not see; make survives the removal of `measured` ones.
     """
 
+    input: Input
     path: Path
-    source: str
+    folder: str
     inlined: Sequence[str]
     measured: Sequence[str]
 
 
-def mend_dependency_files(command: Command, made: Sequence[Temporary]) -> None:
+def mend_dependency_files(command: Command, made: Sequence[Translated]) -> None:
     """In the compiler's depfiles, replace temporary files by sources and inlined files."""
     if not command.has("-MD", "-MMD") and not any(word.startswith("-Wp,-M") for word in command.arguments):
         return
@@ -52,13 +53,13 @@ def mend_dependency_files(command: Command, made: Sequence[Temporary]) -> None:
             write_atomically(candidate, mended.encode("utf-8", "surrogateescape"))
 
 
-def _mend(text: str, made: Temporary, phony: Collection[str]) -> str:
+def _mend(text: str, made: Translated, phony: Collection[str]) -> str:
     temporary = escape(str(made.path))
     if temporary not in text:
         return text
     words = set(text.split())
     missing = [path for path in made.inlined if escape(path) not in words]
-    text = text.replace(temporary, " ".join(map(escape, (made.source, *missing))))
+    text = text.replace(temporary, " ".join(map(escape, (made.input.path, *missing))))
     return text + "".join(f"{escape(path)}:\n" for path in missing if path in phony)
 
 

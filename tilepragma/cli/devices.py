@@ -1,20 +1,34 @@
-"""`tilepragma devices`: this machine's devices, numbered as for TILEK_DEVICE, and descriptors."""
+"""`tilepragma devices`: this machine's devices and descriptors, and the calibration of each."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
+import sys
+import tempfile
+from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from tilepragma import __version__
 from tilepragma.base.frozen_values import dataclass
+from tilepragma.base.user_compiler import compiler
 from tilepragma.cli import runtime_library
-from tilepragma.cli.report import print_diagnostics, print_error
-from tilepragma.tuning.calibration import calibrated_on
-from tilepragma.tuning.calibration_samples import CalibrationTarget
+from tilepragma.cli.output import measuring_progress, print_diagnostics, print_error, warn
+from tilepragma.model.descriptor_files import calibrated_device, known_devices
+from tilepragma.tuning import calibration
+from tilepragma.tuning.calibration import Measured, calibrated_on
+from tilepragma.tuning.calibration_samples import CalibrationError, CalibrationTarget, rows, run, run_again
+from tilepragma.tuning.database import Environment
+from tilepragma.tuning.host_processor import this_host, usual_processor
+
+if TYPE_CHECKING:
+    from tilepragma.model.device import Device
 
 
 @dataclass(frozen=True)
-class Device:
+class ListedDevice:
     """A device of a target, `number` None and `name` the reason if absent. `memory` in bytes."""
 
     target: str
@@ -40,13 +54,11 @@ def print_devices() -> int:
 
 def print_descriptors() -> int:
     """Print the descriptors, then their faults; returns the exit status, 1 with faults."""
-    from tilepragma.model.descriptor_files import known_devices
-
     print("\nDescriptors, for --device NAME:")
     try:
         known = list(known_devices())
     except OSError as error:
-        print_error("tilepragma", f"{error.filename}: {error.strerror}")
+        print_error(f"{error.filename}: {error.strerror}")
         return 1
     for descriptor in known:
         print(f"  {descriptor.name:10}  {descriptor.figures}{'; your own' if descriptor.is_users else ''}")
@@ -55,14 +67,14 @@ def print_descriptors() -> int:
     return 1 if faults else 0
 
 
-def subject_of(device: Device) -> CalibrationTarget:
+def subject_of(device: ListedDevice) -> CalibrationTarget:
     """A device of this machine as a target of calibration."""
     return CalibrationTarget(
         device.target, device.number or 0, device.name, device.kind == "gpu", device.compute_units, device.memory
     )
 
 
-def line(device: Device, calibrated: str | None = None) -> str:
+def line(device: ListedDevice, calibrated: str | None = None) -> str:
     """A device in one line, with the date of its calibration."""
     if device.number is None:
         return f"{device.target:8} -  not here: {device.name}"
@@ -76,17 +88,17 @@ def line(device: Device, calibrated: str | None = None) -> str:
     return f"{device.target:8} {device.number}  {device.name}  ({', '.join(detail for detail in details if detail)})"
 
 
-def host_devices() -> list[Device]:
+def host_devices() -> list[ListedDevice]:
     """The devices of serial and threads."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     name = _processor_name()
     return [
-        Device("serial", 0, name, kind="cpu", compute_units=1),
-        Device("threads", 0, name, kind="cpu", compute_units=cores),
+        ListedDevice("serial", 0, name, kind="cpu", compute_units=1),
+        ListedDevice("threads", 0, name, kind="cpu", compute_units=cores),
     ]
 
 
-def machine_of(target: str) -> Device:
+def machine_of(target: str) -> ListedDevice:
     """The device of a target, chosen by TILEK_DEVICE as in the runtime."""
     host = host_devices()[-1]
     if target in ("serial", "threads"):
@@ -117,7 +129,7 @@ def _processor_name() -> str:
     return names[0] if names else "the host's processor"
 
 
-def accelerators() -> list[Device]:
+def accelerators() -> list[ListedDevice]:
     """OpenCL and CUDA devices, listed by the runtime. Raises RuntimeLibraryError."""
     done = subprocess.run([str(_lister())], capture_output=True, text=True, errors="replace", check=False, timeout=120)
     devices = [_parsed(entry.split("\t")) for entry in done.stdout.splitlines()]
@@ -128,11 +140,11 @@ def accelerators() -> list[Device]:
     return devices
 
 
-def _parsed(columns: list[str]) -> Device:
+def _parsed(columns: list[str]) -> ListedDevice:
     if columns[1] == "-":
-        return Device(columns[0], None, columns[2])
+        return ListedDevice(columns[0], None, columns[2])
     target, number, name, driver, kind, units, memory = columns
-    return Device(target, int(number), name, driver, kind, int(units), int(memory))
+    return ListedDevice(target, int(number), name, driver, kind, int(units), int(memory))
 
 
 def _lister() -> Path:
@@ -144,3 +156,160 @@ def _lister() -> Path:
         runtime_library.build_tool([runtime_library.tools_folder() / "list_devices.c"], (), beside)
         beside.rename(program)
     return program
+
+
+# -- machines
+
+
+#: Environment variables that make a program another one.
+_SETTINGS = (
+    "TILEK_DEVICE",
+    "TILEK_GRAPHS",
+    "TILEK_NUM_THREADS",
+    "TILEK_OPENCL_FORM",
+    "TILEK_SPECIALIZE",
+    "TILEK_TILES",
+)
+
+
+def calibrated(target: str) -> Device | None:
+    """The calibrated device of a target; None without a calibration."""
+    return calibrated_device(subject_of(machine_of(target)).key)
+
+
+def ordering(target: str, serves: str) -> Device | None:
+    """The device that orders a target's versions if its launches are those of `serves`: the
+    calibrated device, else for hosts a usual processor with as many cores.
+    """
+    known = calibrated(target)
+    if known is not None or serves not in ("serial", "threads"):
+        return known
+    return usual_processor(host_devices()[-1].compute_units)
+
+
+def environment_of(target: str, options: tuple[str, ...], program: str) -> Environment:
+    """Everything that times depend on; `program` is the user's command, empty for made ones."""
+    device, host = machine_of(target), host_devices()[-1]
+    settings = [f"{name}={os.environ[name]}" for name in _SETTINGS if name in os.environ]
+    return Environment(
+        target=target,
+        device=device.name,
+        driver=device.driver,
+        machine=host.name,
+        threads=1 if target == "serial" else host.compute_units,
+        compiler=_compiler_version(),
+        options=shlex.join([*settings, *options]),
+        program=program,
+        translator=__version__,
+    )
+
+
+def _compiler_version() -> str:
+    """The first line of the C compiler's version message."""
+    try:
+        done = subprocess.run([*compiler(), "--version"], capture_output=True, text=True, errors="replace", check=False)
+    except OSError:
+        return shlex.join(compiler())
+    return (done.stdout.splitlines() or [shlex.join(compiler())])[0]
+
+
+# -- calibrate
+
+
+#: Options for this processor, as compilers spell them; they allow fused multiply-adds.
+_NATIVE = (("-march=native",), ("-mcpu=native",), ())
+_FAST = ("-O3", "-ffp-contract=fast")
+
+
+def calibrate(quick: bool) -> int:
+    """Measure all devices, print and store the results; returns the exit status, 1 on failure."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="tilepragma-") as folder:
+            program = _calibration_program(Path(folder))
+            measured = _measure_all(program, quick)
+    except (runtime_library.RuntimeLibraryError, OSError) as error:
+        runtime_library.report(error)
+        return 1
+    return 0 if measured and _keep_all(measured) else 1
+
+
+def _keep_all(measured: list[Measured]) -> bool:
+    """Print and store all results; reports a failure to store."""
+    now = datetime.now()
+    try:
+        for device in measured:
+            _show_measured(device, calibration.keep(device.device, device.subject, now))
+    except OSError as error:
+        print(
+            f"tilepragma: error: what was measured cannot be kept: {error}; set TILEK_DATA_DIR to a folder of yours",
+            file=sys.stderr,
+        )
+        return False
+    return True
+
+
+def _calibration_program(folder: Path) -> Path:
+    """Build the calibration program for this processor. Raises RuntimeLibraryError."""
+    program = folder / "calibrate"
+    sources = sorted(runtime_library.tools_folder().glob("calibrate*.c"))
+    complaints = []
+    for native in _NATIVE:
+        try:
+            runtime_library.build_tool(sources, [*_FAST, *native], program)
+        except runtime_library.RuntimeLibraryError as error:
+            complaints.append(error)
+        else:
+            return program
+    raise complaints[-1]
+
+
+def _measure_all(program: Path, quick: bool) -> list[Measured]:
+    how = calibration.QUICK if quick else calibration.FULL
+    host = this_host()
+    devices = [device for device in [*host_devices(), *accelerators()] if device.number is not None]
+    subjects = [subject_of(device) for device in devices if device.target != "serial"]
+    words = {subject: calibration.words_for(subject, host, how) for subject in subjects}
+    count = sum(map(len, words.values()))
+    milliseconds = calibration.milliseconds_a_number(how, count)
+    measured: list[Measured] = []
+    with measuring_progress() as progress:
+        task = progress.add_task("calibrating", total=count)
+        for subject in subjects:
+            progress.update(task, description=subject.key)
+            try:
+                results = run(program, subject, words[subject], milliseconds, lambda _: progress.advance(task))
+                if not quick:
+                    results = run_again(program, subject, results, milliseconds)
+                measured.append(calibration.described(subject, host, how, results, measured))
+            except CalibrationError as failure:
+                warn(progress, f"{subject.key} ({subject.name}) is left out: {failure}")
+            progress.update(
+                task, completed=sum(len(words[subject]) for subject in subjects[: subjects.index(subject) + 1])
+            )
+    return measured
+
+
+# -- Output
+
+
+def _show_measured(measured: Measured, path: Path) -> None:
+    """The table of one device, and the file that stores its results."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"{measured.subject.key}  {measured.subject.name}", title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("what")
+    table.add_column("measured", justify="right")
+    table.add_column("spread", justify="right")
+    for row in rows(measured.findings, measured.labels):
+        table.add_row(*row)
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(table)
+    wide = measured.findings.wide()
+    if wide:
+        many = f"{len(wide)} measurement{'s' * (len(wide) != 1)} spread by more than 20 %"
+        console.print(
+            f"  {many}, {wide[0].word} most: something else ran; calibrate again on a quiet machine", markup=False
+        )
+    console.print(f"  kept in {path}", markup=False)

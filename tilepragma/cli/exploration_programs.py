@@ -1,4 +1,4 @@
-"""Programs that an exploration runs: the user's own, or one made for each build."""
+"""Programs that an exploration runs: the user's own, rebuilt with trial versions, or made ones."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilepragma.base.frozen_values import dataclass
+from tilepragma.base.refusals import CommandError
+from tilepragma.cli.output import measuring_progress
+from tilepragma.driver.texts import trying_environment
 from tilepragma.report.size_values import size_parameters
-from tilepragma.tuning.kernel_tuning import profile_key
+from tilepragma.tuning.kernel_tuning import TuningError, profile_key
 from tilepragma.tuning.measuring import FIRST_SECONDS
 from tilepragma.tuning.programs import KernelTimes, NotBuiltError, ProgramError, ending, run
 from tilepragma.tuning.size_ranges import sizes_text
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from tilepragma.codegen.calling_program import CallingProgram
     from tilepragma.plan.kernel_plan import KernelPlan
     from tilepragma.tuning.trial_versions import Build
+
 
 #: The longest build in seconds.
 _BUILD_SECONDS = 600
@@ -39,8 +43,8 @@ def with_numbers(words: Sequence[str], numbers: Mapping[str, int]) -> list[str]:
     return [_PLACE.sub(lambda match: str(numbers.get(match[1], match[0])), word) for word in words]
 
 
-def unused_sizes(words: Sequence[str], points: Mapping[str, Mapping[str, int]]) -> str:
-    """Why a command makes no sense for several sizes, in a sentence; empty if it mentions them."""
+def check_sizes_used(words: Sequence[str], points: Mapping[str, Mapping[str, int]]) -> None:
+    """Raises CommandError if a command would run the same for several sizes."""
     places = {name for word in words for name in _PLACE.findall(word)}
     values: dict[str, set[int]] = {}
     for numbers in points.values():
@@ -48,11 +52,10 @@ def unused_sizes(words: Sequence[str], points: Mapping[str, Mapping[str, int]]) 
             values.setdefault(name, set()).add(number)
     for name, distinct in values.items():
         if len(distinct) > 1 and name not in places:
-            return (
+            raise CommandError(
                 f"--sizes {name}: write {{{name}}} where the program's arguments have it; now it would run "
                 f"the same for all {len(distinct)} of them"
             )
-    return ""
 
 
 def that_matter(
@@ -173,3 +176,48 @@ class MadePrograms:
         words = (*tilecc(), *OPTIONS, *with_optimisation(self.options))
         compiled([*words, *local_headers(self.source), "-o", str(program), str(text), "-lm"], folder, build.environment)
         return program
+
+
+# -- rebuilt programs
+
+
+@dataclass
+class UserBuild:
+    """A shell `command` that builds the program of a source, which is touched before, so that make
+    runs. `folder` holds the build's input. `is_tried`: the program has trial versions.
+    """
+
+    command: str
+    source: Path
+    folder: Path
+    is_built: bool = False
+    is_tried: bool = False
+
+    def once(self) -> None:
+        """Build the program if that was not done yet. Raises TuningError."""
+        if not self.is_built:
+            self._build({}, "building the program")
+
+    def with_versions(self, kernel: str, texts: Sequence[str], on_devices: bool) -> None:
+        """Build it with these versions of a kernel. Raises TuningError."""
+        environment = trying_environment(self.folder / "candidates.json", str(self.source), kernel, texts, on_devices)
+        self.is_tried = True
+        self._build(environment, f"building the program with {len(texts)} versions of {kernel}")
+
+    def as_it_stands(self) -> None:
+        """Rebuild it without trial versions, if it has any. Raises TuningError."""
+        if self.is_tried:
+            self._build({}, "building the program again as it stands")
+            self.is_tried = False
+
+    def _build(self, environment: Mapping[str, str], what: str) -> None:
+        os.utime(self.source)
+        with measuring_progress() as progress:
+            progress.add_task(f"{what}: {self.command}", total=None)
+            try:
+                compiled(("sh", "-c", self.command), self.folder, environment)
+            except NotBuiltError as error:
+                raise TuningError(
+                    f"cannot be tried: its program {error}", f"see what it says by itself: {self.command}"
+                ) from None
+        self.is_built = True

@@ -5,42 +5,53 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tilepragma.base.files import write_atomically
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.quantities import seconds
-from tilepragma.base.refusals import RefusalError
-from tilepragma.cli.devices import host_devices
-from tilepragma.cli.exploration_programs import MadePrograms, fitting, that_matter, unused_sizes, with_numbers
-from tilepragma.cli.exploration_results import show, show_lesson
-from tilepragma.cli.machines import environment_of, ordering
-from tilepragma.cli.progress import measuring_progress
-from tilepragma.cli.rebuilt_programs import UserBuild
-from tilepragma.cli.report import print_error
-from tilepragma.cli.rule_printing import RuleFitter
-from tilepragma.cli.tune import TerminatedError, can_keep, ended_by_sigterm, refuse
-from tilepragma.cli.tune_options import Points, asked_kernels, listed, target_problem
-from tilepragma.driver.texts import calling_program, kernel_digest
+from tilepragma.base.refusals import CommandError, RefusalError
+from tilepragma.cli.command_options import Points, asked_kernels, listed, targets_of
+from tilepragma.cli.devices import environment_of, host_devices, machine_of, ordering
+from tilepragma.cli.exploration_programs import (
+    MadePrograms,
+    UserBuild,
+    check_sizes_used,
+    fitting,
+    that_matter,
+    with_numbers,
+)
+from tilepragma.cli.output import measuring_progress, new_table, print_error, print_table
+from tilepragma.cli.tune import can_keep, ended_by_user, keep_beside, refuse
+from tilepragma.driver.texts import as_written, calling_program, kernel_digest
+from tilepragma.report.facts import size_rules
 from tilepragma.tuning.database import (
     Database,
     KernelKey,
-    MeasurementsError,
     Outcome,
+    SharingError,
     Trial,
     database_path,
+    lines_of,
+    measurements_of,
     opened,
+    opened_to_read,
 )
+from tilepragma.tuning.decisions import ENOUGH
 from tilepragma.tuning.exploration import Search, Take
-from tilepragma.tuning.fitted_rules import NoRulesError, embedding
+from tilepragma.tuning.fitted_rules import FittedRules, NoRulesError, embedding, lesson_of
+from tilepragma.tuning.input_space import input_name
 from tilepragma.tuning.kernel_tuning import TuningError, profile_key, taken_sizes
-from tilepragma.tuning.measuring import FIRST_SECONDS, Bench, LostError, alone, recorded
+from tilepragma.tuning.measuring import DEFAULT, FIRST_SECONDS, Bench, LostError, alone, recorded
 from tilepragma.tuning.programs import (
     ElsewhereError,
     KernelTimes,
@@ -50,14 +61,17 @@ from tilepragma.tuning.programs import (
     run,
 )
 from tilepragma.tuning.size_ranges import sizes_text
-from tilepragma.tuning.trial_versions import FAMILIES, Build, builds_of, space_of
+from tilepragma.tuning.trial_versions import FAMILIES, Build, builds_of, families_of, space_of
 
 if TYPE_CHECKING:
     from tilepragma.driver.state import TranslateRequest, TranslateResult
     from tilepragma.model.device import Device
     from tilepragma.plan.kernel_plan import KernelPlan
+    from tilepragma.tuning.database import Outcome, Trial
+    from tilepragma.tuning.exploration import Search
 
-_DONE, _NOTHING_TUNED, _WRONG_USAGE, _INTERRUPTED, _TERMINATED = 0, 1, 2, 130, 143
+
+_DONE, _NOTHING_TUNED = 0, 1
 _BUDGET = re.compile(r"(\d+(?:\.\d+)?)(s|m|h|)")
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 #: The command of a build at some sizes, for so many calls, and so many after each fill of the
@@ -67,27 +81,26 @@ Command = Callable[[str, Mapping[str, int], int, int], list[str]]
 BUDGET, VERSIONS, OTHER_VERSIONS = "60s", "sizes,steps", "counts,unroll"
 
 
-def usage_problem(options: argparse.Namespace) -> str:
-    """What is wrong with the options, in a sentence; empty if nothing is."""
+def check_usage(options: argparse.Namespace) -> None:
+    """Raises CommandError for wrong options."""
     if options.input == "-":
-        return "standard input cannot be tuned: measurements are kept by the source's name, so name a file"
+        raise CommandError("standard input cannot be tuned: measurements are kept by the source's name, so name a file")
     if options.best is not None:
-        return "--best goes with --quick"
+        raise CommandError("--best goes with --quick")
     if not _seconds(options.budget or BUDGET):
-        return f"--budget {options.budget}: write a time, as in 90s, 10m or 2h"
+        raise CommandError(f"--budget {options.budget}: write a time, as in 90s, 10m or 2h")
     for name in listed(options.versions):
         if name not in FAMILIES:
-            return f"--versions: there is no family '{name}'; families are {', '.join(FAMILIES)}"
-    if wrong := target_problem(options.target):
-        return f"--target: {wrong}"
-    if options.program and len(listed(options.target)) > 1:
-        return "--target: name one target for a program of yours"
+            raise CommandError(f"--versions: there is no family '{name}'; families are {', '.join(FAMILIES)}")
+    if len(targets_of(options.target)) > 1 and options.program:
+        raise CommandError("--target: name one target for a program of yours")
     if options.build and not options.program:
-        return "--build goes with a program of yours: name that last, as in  -- ./program arguments"
+        raise CommandError("--build goes with a program of yours: name that last, as in  -- ./program arguments")
     others = [name for name in listed(options.versions) if name != "sizes"]
     if options.program and others and not options.build:
-        return f"--versions: {others[0]} needs the program to be built again: say how, as in  --build 'make CC=tilecc'"
-    return ""
+        raise CommandError(
+            f"--versions: {others[0]} needs the program to be built again: say how, as in  --build 'make CC=tilecc'"
+        )
 
 
 def _seconds(budget: str) -> float:
@@ -108,7 +121,6 @@ class _Job:
     families: tuple[str, ...]
     others: tuple[str, ...]
     """the families for kernels without versions of `families`; none if the user named families"""
-    options: tuple[str, ...]
     folder: Path
     again: bool
     keep: bool
@@ -145,30 +157,13 @@ class _Task:
     target: str
 
 
-@dataclass
-class _Budget:
-    """Seconds to measure, shared among the remaining `tasks`; later tasks get unused seconds."""
-
-    seconds: float
-    tasks: int
-
-    def share(self) -> float:
-        """The seconds of the next task."""
-        self.tasks -= 1
-        return max(self.seconds, 0.0) / (self.tasks + 1)
-
-
 def explore(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult) -> int:
     """Measure versions of the kernels of a translated source and print the fastest; returns the
-    exit status. Raises SizeError for sizes that no kernel has.
+    exit status. Raises CommandError for sizes that no kernel has.
     """
-    asked = asked_kernels(options.kernel, [*options.sizes, *options.size], request, result)
-    if asked is None:
-        return _WRONG_USAGE
-    plans, points = asked
-    if options.program and (wrong := unused_sizes(options.program, points)):
-        print_error("tilepragma", wrong)
-        return _WRONG_USAGE
+    plans, points = asked_kernels(options.kernel, [*options.sizes, *options.size], request, result)
+    if options.program:
+        check_sizes_used(options.program, points)
     if options.keep and not can_keep(request.source):
         return _NOTHING_TUNED
     targets = listed(options.target) or ("" if options.program else "threads",)
@@ -185,34 +180,28 @@ def explore(options: argparse.Namespace, request: TranslateRequest, result: Tran
             UserBuild(options.build, Path(request.source), Path(folder)) if options.build else None,
             families,
             others,
-            request.options,
             Path(folder),
             options.again,
             options.keep,
         )
-        return _explored(job, tasks, _Budget(_seconds(options.budget or BUDGET), len(tasks)))
+        return _explored(job, tasks, _seconds(options.budget or BUDGET))
 
 
-def _explored(job: _Job, tasks: Sequence[_Task], budget: _Budget) -> int:
-    """All tasks in turn; returns the exit status."""
+def _explored(job: _Job, tasks: Sequence[_Task], budget: float) -> int:
+    """All tasks in turn, with seconds to measure: later tasks get unused ones; returns the exit
+    status.
+    """
+    succeeded = False
+    words = "what was measured is kept; the same command goes on from there"
     try:
         path = database_path()
-        with ended_by_sigterm(), opened(path) as database, alone(path, _print_waiting), _built_again(job.build):
-            tuned = [_explore(job, task, budget, database) for task in tasks]
-    except MeasurementsError as error:
-        print_error("tilepragma", str(error))
-        return _NOTHING_TUNED
+        with ended_by_user(words), opened(path) as database, alone(path, _print_waiting), _built_again(job.build):
+            for place, task in enumerate(tasks):
+                tuned, spent = _explore(job, task, max(budget, 0.0) / (len(tasks) - place), database)
+                succeeded, budget = succeeded or tuned, budget - spent
     except ProgramMissingError as error:
-        print_error("tilepragma", f"{job.program[0]} {error}; build it first, with tilecc")
-        return _WRONG_USAGE
-    except KeyboardInterrupt as reason:
-        is_terminated = isinstance(reason, TerminatedError)
-        print(
-            f"{'terminated' if is_terminated else 'interrupted'}: what was measured is kept; the same "
-            f"command goes on from there"
-        )
-        return _TERMINATED if is_terminated else _INTERRUPTED
-    return _DONE if any(tuned) else _NOTHING_TUNED
+        raise CommandError(f"{job.program[0]} {error}; build it first, with tilecc") from None
+    return _DONE if succeeded else _NOTHING_TUNED
 
 
 @contextmanager
@@ -226,34 +215,25 @@ def _built_again(build: UserBuild | None) -> Iterator[None]:
                 build.as_it_stands()
                 print(f"the program is built again as it stands: {build.command}")
             except TuningError as error:
-                print_error("tilepragma", f"the program still has versions to try: it {error}; {error.remedy}")
+                print_error(f"the program still has versions to try: it {error}; {error.remedy}")
 
 
 def _print_waiting() -> None:
     print("another tuner is measuring, and two at once would disturb each other: waiting for it to end", flush=True)
 
 
-def _explore(job: _Job, task: _Task, budget: _Budget, database: Database) -> bool:
-    """Explore one kernel on one target; returns whether it succeeded."""
-    share = budget.share()
+def _explore(job: _Job, task: _Task, budget: float, database: Database) -> tuple[bool, float]:
+    """Explore one kernel on one target; returns whether it succeeded, and the spent seconds."""
     try:
-        succeeded, spent = _explored_kernel(job, task, share, database)
-    except (RefusalError, TuningError) as error:
-        remedy = (
-            error.remedy if isinstance(error, TuningError) else "give a program that calls it: -- ./program arguments"
-        )
-        function = next(
-            kernel.enclosing.function
-            for kernel in (job.result.unit.kernels if job.result.unit is not None else ())
-            if kernel.name == task.plan.kernel.name
-        )
-        reason = (
-            str(error) if isinstance(error, TuningError) else f"cannot be called: its function '{function}' {error}"
-        )
-        refuse(task.plan, TuningError(reason, remedy), job.request)
-        return False
-    budget.seconds -= spent
-    return succeeded
+        return _explored_kernel(job, task, budget, database)
+    except TuningError as error:
+        refused = error
+    except RefusalError as error:
+        function = as_written(job.result, task.plan).enclosing.function
+        reason = f"cannot be called: its function '{function}' {error}"
+        refused = TuningError(reason, "give a program that calls it: -- ./program arguments")
+    refuse(task.plan, refused, job.request)
+    return False, 0.0
 
 
 def _explored_kernel(job: _Job, task: _Task, budget: float, database: Database) -> tuple[bool, float]:
@@ -281,7 +261,7 @@ def _explored_kernel(job: _Job, task: _Task, budget: float, database: Database) 
             f"{', which need --build' if job.program and job.build is None else ''}: {', '.join(FAMILIES)}",
         )
     key = KernelKey(Path(job.request.source).name, plan.kernel.name, kernel_digest(job.result, plan))
-    study = database.study(key, environment_of(target, job.options, job.command_line))
+    study = database.study(key, environment_of(target, job.request.options, job.command_line))
     if job.again:
         study.forget(points)
     identity = plan.kernel.name, profile_key(plan), target
@@ -302,14 +282,12 @@ def _explored_kernel(job: _Job, task: _Task, budget: float, database: Database) 
         raise
     except LostError as reason:
         show(search, title)
-        print_error(
-            "tilepragma", f"{title} cannot be measured any more: its program {reason}; what was measured is kept"
-        )
+        print_error(f"{title} cannot be measured any more: its program {reason}; what was measured is kept")
         return False, search.spent
     show(search, title)
     try:
-        learner = RuleFitter(job.request, job.result, plan, target, first.on_host, job.families, builds)
-        lesson = learner.lesson(study.trials(), _print_refused)
+        measured = job.request, job.result, plan, target, first.on_host, study.trials()
+        lesson = lesson_from(*measured, _print_refused, (job.families, builds))
         show_lesson(lesson, job.keep, job.request.source, job.build is not None)
     except NoRulesError as reason:
         print(f"  nothing is kept beside the source: {reason}")
@@ -359,7 +337,7 @@ def _made_subject(job: _Job, task: _Task) -> _Subject:
         raise TuningError("has no sizes that fit in memory", "name smaller ones with --sizes")
     builds = _builds(job, task.plan, task.target)
     folder = Path(tempfile.mkdtemp(prefix=f"{task.plan.kernel.name}-{task.target}-", dir=job.folder))
-    programs = MadePrograms(folder, Path(job.request.source), job.options, builds, calling)
+    programs = MadePrograms(folder, Path(job.request.source), job.request.options, builds, calling)
     numbers = next(iter(points.values()))
     first = _first_run(programs.command, task, numbers, is_made=True)
     keeps_arrays = programs.may_keep_arrays(task.plan, task.target, numbers, first)
@@ -446,3 +424,121 @@ def _shown_progress(search: Search, title: str) -> Iterator[None]:
             yield
         finally:
             search.take = make
+
+
+# -- rule printing
+
+
+def lesson_from(
+    request: TranslateRequest,
+    result: TranslateResult,
+    plan: KernelPlan,
+    target: str,
+    on_host: bool,
+    trials: Sequence[tuple[Trial, Outcome]],
+    refused: Callable[[str, str], None],
+    known: tuple[Sequence[str], Mapping[str, Build]] = ((), {}),
+) -> FittedRules:
+    """Rules fitted to all trials of a kernel on a target, whatever families its versions are of;
+    `on_host`: it runs host launches. `known` are families and their builds, `refused` gets
+    impossible versions. Raises NoRulesError.
+    """
+    families, builds = families_of(trial.version for trial, _ in trials), known[1]
+    missing = tuple(family for family in families if family not in known[0])
+    if missing:
+        builds = {**builds, **builds_of(request, result, plan, target, missing, host_devices()[-1].compute_units)}
+    embed = embedding(request, result, plan, refused) if len(builds) > 1 else None
+    return lesson_of(trials, builds, target, on_host, embed)
+
+
+# -- exploration results
+
+
+#: The most failures that are listed.
+_MOST_FAILURES = 8
+
+
+def show(search: Search, title: str) -> None:
+    """The fastest version at each size, and the failures."""
+    table = new_table(title, ("sizes", "fastest version"), ("measured", "of default", "its place", "tried"))
+    for sizes, versions in search.versions.items():
+        ordered = search.ordered(sizes)
+        if not ordered:
+            table.add_row(input_name(sizes), "", "", "", "", f"0 of {len(versions)}")
+            continue
+        best, default = search.typical(ordered[0], sizes), search.typical(DEFAULT, sizes)
+        ratio = f"{best / default:.3f}" if best is not None and default else ""
+        place = str(versions.index(ordered[0]) + 1) if ordered[0] in versions else ""
+        # The fastest version at another size was tried at this one, too.
+        row = (seconds(best or 0.0), ratio, place, f"{len(ordered)} of {len({*versions, *ordered})}")
+        table.add_row(input_name(sizes), ordered[0], *row)
+    print_table(table)
+    failed = [(version, why) for failures in search.failures.values() for version, why in failures.items()]
+    for version, why in list(dict.fromkeys(failed))[:_MOST_FAILURES]:
+        print(f"  {version}: the program {why}")
+    if search.is_spent:
+        print(f"  the budget of {search.budget:.4g} s is spent; a larger --budget goes on from here")
+
+
+def show_lesson(lesson: FittedRules, keep: bool, source: str, is_rebuilt: bool) -> None:
+    """Print the fitted rules and their quality, and store them beside the source if asked to.
+    `is_rebuilt`: the command rebuilds the program.
+    """
+    decision = lesson.decision
+    count = len(decision.measured.choices)
+    if lesson.is_worth_it:
+        if lesson.build:
+            print(f"  with {lesson.build}:")
+        for number, version in enumerate(lesson.plan.versions, 1):
+            print(f"  version {number}: {version.text}")
+        for rule in size_rules(lesson.plan, decision.measured.choices, lesson.on_host):
+            print(f"  {rule}")
+        rules = "this rule reaches" if count == 1 else f"these {count} rules reach"
+        single = (
+            f"; the best layout for all sizes {_shares(lesson.single.shares)}" if lesson.single and count > 1 else ""
+        )
+        print(f"  {rules} {_shares(decision.shares)}{single}; the default {_shares(lesson.before)}")
+        if decision.missed:
+            print(f"  {ENOUGH:.0%} everywhere is not reached: {decision.missed}")
+    else:
+        print(f"  the default is kept: it reaches {_shares(lesson.before)}, and no rules much more")
+    for name, sizes in lesson.others.items():
+        what = name or "the source as it stands"
+        print(f"  {what} is the fastest at {sizes} of {len(lesson.before)} sizes that were measured so far")
+    if keep:
+        keep_beside(source, lesson.winner(machine_of(lesson.target).name, datetime.now()), is_rebuilt)
+
+
+def _shares(shares: tuple[float, ...]) -> str:
+    """The share of each size's best that is reached."""
+    return f"{min(shares):.1%} of the best at every size, {sum(shares) / len(shares):.1%} on average"
+
+
+# -- record exchange
+
+
+def export(file: str) -> int:
+    """Write all measurements; returns the exit status. Raises CommandError, OSError."""
+    path = database_path()
+    if not path.is_file():
+        raise CommandError(f"{path} is not there: nothing was measured yet", status=1)
+    with opened_to_read(path) as database:
+        if file == "-":
+            sys.stdout.writelines(lines_of(database.measurements()))
+        else:
+            write_atomically(Path(file), "".join(lines_of(database.measurements())).encode())
+    return _DONE
+
+
+def merge(file: str) -> int:
+    """Add the measurements of another database, all or none; returns the exit status. Raises
+    CommandError, OSError.
+    """
+    try:
+        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8", errors="replace")
+        with opened(database_path()) as database:
+            new = database.merge(measurements_of(StringIO(text)))
+    except SharingError as error:
+        raise CommandError(f"{file}: {error}; nothing of it is taken", status=1) from None
+    print(f"{new} measurement{'' if new == 1 else 's'} that {'was' if new == 1 else 'were'} not here before")
+    return _DONE

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 from tilepragma.base.diagnostics import Severity
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.quantities import seconds
+from tilepragma.base.refusals import CommandError
 from tilepragma.base.user_compiler import compiler
 from tilepragma.cli import runtime_library
 from tilepragma.cli.devices import machine_of
-from tilepragma.cli.progress import measuring_progress
+from tilepragma.cli.output import measuring_progress, new_table, print_table
 from tilepragma.driver import translate
 from tilepragma.driver.state import TranslateRequest, TranslateResult
 from tilepragma.report.model_problem import ModelProblem, NoModel, model_problems, names_in_coefficients
@@ -37,10 +38,6 @@ _OPTIMISED = "-O2"
 _ORIGINAL = "original loops, plain C"
 
 
-class MeasureError(Exception):
-    """A wrong option; the text is a sentence for the user."""
-
-
 @dataclass(frozen=True)
 class Measured:
     """The result of one method: its convergence, or why it did not run; and a note on the run."""
@@ -51,22 +48,23 @@ class Measured:
     note: str = ""
 
 
-def options_problem(options: argparse.Namespace) -> str:
-    """What is wrong with the options, in a sentence; empty if nothing is."""
+def check_usage(options: argparse.Namespace) -> None:
+    """Raises CommandError for wrong options."""
     if not options.measure:
         given = [name for name in ("value", "tolerance", "seconds") if getattr(options, name)]
-        return f"--{given[0]} goes with --measure" if given else ""
+        if given:
+            raise CommandError(f"--{given[0]} goes with --measure")
+        return
     if options.html == "-":
-        return "--measure writes a table behind the text on standard output: give --html a file"
+        raise CommandError("--measure writes a table behind the text on standard output: give --html a file")
     if options.tolerance is not None and not 0 < options.tolerance < 1:
-        return f"--tolerance {options.tolerance:g}: a share of the first error, between 0 and 1"
+        raise CommandError(f"--tolerance {options.tolerance:g}: a share of the first error, between 0 and 1")
     if options.seconds is not None and not 0 < options.seconds < math.inf:
-        return f"--seconds {options.seconds:g}: a time above 0"
-    return ""
+        raise CommandError(f"--seconds {options.seconds:g}: a time above 0")
 
 
 def measure(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult, sizes: Sizes) -> None:
-    """Measure all relaxations of a translated source, and print the results. Raises MeasureError,
+    """Measure all relaxations of a translated source, and print the results. Raises CommandError,
     and RuntimeLibraryError or OSError if programs cannot be built.
     """
     values = _values(options.value)
@@ -74,7 +72,7 @@ def measure(options: argparse.Namespace, request: TranslateRequest, result: Tran
     known = names_in_coefficients(kernels)
     for name in values.keys() - known:
         there = f"they depend on {', '.join(sorted(known))}" if known else "there are none that depend on names"
-        raise MeasureError(f"--value {name}: no coefficient of a relaxation depends on that; {there}")
+        raise CommandError(f"--value {name}: no coefficient of a relaxation depends on that; {there}")
     problems = model_problems(kernels, sizes, values)
     if not problems:
         print("\nNothing to measure: there is no relaxation in place.")
@@ -89,7 +87,7 @@ def measure(options: argparse.Namespace, request: TranslateRequest, result: Tran
 
 
 def _values(words: Sequence[str]) -> dict[str, float]:
-    """Raises MeasureError."""
+    """Raises CommandError."""
     values: dict[str, float] = {}
     for word in words:
         parts = _VALUE.fullmatch(word)
@@ -98,7 +96,7 @@ def _values(words: Sequence[str]) -> dict[str, float]:
         except ValueError:
             number = math.nan
         if parts is None or not math.isfinite(number):
-            raise MeasureError(f"--value {word}: write NAME=NUMBER, as in --value w=1.9")
+            raise CommandError(f"--value {word}: write NAME=NUMBER, as in --value w=1.9")
         values[parts["name"]] = number
     return values
 
@@ -166,15 +164,10 @@ class _Run:
 
 
 def _show(run: _Run, rows: Sequence[Measured], source: str) -> None:
-    from rich.console import Console
-    from rich.measure import Measurement
-
     print()
     for line in _heading(run, rows, source):
         print(line)
-    console, table = Console(highlight=False, soft_wrap=True), _table(run, rows)
-    console.width = max(console.width, Measurement.get(console, console.options.update(width=1000), table).maximum)
-    console.print(table)
+    print_table(_table(run, rows))
     for row in rows:
         for words in filter(None, (row.reason, row.note)):
             print(f"  {row.method} {words}")
@@ -203,13 +196,7 @@ def _heading(run: _Run, rows: Sequence[Measured], source: str) -> Iterator[str]:
 
 
 def _table(run: _Run, rows: Sequence[Measured]) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("method")
-    for title in ("sweeps", "error", "time", "times as fast"):
-        table.add_column(title, justify="right")
+    table = new_table(None, ("method",), ("sweeps", "error", "time", "times as fast"))
     table.add_column("iterates")
     first = rows[0].convergence
     for row in rows:

@@ -82,8 +82,12 @@ def library(options: Sequence[str] = ()) -> Path:
 
 
 def _recipe(options: Sequence[str]) -> tuple[list[str], list[str], list[Path]]:
-    """The compiler, its options and the sources."""
-    flags = [*COMPILE_OPTIONS, *_abi_options(options), *_wheel_macros()]
+    """The compiler, its options and the sources. Macros have the OpenCL loader and NVRTC of this
+    Python's wheels, tried last.
+    """
+    from tilepragma.base.wheels import wheel_macros
+
+    flags = [*COMPILE_OPTIONS, *_abi_options(options), *wheel_macros()]
     return compiler(), flags, runtime_sources()
 
 
@@ -147,13 +151,6 @@ def _is_seen_by_checker(option: str) -> bool:
     return name == "-fsanitize" and not {"thread", "memory"}.isdisjoint(checks.split(","))
 
 
-def _wheel_macros() -> list[str]:
-    """Macros with the OpenCL loader and NVRTC of this Python's wheels, tried last."""
-    from tilepragma.base.wheels import wheel_macros
-
-    return wheel_macros()
-
-
 def _key(command: Sequence[str], flags: Sequence[str], sources: Sequence[Path]) -> str:
     """A key of the compiler, the flags, every file of the runtime and the version."""
     import hashlib
@@ -167,12 +164,17 @@ def _key(command: Sequence[str], flags: Sequence[str], sources: Sequence[Path]) 
     return key.hexdigest()
 
 
+def open_lock(path: Path) -> int:
+    """The descriptor of a file to lock; links and pipes of others are not followed."""
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+
+
 @contextlib.contextmanager
 def _lock(path: Path) -> Iterator[None]:
     """An exclusive lock among processes while the block runs."""
     import fcntl
 
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+    descriptor = open_lock(path)
     with open(descriptor, "wb"):
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
@@ -223,7 +225,7 @@ def _build(command: Sequence[str], flags: Sequence[str], sources: Sequence[Path]
     whole = target.with_name("tilek.o")
     abi = [word for word in flags if word not in COMPILE_OPTIONS and not word.startswith("-D")]
     _join([*command, *abi], objects, whole)
-    run_compiler([_archiver(command), "rcs", str(target), str(whole)])
+    run_compiler([os.environ.get("TILEK_AR") or _tool(command, "ar"), "rcs", str(target), str(whole)])
     for made in [*objects, whole]:
         made.unlink()
 
@@ -251,11 +253,6 @@ def _printed_words(line: str) -> list[str]:
     except ValueError:
         return []
     return words if "-r" in words else []
-
-
-def _archiver(command: Sequence[str]) -> str:
-    """The archiver that belongs to the compiler, else `ar`."""
-    return os.environ.get("TILEK_AR") or _tool(command, "ar")
 
 
 def _tool(command: Sequence[str], name: str) -> str:

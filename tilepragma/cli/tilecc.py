@@ -13,10 +13,11 @@ import sys
 from collections.abc import Sequence
 
 from tilepragma.base.languages import C, name_of
+from tilepragma.base.refusals import CommandError
 from tilepragma.base.resources import GARBAGE_COLLECTIONS
 from tilepragma.base.source_scan import directive_in, scan_source
 from tilepragma.base.user_compiler import compiler
-from tilepragma.cli.compiler_arguments import DEPENDENCIES, USAGE_STATUS, Command, Input, UsageError, read_command
+from tilepragma.cli.compiler_arguments import DEPENDENCIES, Command, Input, read_command
 
 _HELP = """\
 Usage: tilecc [options] file…
@@ -48,12 +49,12 @@ def run(arguments: Sequence[str]) -> int:
     """Run tilecc; returns the exit status, unless exec replaces the process by the compiler."""
     try:
         command = read_command(arguments)
-    except UsageError as error:
+    except CommandError as error:
         print(f"tilecc: error: {error}", file=sys.stderr)
-        return USAGE_STATUS
+        return 2
     if os.path.basename(compiler()[0]) == "tilecc":
         print("tilecc: error: TILEK_CC names tilecc itself; set it to the C compiler underneath", file=sys.stderr)
-        return USAGE_STATUS
+        return 2
     if list(arguments) == ["--version"]:
         return _version()
     if command.driver.help or list(arguments) == ["--help"]:
@@ -149,7 +150,7 @@ def _pass_through(arguments: Sequence[str], command: Command, text: bytes | None
 def _link_apart(words: Sequence[str], command: Command, text: bytes | None) -> int:
     """Link with a temporary runtime library. Raises RuntimeLibraryError, OSError."""
     from tilepragma.cli import runtime_library
-    from tilepragma.cli.temporary_folder import StoppedError, temporary_folder
+    from tilepragma.cli.tilecc_translation import StoppedError, temporary_folder
 
     try:
         with temporary_folder() as folder:

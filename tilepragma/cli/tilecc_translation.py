@@ -2,39 +2,141 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import os
+import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from tilepragma.base.diagnostics import Diagnostic
-from tilepragma.base.files import write_atomically
-from tilepragma.base.frozen_values import dataclass
+from tilepragma.base.files import file_bytes, write_atomically
+from tilepragma.base.refusals import CommandError
 from tilepragma.base.user_compiler import compiler
+from tilepragma.base.user_folders import cache_folder, inner_folder
 from tilepragma.cli import runtime_library
-from tilepragma.cli.compiler_arguments import LINK, USAGE_STATUS, Command, Input
-from tilepragma.cli.dependency_files import Temporary, mend_dependency_files
-from tilepragma.cli.device_option import DeviceOptionError, chosen_device
-from tilepragma.cli.report import SOURCE_ERRORS, print_diagnostics, print_error, report_fault
-from tilepragma.cli.temporary_folder import StoppedError, temporary_folder
-from tilepragma.cli.translated_files import TranslatedFiles
-from tilepragma.cli.tune_options import listed, target_problem
+from tilepragma.cli.command_options import chosen_device, targets_of
+from tilepragma.cli.compiler_arguments import LINK, Command, Input
+from tilepragma.cli.dependency_files import Translated, mend_dependency_files
+from tilepragma.cli.output import SOURCE_ERRORS, print_diagnostics, print_error, report_fault
+from tilepragma.cli.runtime_library import open_lock
 from tilepragma.driver import translate
 from tilepragma.driver.reports import explain, kernel_reports, serial_warnings
-from tilepragma.driver.state import TranslateRequest, TranslateResult
+from tilepragma.driver.state import TranslateRequest
+
+
+class StoppedError(BaseException):
+    """Ends the command with this status. A signal may raise it anywhere; it is no fault."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A folder that is removed afterwards. SIGTERM, SIGHUP and SIGINT raise StoppedError."""
+
+    def stop(number: int, _frame: object) -> None:
+        raise StoppedError(128 + number)
+
+    previous = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)}
+    folder = Path(tempfile.mkdtemp(prefix="tilecc-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+# -- translated files
+
+
+_LOCK = "lock"
+#: The age at which folders of killed commands are removed.
+_OLD_SECONDS = 3600
+
+
+class TranslatedFiles(ExitStack):
+    """Files for the time of one command; without a cache they lie in the folder `spare`."""
+
+    def __init__(self, spare: Path) -> None:
+        super().__init__()
+        self.spare = spare
+        self._count = 0
+
+    def write(self, name: str, content: bytes) -> Path:
+        """A file of that name and content until the command ends. Raises OSError."""
+        try:
+            folder = inner_folder(cache_folder() / "translated")
+            _sweep(folder)
+            path = self._shared(folder, name, content) / name
+        except OSError:
+            self._count += 1
+            path = self.spare / str(self._count) / name
+            path.parent.mkdir()
+        with suppress(OSError):
+            if file_bytes(path) == content:
+                return path
+        write_atomically(path, content)
+        return path
+
+    def _shared(self, folder: Path, name: str, content: bytes) -> Path:
+        """The folder for the content, which stays while this command holds its lock."""
+        key = hashlib.blake2b(os.fsencode(name) + b"\0" + content, digest_size=16).hexdigest()
+        while True:
+            shared = inner_folder(folder / key)
+            try:
+                lock = open_lock(shared / _LOCK)
+            except FileNotFoundError:
+                continue  # the last user has just removed the folder
+            with ExitStack() as held:
+                held.callback(os.close, lock)
+                fcntl.flock(lock, fcntl.LOCK_SH)
+                if _same_file(lock, shared / _LOCK):
+                    held.callback(_remove_unused, lock, shared)
+                    self.push(held.pop_all())
+                    return shared
+
+
+def _same_file(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _remove_unused(lock: int, folder: Path) -> None:
+    """Remove a folder unless another command holds its lock."""
+    with suppress(OSError):
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if _same_file(lock, folder / _LOCK):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove folders of killed commands."""
+    for entry in os.scandir(folder):
+        with suppress(OSError):
+            if time.time() - entry.stat(follow_symlinks=False).st_mtime < _OLD_SECONDS:
+                continue
+            lock = open_lock(Path(entry.path) / _LOCK)
+            try:
+                _remove_unused(lock, Path(entry.path))
+            finally:
+                os.close(lock)
+
+
+# -- tilecc translation
+
 
 _RESPONSE_FILE_THRESHOLD = 100_000
-
-
-@dataclass(frozen=True)
-class Translated:
-    """One input and the file compiled in its place; `folder` is the folder of the user's file."""
-
-    input: Input
-    path: Path
-    folder: str
-    result: TranslateResult
 
 
 def compile_translated(command: Command, inputs: Sequence[Input], text: bytes | None) -> int:
@@ -45,24 +147,21 @@ def compile_translated(command: Command, inputs: Sequence[Input], text: bytes | 
             return _compile(command, made, files)
     except StoppedError as stopped:
         return stopped.status
+    except CommandError as error:
+        if str(error):
+            print_error(str(error), "tilecc")
+        return error.status
     except (runtime_library.RuntimeLibraryError, OSError) as error:
         if isinstance(error, runtime_library.RuntimeLibraryError):
             runtime_library.report(error)
         else:
-            print_error("tilecc", str(error))
+            print_error(str(error), "tilecc")
         return 1
 
 
 def _translate(input_: Input, command: Command, text: bytes | None, files: TranslatedFiles) -> Translated:
-    try:
-        device = chosen_device("--tilek-device", command.driver.device)
-    except DeviceOptionError as error:
-        if str(error):
-            print_error("tilecc", str(error))
-        raise StoppedError(error.status) from None
-    if wrong := target_problem(command.driver.target):
-        print_error("tilecc", wrong)
-        raise StoppedError(USAGE_STATUS)
+    device = chosen_device("--tilek-device", command.driver.device)
+    targets = targets_of(command.driver.target, "")
     source = "<stdin>" if input_.path == "-" else input_.path
     # The object's default name derives from this name.
     name = "-.c" if input_.path == "-" else os.path.basename(input_.path)
@@ -78,32 +177,28 @@ def _translate(input_: Input, command: Command, text: bytes | None, files: Trans
         options=command.options,
         quote_folders=tuple(command.values("-iquote")),
         folders=tuple(command.values("-I", "-isystem", "-idirafter")),
-        targets=listed(command.driver.target),
+        targets=targets,
         device=device,
         kernel_folder=Path(command.driver.emit_kernels) if command.driver.emit_kernels else None,
     )
     try:
         result = translate(request)
-        print_diagnostics((*result.diagnostics, *_serial_warnings(command, result)), source, request.text)
+        diagnostics = result.diagnostics
+        if result.output is not None and command.driver.warns_of_serial and not command.has("-w"):
+            diagnostics += serial_warnings(result)  # never errors: the program is right
+        print_diagnostics(diagnostics, source, request.text)
         if command.driver.explain and result.output is not None:
             print(explain(kernel_reports(result)), end="", file=sys.stderr)
     except OSError:
         raise
     except Exception as fault:
-        raise StoppedError(report_fault("tilecc", sys.argv[1:], source, request.text, fault)) from None
+        raise CommandError(status=report_fault("tilecc", sys.argv[1:], source, request.text, fault)) from None
     if result.output is None:
-        raise StoppedError(SOURCE_ERRORS)
+        raise CommandError(status=SOURCE_ERRORS)
     path = files.write(name if name.endswith(".c") else name + ".c", result.output)
     if kept is not None:
         write_atomically(kept, result.output)
-    return Translated(input_, path, folder, result)
-
-
-def _serial_warnings(command: Command, result: TranslateResult) -> tuple[Diagnostic, ...]:
-    """Warnings of kernels that run on one core. They are never errors: the program is right."""
-    if result.output is None or not command.driver.warns_of_serial or command.has("-w"):
-        return ()
-    return serial_warnings(result)
+    return Translated(input_, path, folder, result.inlined, result.measured)
 
 
 def _compile(command: Command, made: Sequence[Translated], files: TranslatedFiles) -> int:
@@ -115,18 +210,12 @@ def _compile(command: Command, made: Sequence[Translated], files: TranslatedFile
         for number, translated in enumerate(made):
             target = files.spare / str(number) / f"{translated.path.stem}.o"
             target.parent.mkdir(exist_ok=True)
-            words = [
-                *_without_inputs(command),
-                "-c",
-                *_source_options(command, [translated]),
-                str(translated.path),
-                "-o",
-                str(target),
-            ]
-            words += _depfile_options(command, translated)
-            _checked(words, files)
+            words = [*_without_inputs(command), "-c", *_source_options(command, [translated]), str(translated.path)]
+            status = _run([*words, "-o", str(target), *_depfile_options(command, translated)], files)
+            if status:
+                return status
             replaced[translated.input.position] = str(target)
-            mend_dependency_files(command, [_temporary(translated)])
+            mend_dependency_files(command, [translated])
     words = [replaced.get(position, word) for position, word in enumerate(command.arguments)]
     words = [*_source_options(command, made), *words]
     if command.links_runtime:
@@ -135,12 +224,8 @@ def _compile(command: Command, made: Sequence[Translated], files: TranslatedFile
             *runtime_library.link_flags(command.options, is_program=command.links_program, spare=files.spare),
         ]
     status = _run(words, files)
-    mend_dependency_files(command, list(map(_temporary, made)))
+    mend_dependency_files(command, made)
     return status
-
-
-def _temporary(translated: Translated) -> Temporary:
-    return Temporary(translated.path, translated.input.path, translated.result.inlined, translated.result.measured)
 
 
 def _depfile_options(command: Command, translated: Translated) -> list[str]:
@@ -163,7 +248,7 @@ def _compile_apart(command: Command, made: Sequence[Translated], files: Translat
         options = _source_options(command, [translated] if translated else [])
         status = max(status, _run([*options, *_without_inputs(command), path], files))
         if translated:
-            mend_dependency_files(command, [_temporary(translated)])
+            mend_dependency_files(command, [translated])
     return status
 
 
@@ -188,23 +273,18 @@ def _source_options(command: Command, made: Sequence[Translated]) -> list[str]:
     return options
 
 
-def _checked(words: Sequence[str], files: TranslatedFiles) -> None:
-    status = _run(words, files)
-    if status:
-        raise StoppedError(status)
-
-
 def _run(words: Sequence[str], files: TranslatedFiles) -> int:
     """Run the compiler, long commands through a response file; returns the exit status."""
     if sum(map(len, words)) > _RESPONSE_FILE_THRESHOLD:
-        response = files.write("arguments", os.fsencode("\n".join(map(_quoted, words))))
+        quoted = ('"' + word.replace("\\", "\\\\").replace('"', '\\"') + '"' for word in words)
+        response = files.write("arguments", os.fsencode("\n".join(quoted)))
         words = [f"@{response}"]
     program = compiler()
     try:
         # close_fds: make's job server passes its pipe to the compiler.
         process = subprocess.Popen([*program, *words], close_fds=False)
     except OSError as error:
-        print_error("tilecc", f"cannot run the C compiler '{program[0]}': {error.strerror}; set TILEK_CC to yours")
+        print_error(f"cannot run the C compiler '{program[0]}': {error.strerror}; set TILEK_CC to yours", "tilecc")
         return 127
     try:
         status = process.wait()
@@ -213,7 +293,3 @@ def _run(words: Sequence[str], files: TranslatedFiles) -> int:
         process.wait()
         raise
     return 128 - status if status < 0 else status
-
-
-def _quoted(word: str) -> str:
-    return '"' + word.replace("\\", "\\\\").replace('"', '\\"') + '"'

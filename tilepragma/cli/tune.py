@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import shlex
 import signal
 import tempfile
@@ -17,12 +16,10 @@ from typing import TYPE_CHECKING
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.files import file_bytes
 from tilepragma.base.quantities import seconds
-from tilepragma.base.source_ranges import Position, SourceRange
-from tilepragma.cli.devices import machine_of
-from tilepragma.cli.machines import calibrated
-from tilepragma.cli.progress import measuring_progress
-from tilepragma.cli.report import print_diagnostics, print_error
-from tilepragma.cli.text_tables import print_table
+from tilepragma.base.refusals import CommandError
+from tilepragma.cli.command_options import chosen_kernels
+from tilepragma.cli.devices import calibrated, machine_of
+from tilepragma.cli.output import measuring_progress, new_table, print_diagnostics, print_error, print_table
 from tilepragma.driver.state import TARGET_NAMES
 from tilepragma.report.size_values import check_sizes, parse_sizes
 from tilepragma.tuning.kernel_tuning import KernelTuning, TuningError, has_sizes, tuning_of
@@ -37,58 +34,49 @@ if TYPE_CHECKING:
     from tilepragma.plan.kernel_plan import KernelPlan
     from tilepragma.report.size_values import Sizes
 
-_DONE, _NOTHING_TUNED, _WRONG_USAGE, _INTERRUPTED, _TERMINATED = 0, 1, 2, 130, 143
+_DONE, _NOTHING_TUNED = 0, 1
 #: Layouts to time besides the default.
 _BEST = 12
-_COMMAND_LINE = Position("<command line>", 1, 1, 0)
 
 
 class TerminatedError(KeyboardInterrupt):
     """SIGTERM, handled like Ctrl-C: the running program has its own session and would survive."""
 
 
-def usage_problem(options: argparse.Namespace) -> str:
-    """What is wrong with the options, in a sentence; empty if nothing is."""
+def check_usage(options: argparse.Namespace) -> None:
+    """Raises CommandError for wrong options."""
     if options.input == "-":
-        return "standard input cannot be tuned: sizes are kept beside the source, so name a file"
+        raise CommandError("standard input cannot be tuned: sizes are kept beside the source, so name a file")
     if options.sizes or options.budget or options.versions or options.again or options.build:
-        return "--sizes, --budget, --versions, --again and --build are for the whole search, without --quick"
+        raise CommandError(
+            "--sizes, --budget, --versions, --again and --build are for the whole search, without --quick"
+        )
     if options.target not in ("", *TARGET_NAMES):
-        return f"--target: name one of {', '.join(TARGET_NAMES)} with --quick"
+        raise CommandError(f"--target: name one of {', '.join(TARGET_NAMES)} with --quick")
     if not options.program:
-        return "no program to run: name it last, built with tilecc before, as in  -- ./program arguments"
+        raise CommandError("no program to run: name it last, built with tilecc before, as in  -- ./program arguments")
     if options.best is not None and options.best < 1:
-        return f"--best {options.best}: at least one layout besides the default must be tried"
-    return ""
+        raise CommandError(f"--best {options.best}: at least one layout besides the default must be tried")
 
 
 def tune(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult) -> int:
     """Tune the kernels of a translated source, print and store the results; returns the exit
-    status. Raises SizeError for invalid sizes.
+    status. Raises CommandError for invalid sizes and unknown kernels.
     """
     sizes = parse_sizes(options.size)
     check_sizes(sizes, [plan.kernel for plan in result.plans])
-    plans = chosen_kernels(options.kernel, result, request)
-    if plans is None:
-        return _WRONG_USAGE
-    plans = [plan for plan in plans if _is_tunable(plan, request)]
+    plans = [plan for plan in chosen_kernels(options.kernel, result, request) if _is_tunable(plan, request)]
     if not plans or (options.keep and not can_keep(request.source)):
         return _NOTHING_TUNED
     variables: list[str] = []
     try:
-        with ended_by_sigterm():
+        with ended_by_user("nothing more is measured or kept"):
             first = _first_run(options)
             tuned = [_tune_kernel(plan, first, sizes, options, request, variables) for plan in plans]
     except ProgramMissingError as error:
-        print_error("tilepragma", f"{options.program[0]} {error}; build it first, with tilecc")
-        return _WRONG_USAGE
+        raise CommandError(f"{options.program[0]} {error}; build it first, with tilecc") from None
     except ProgramError as error:
-        print_error("tilepragma", f"{shlex.join(options.program)} {error}")
-        return _NOTHING_TUNED
-    except KeyboardInterrupt as reason:
-        is_terminated = isinstance(reason, TerminatedError)
-        print(f"{'terminated' if is_terminated else 'interrupted'}: nothing more is measured or kept")
-        return _TERMINATED if is_terminated else _INTERRUPTED
+        raise CommandError(f"{shlex.join(options.program)} {error}", status=1) from None
     finally:
         if variables:
             print(f"TILEK_SIZES={','.join(variables)}")
@@ -110,29 +98,16 @@ def ended_by_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
-def chosen_kernels(name: str, result: TranslateResult, request: TranslateRequest) -> list[KernelPlan] | None:
-    """The kernels to tune; None without any, after a message."""
-    named = [plan for plan in result.plans if name in ("", plan.kernel.name)]
-    if named:
-        return named
-    known = [plan.kernel.name for plan in result.plans]
-    diagnostics = Diagnostics()
-    if not known:
-        diagnostics.error(
-            _place(), f"{request.source} has no kernel regions to tune", "write '#pragma tilek kernel' over a loop"
-        )
-    else:
-        near = difflib.get_close_matches(name, known, 1)
-        remedy = f"did you mean '{near[0]}'?" if near else f"kernels are {', '.join(known)}"
-        diagnostics.error(_place(), f"--kernel {name}: no kernel of {request.source} is called so", remedy)
-        for plan in (plan for plan in result.plans if plan.kernel.name in near):
-            diagnostics.note(plan.kernel.directive.range, f"kernel '{plan.kernel.name}' is here")
-    print_diagnostics(tuple(diagnostics), request.source, request.text)
-    return None
-
-
-def _place() -> SourceRange:
-    return SourceRange(_COMMAND_LINE, _COMMAND_LINE)
+@contextmanager
+def ended_by_user(words: str) -> Iterator[None]:
+    """Ctrl-C and SIGTERM end the command with these words."""
+    try:
+        with ended_by_sigterm():
+            yield
+    except KeyboardInterrupt as reason:
+        is_terminated = isinstance(reason, TerminatedError)
+        print(f"{'terminated' if is_terminated else 'interrupted'}: {words}")
+        raise CommandError(status=143 if is_terminated else 130) from None
 
 
 def _is_tunable(plan: KernelPlan, request: TranslateRequest) -> bool:
@@ -192,7 +167,10 @@ def _tune_kernel(
         print(f"  {line}")
     if tuning.layouts.winner is not tuning.layouts.default:
         variables.append(tuning.variable(tuning.layouts.winner.layout))
-    return not options.keep or _keep(tuning, request.source)
+    if not options.keep:
+        return True
+    winner = tuning.winner(machine_of(tuning.target).name, datetime.now())
+    return winner is None or keep_beside(request.source, winner)
 
 
 def _measure(tuning: KernelTuning, options: argparse.Namespace) -> None:
@@ -218,13 +196,8 @@ def can_keep(source: str) -> bool:
             return True
     except OSError as error:
         reason = f"{path}: {error.strerror}; --no-keep measures all the same"
-        print_error("tilepragma", f"what is found could not be kept: {reason}")
+        print_error(f"what is found could not be kept: {reason}")
         return False
-
-
-def _keep(tuning: KernelTuning, source: str) -> bool:
-    winner = tuning.winner(machine_of(tuning.target).name, datetime.now())
-    return winner is None or keep_beside(source, winner)
 
 
 def keep_beside(source: str, winner: TuningRecord, is_rebuilt: bool = False) -> bool:
@@ -235,12 +208,10 @@ def keep_beside(source: str, winner: TuningRecord, is_rebuilt: bool = False) -> 
         damaged = set_aside(source)
         path = keep(source, winner)
     except OSError as error:
-        print_error("tilepragma", f"what was found cannot be kept: {error.filename or source}: {error.strerror}")
+        print_error(f"what was found cannot be kept: {error.filename or source}: {error.strerror}")
         return False
     if damaged is not None:
-        print_error(
-            "tilepragma", f"what was kept beside {source} could not be read, and starts over: {damaged} has what it was"
-        )
+        print_error(f"what was kept beside {source} could not be read, and starts over: {damaged} has what it was")
     if path is not None:
         what = "kept in" if winner.facts is not None else "what was kept before is taken out of"
         again = "" if is_rebuilt else f": build again (touch {source})"
@@ -275,14 +246,9 @@ def _show(tuning: KernelTuning) -> None:
 
 
 def _table(tuning: KernelTuning) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(title=f"{tuning.name} on {tuning.target}", title_justify="left", box=box.SIMPLE_HEAD)
     ordered = not tuning.layouts.ranking.reason
-    table.add_column("tile sizes", no_wrap=True)
-    for name in (*(("model's rank", "predicted") if ordered else ()), "measured", "runs", "of default"):
-        table.add_column(name, justify="right", no_wrap=True)
+    numbers = (*(("model's rank", "predicted") if ordered else ()), "measured", "runs", "of default")
+    table = new_table(f"{tuning.name} on {tuning.target}", ("tile sizes",), numbers)
     layouts = tuning.layouts
     compared = layouts.compared
     others = [trial for trial in layouts.trials if all(trial is not row for row in compared)]

@@ -12,8 +12,8 @@ from tilepragma.driver.state import TranslateResult
 
 if TYPE_CHECKING:
     from tilepragma.model.device import Device
-    from tilepragma.report.explain_page import ExplainPage
     from tilepragma.report.facts import KernelFacts
+    from tilepragma.report.page import ExplainPage
     from tilepragma.report.size_values import Sizes
 
 
@@ -30,15 +30,15 @@ def kernel_reports(
     result: TranslateResult, sizes: Sizes | None = None, device: Device | None = None
 ) -> tuple[KernelFacts, ...]:
     """The facts of each kernel; `sizes` are numbers for the kernels' parameters. Predicted times
-    are for the device. Raises SizeError for names that are no kernel's parameter.
+    are for the device. Raises CommandError for names that are no kernel's parameter.
     """
     from tilepragma.report.facts import kernel_facts
     from tilepragma.report.size_values import Sizes, check_sizes
-    from tilepragma.report.source_text import source_text
+    from tilepragma.report.source_text import SourceText
 
     numbers = Sizes() if sizes is None else sizes
     check_sizes(numbers, [plan.kernel for plan in result.plans])
-    source = source_text(result.unit.files if result.unit is not None else ())
+    source = SourceText({file.path: file.text for file in result.unit.files} if result.unit is not None else {})
     return tuple(kernel_facts(plan, source, numbers, device) for plan in result.plans)
 
 
@@ -71,6 +71,6 @@ def serial_warnings(result: TranslateResult) -> tuple[Diagnostic, ...]:
 def explain_page(result: TranslateResult, reports: Sequence[KernelFacts], sizes: Sizes, source: str) -> ExplainPage:
     """Draw every nest of every kernel; `reports` are those of `result`, in order."""
     from tilepragma import __version__
-    from tilepragma.report.explain_page import explain_page as page
+    from tilepragma.report.page import explain_page as page
 
     return page(result.plans, reports, sizes, source, __version__)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from tilepragma.arguments.array_arguments import doubts
 from tilepragma.base.diagnostics import Diagnostic, Severity
 from tilepragma.ir.traversal import loops_in
 from tilepragma.normalise.periodic_induction import remaining_periodic_integers
 from tilepragma.plan.kernel_plan import KernelPlan
-from tilepragma.report.facts import KernelFacts, carried_text
 from tilepragma.report.relaxation_facts import faster_orders
+
+if TYPE_CHECKING:
+    from tilepragma.report.facts import KernelFacts
 
 
 def as_written_notes(plans: Sequence[KernelPlan], given: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
@@ -65,7 +68,7 @@ def order_notes(plans: Sequence[KernelPlan]) -> Iterator[Diagnostic]:
 
 def loop_notes(reports: Sequence[KernelFacts]) -> Iterator[Diagnostic]:
     """A note for every loop: DOALL, DOACROSS or sequential, and what it carries."""
-    from tilepragma.report.nest_analysis import loop_facts
+    from tilepragma.report.nest_analysis import carried_text, loop_facts
 
     for report in reports:
         for nest in report.nests:

@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterable, Sequence
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.report.svg import Point
 
+Point = tuple[float, float]
 Vector = tuple[float, ...]
 
 _NEARLY = 1e-9

@@ -26,6 +26,8 @@ TARGET_ITERATIONS = {1: 16, 2: 9, 3: 6}
 MOST_ITERATIONS = {1: 40, 2: 16, 3: 8}
 TILE_EXTENT = {1: 4, 2: 4, 3: 3}
 MOST_DIMENSIONS = 3
+#: Each statement's hyperplanes phi_k, in textual order. Tiles of equal sums run in parallel.
+Tiles = tuple[tuple[Row, ...], ...]
 _MOST_INSTANCES = 1600
 _MOST_PAIRS = 6000
 
@@ -38,7 +40,6 @@ class NotDrawableError(Exception):
 class SpaceStatement:
     """A statement: the user's iterators of its drawn loops with the step of each (signed)."""
 
-    name: str
     iterators: tuple[str, ...]
     steps: tuple[int, ...]
     loops: tuple[int, ...]
@@ -89,16 +90,7 @@ class IterationSpace:
     extent: int
 
 
-@dataclass(frozen=True)
-class DrawnTiles:
-    """Each statement's hyperplanes phi_k, in textual order. Tiles of equal sums run in parallel."""
-
-    rows: tuple[tuple[Row, ...], ...]
-
-
-def iteration_space(
-    analysis: NestAnalysis, wanted: Mapping[str, int], tiles: DrawnTiles | None = None
-) -> IterationSpace:
+def iteration_space(analysis: NestAnalysis, wanted: Mapping[str, int], tiles: Tiles = ()) -> IterationSpace:
     """The nest at sizes of at most a dozen iterations a loop; `wanted` are the user's, if small.
     Raises NotDrawableError for nests without instances or bounds, or too hard for isl.
     """
@@ -112,7 +104,7 @@ def iteration_space(
         raise NotDrawableError("the engine reached its limit of operations") from None
 
 
-def _space(analysis: NestAnalysis, wanted: Mapping[str, int], depth: int, tiles: DrawnTiles | None) -> IterationSpace:
+def _space(analysis: NestAnalysis, wanted: Mapping[str, int], depth: int, tiles: Tiles) -> IterationSpace:
     sizes = _sizes(analysis, wanted, depth)
     domains = [at_sizes(statement.domain, sizes.get) for statement in analysis.statements]
     domains, cut = _truncated(analysis, domains, depth)
@@ -133,7 +125,6 @@ def _space(analysis: NestAnalysis, wanted: Mapping[str, int], depth: int, tiles:
         for pair in _pairs(analysis, value, domains, sizes, index):
             pairs.setdefault(pair)
     instances = _tiled(points, tiles, TILE_EXTENT[depth])
-    rows = () if tiles is None else tiles.rows
     return IterationSpace(
         depth,
         tuple(_statement(statement) for statement in analysis.statements),
@@ -142,7 +133,7 @@ def _space(analysis: NestAnalysis, wanted: Mapping[str, int], depth: int, tiles:
         sizes,
         cut,
         fixed,
-        tuple(tuple(row.coefficients[:MOST_DIMENSIONS] for row in hyperplanes) for hyperplanes in rows),
+        tuple(tuple(row.coefficients[:MOST_DIMENSIONS] for row in hyperplanes) for hyperplanes in tiles),
         TILE_EXTENT[depth],
     )
 
@@ -150,7 +141,6 @@ def _space(analysis: NestAnalysis, wanted: Mapping[str, int], depth: int, tiles:
 def _statement(statement: ScopStatement) -> SpaceStatement:
     loops = statement.loops[:MOST_DIMENSIONS]
     return SpaceStatement(
-        statement.name,
         tuple(loop.iterator.host for loop in loops),
         tuple(step_of(loop) or (-1 if loop.decreasing else 1) for loop in loops),
         tuple(loop.index for loop in loops),
@@ -165,29 +155,18 @@ def _sizes(analysis: NestAnalysis, wanted: Mapping[str, int], depth: int) -> dic
     names = parameter_names(analysis)
     given = {name: value for name, value in wanted.items() if name in names}
     for fixed in (given, {}):
-        choices = [
-            (cost, value)
-            for value in range(2, 3 * TARGET_ITERATIONS[depth] + 4)
-            if (cost := _cost(analysis, {name: fixed.get(name, value) for name in names}, depth)) is not None
-        ]
+        choices = []
+        for value in range(2, 3 * TARGET_ITERATIONS[depth] + 4):
+            extents = _extents(analysis, {name: fixed.get(name, value) for name in names})
+            if extents is not None:
+                # The distance of the loops from the desired number of iterations.
+                choices.append((sum((extent - TARGET_ITERATIONS[depth]) ** 2 for extent in extents), value))
         if choices:
             _, best = min(choices)
             values = {name: fixed.get(name, best) for name in names}
-            if fixed is not given or _largest(analysis, values) <= MOST_ITERATIONS[depth] or not given:
+            if fixed is not given or max(_extents(analysis, values) or (0,)) <= MOST_ITERATIONS[depth] or not given:
                 return values
     raise NotDrawableError("its bounds are not affine, or it has no iterations at small sizes")
-
-
-def _cost(analysis: NestAnalysis, sizes: Mapping[str, int], depth: int) -> int | None:
-    """The distance of the loops from the desired number of iterations; None for empty loops."""
-    extents = _extents(analysis, sizes)
-    if extents is None:
-        return None
-    return sum((extent - TARGET_ITERATIONS[depth]) ** 2 for extent in extents)
-
-
-def _largest(analysis: NestAnalysis, sizes: Mapping[str, int]) -> int:
-    return max(_extents(analysis, sizes) or (0,))
 
 
 def _extents(analysis: NestAnalysis, sizes: Mapping[str, int]) -> list[int] | None:
@@ -330,12 +309,12 @@ def _pairs(
 # -- tiles and wavefronts
 
 
-def _tiled(points: list[tuple[int, tuple[int, ...]]], tiles: DrawnTiles | None, extent: int) -> tuple[Instance, ...]:
+def _tiled(points: list[tuple[int, tuple[int, ...]]], tiles: Tiles, extent: int) -> tuple[Instance, ...]:
     """Every instance with its tile, and wavefronts numbered from 0; just one without tiles."""
-    if tiles is None:
+    if not tiles:
         return tuple(Instance(number, point, (), 0) for number, point in points)
     point_tiles = [
-        tuple((_dot(row.coefficients, point) + row.constant) // extent for row in tiles.rows[number])
+        tuple((_dot(row.coefficients, point) + row.constant) // extent for row in tiles[number])
         for number, point in points
     ]
     waves = {wave: place for place, wave in enumerate(sorted({sum(tile) for tile in point_tiles}))}

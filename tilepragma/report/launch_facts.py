@@ -1,20 +1,40 @@
-"""The host's steps for a kernel: loops in order, launches, and how loops are distributed."""
+"""The steps of a kernel on cores and on devices, and what its device launches do with memory."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE
+from tilepragma.cost.gang_memory import array_tiles_fit, default_array_tile_bytes, gang_bytes, register_use
+from tilepragma.cost.gang_workers import gang_workers, gang_workers_by_dimension, likely_workers
+from tilepragma.cost.launch_work import plan_work
+from tilepragma.cost.thread_accesses import WorkerAccess, accesses_of, is_side_by_side, uncoalesced
+from tilepragma.ir.evaluation import UncountableError
+from tilepragma.ir.expressions import access_to
 from tilepragma.ir.loop_tree import Declaration, ExpressionStatement, If, Loop, Tile, TiledLoop, TileNest
 from tilepragma.ir.loop_tree_text import staged_text
+from tilepragma.ir.polynomial import expression, number, of_atom, polynomial
 from tilepragma.ir.traversal import walk
+from tilepragma.model.device import Device, Gpu
+from tilepragma.model.occupancy import occupancy
 from tilepragma.plan.dispatch_table import sizes_on_hosts
-from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step, TiledBand, forms
+from tilepragma.plan.kernel_plan import (
+    Division,
+    HostCondition,
+    HostLoop,
+    KernelPlan,
+    Launch,
+    RowUse,
+    Step,
+    TiledBand,
+    forms,
+)
 from tilepragma.plan.summary import buffered, copies_ahead, staged_arrays
-from tilepragma.report.access_facts import access_lines
+from tilepragma.plan.targets import GPU
+from tilepragma.poly.schedule import Row, row_text
 from tilepragma.report.size_values import Sizes, iterations
 from tilepragma.report.source_text import plain_text
 from tilepragma.schedule.doacross import persistent_launches
@@ -61,8 +81,6 @@ def launch_groups(plan: KernelPlan, sizes: Sizes) -> tuple[LaunchGroup, ...]:
 
 def _on_cores(plan: KernelPlan, sizes: Sizes) -> dict[str, int]:
     """The tile sizes of launches on cores; empty where the sizes do not determine them."""
-    from tilepragma.ir.evaluation import UncountableError
-
     try:
         chosen = sizes_on_hosts(plan, sizes.by_name(plan.kernel))
     except UncountableError:
@@ -84,8 +102,6 @@ def _with_device_facts(lines: Iterable[LaunchLine], plan: KernelPlan) -> Iterato
 
 def _scratchpad_line(plan: KernelPlan, launch: Launch) -> str:
     """What a gang keeps in shared memory, or that it does not fit."""
-    from tilepragma.cost.gang_memory import array_tiles_fit, default_array_tile_bytes
-
     names = " and ".join(scratchpad.array.host for scratchpad in launch.staged_scratchpads)
     size, room = default_array_tile_bytes(plan, launch), plan.kernel.directive.local_bytes
     part = f"with tiles of {' x '.join(str(size.device) for size in plan.sizes)} a tile's part of {names} is"
@@ -113,8 +129,6 @@ def _lines(steps: tuple[Step, ...], depth: int, sizes: Sizes) -> Iterator[Launch
 
 def _tiles_of_band(band: TiledBand) -> Iterator[str]:
     """The hyperplanes of the tiles, and which tiles run in parallel."""
-    from tilepragma.poly.schedule import Row, row_text
-
     lines: dict[str, list[int]] = {}
     for statement in band.statements:
         rows = (Row(row, offset, None) for row, offset in zip(statement.rows, statement.offsets, strict=True))
@@ -255,3 +269,149 @@ def _remarks(launch: Launch) -> Iterator[str]:
         if buffer.stored and buffer.object.rank == 1:
             where += ", sums that wait for themselves side by side"
         yield f"{extents} of {plain_text(buffer.access)} {where}"
+
+
+# -- access facts
+
+
+def access_lines(plan: KernelPlan) -> Mapping[str, tuple[str, ...]]:
+    """Lines on each device launch, by name: `neighbours along i: x coalesced, a strided by n`."""
+    accesses_by_launch: dict[str, list[WorkerAccess]] = {}
+    for access in accesses_of(plan):
+        accesses_by_launch.setdefault(access.launch, []).append(access)
+    return {
+        launch.name: (
+            *_access_clauses(accesses_by_launch[launch.name]),
+            *_fetched_alone(plan, launch, accesses_by_launch[launch.name]),
+        )
+        for launch in plan.device
+        if launch.name in accesses_by_launch
+    }
+
+
+def _fetched_alone(plan: KernelPlan, launch: Launch, accesses: list[WorkerAccess]) -> Iterator[str]:
+    """The arrays that each worker fetches for itself."""
+    staged = {array.object for array in staged_arrays(launch)}
+    staged |= {scratchpad.array for scratchpad in launch.staged_scratchpads} if array_tiles_fit(plan, launch) else set()
+    left = [array.host for array in uncoalesced(accesses, launch.name) if array not in staged]
+    if left:
+        yield f"neither coalesced nor staged: {', '.join(left)}"
+
+
+def _access_clauses(accesses: list[WorkerAccess]) -> Iterator[str]:
+    alone = all(access.first for access in accesses) and not all(map(is_side_by_side, accesses))
+    for loop, arrays in _by_loop(access for access in accesses if access.first).items():
+        why = ", which alone runs in parallel" if alone else ""
+        yield f"neighbours along {loop}{why}: {', '.join(_access_phrases(arrays))}"
+    # Another loop that is no worse is no reason.
+    worse = _by_loop(access for access in accesses if not access.first and not is_side_by_side(access))
+    for loop, arrays in worse.items():
+        yield f"along {loop} they would have {', '.join(_access_phrases(arrays))}"
+
+
+_Arrays = dict[str, dict[str, None]]
+
+
+def _by_loop(accesses: Iterable[WorkerAccess]) -> dict[str, _Arrays]:
+    """For each loop's iterator, how its neighbours access every array, each once."""
+    by_loop: dict[str, _Arrays] = {}
+    for access in accesses:
+        arrays = by_loop.setdefault(access.along.loop.iterator.host, {})
+        arrays.setdefault(access.reference.object.host, {})[_access_pattern(access)] = None
+    return by_loop
+
+
+def _access_phrases(arrays: _Arrays) -> list[str]:
+    return [f"{array} {' and '.join(reaches)}" for array, reaches in arrays.items()]
+
+
+def _access_pattern(access: WorkerAccess) -> str:
+    """`strided by n`"""
+    if access.pattern.moves:
+        stride = access.apart
+        if stride is not None and all(factor < 0 for _, factor in stride.terms):
+            stride = -stride
+        return f"strided by {'rows' if stride is None else plain_text(expression(stride))}"
+    return access.pattern.reach.value if is_side_by_side(access) or not access.blocked else "in blocks"
+
+
+# -- division facts
+
+
+def division_rows(plan: KernelPlan) -> Iterator[str]:
+    """For each device launch, the distributed loop and the rows that an iteration touches."""
+    for launch, division in zip(plan.device, plan.divisions, strict=bool(plan.divisions)):
+        uses = ", ".join(dict.fromkeys(_use(use, division) for use in division.uses))
+        if division.loop is None:
+            yield f"launch {launch.name} on one of several: {uses}"
+        else:
+            yield f"launch {launch.name} on several, blocks of {division.loop.loop.iterator.host}: {uses}"
+
+
+def _use(use: RowUse, division: Division) -> str:
+    does = "writes" if use.writes else "reads"
+    if use.least is None or use.greatest is None:
+        return f"{does} any row of {use.object.host}"
+    ends = [_row(use, division, offset) for offset in dict.fromkeys((use.least, use.greatest))]
+    return f"{does} {use.object.host} in row{'s' if len(ends) > 1 else ''} {' to '.join(ends)}"
+
+
+def _row(use: RowUse, division: Division, offset: int) -> str:
+    row = number(offset)
+    if use.base is not None:
+        row = row + polynomial(use.base)
+    if division.loop is not None:
+        row = row + number(use.scale) * of_atom(access_to(division.loop.loop.iterator))
+    return plain_text(expression(row))
+
+
+# -- register facts
+
+
+Workers = tuple[int, int, int]
+
+
+def register_rows(plan: KernelPlan, sizes: Sizes, device: Device | None) -> tuple[str, ...]:
+    """A clause on each device launch; none where no GPU is planned for."""
+    if plan.registers is None or not isinstance(device, Gpu):
+        return ()
+    return tuple(_register_clauses(plan, sizes, plan.registers.by, device))
+
+
+def _register_clauses(plan: KernelPlan, sizes: Sizes, by: str, gpu: Gpu) -> Iterator[str]:
+    workers = _known_workers(plan, sizes, gpu)
+    for launch in plan.device:
+        likely = gang_workers_by_dimension(likely_workers(plan, launch, gpu.threads_per_block))
+        yield f"{_of_launch(plan, launch, gpu, workers.get(launch.name, likely), launch.name in workers)} ({by})"
+
+
+def _known_workers(plan: KernelPlan, sizes: Sizes, gpu: Gpu) -> Mapping[str, Workers]:
+    """The workers of launches at these sizes, by launch name, where known."""
+    numbers = sizes.by_name(plan.kernel)
+    workers: dict[str, Workers] = {}
+    try:
+        work = plan_work(plan, numbers, {}, GPU) if numbers else ()
+    except UncountableError:
+        return workers
+    for launch in work:
+        try:
+            first, second, third = gang_workers(launch.place, plan.counts, numbers, gpu.threads_per_block)
+        except UncountableError:
+            continue
+        workers[launch.place.launch.name] = int(first[0]), int(second[0]), int(third[0])
+    return workers
+
+
+def _of_launch(plan: KernelPlan, launch: Launch, gpu: Gpu, workers: Workers, known: bool) -> str:
+    use = register_use(plan, launch, gpu)
+    first, second, third = workers
+    threads = first * second * third
+    shared_bytes = gang_bytes(launch, workers, gpu) + (
+        default_array_tile_bytes(plan, launch) if array_tiles_fit(plan, launch) else 0
+    )
+    occupied = occupancy(gpu, threads, use.registers, shared_bytes)
+    spilled = f"{use.spilled} bytes spilled" if use.spilled else "none spilled"
+    gangs = f"gangs of {threads}" if known else f"gangs of {threads} at most"
+    share = f"{occupied.share:.0%} of its warps"
+    at_once = f"up to {occupied.blocks} at once on a multiprocessor, {share}, " if occupied.blocks else ""
+    return f"{launch.name}: {use.registers} a worker, {spilled}; {gangs}: {at_once}{occupied.reason}"

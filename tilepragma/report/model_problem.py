@@ -16,17 +16,101 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.base.resources import resource_folder
 from tilepragma.ir.directives import SorMethod
-from tilepragma.ir.expressions import Access
+from tilepragma.ir.expressions import Access, Binary, Cast, Expression, FloatingLiteral, Unary
+from tilepragma.ir.laurent import LaurentPolynomial
 from tilepragma.ir.loop_tree import Kernel
 from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ScalarType
 from tilepragma.patterns.recognition import relaxations
 from tilepragma.patterns.relaxation import Offset, SorNest, Sweep, Variation
-from tilepragma.report.coefficient_values import CoefficientValues, UnknownValueError, best_factor
-from tilepragma.report.size_values import Sizes, iterations
+from tilepragma.report.page import template
+from tilepragma.report.size_values import Sizes, iterations, value_of
+
+
+class NoModelError(Exception):
+    """Why a relaxation has no model problem, as a clause."""
+
+
+@dataclass(frozen=True)
+class CoefficientValues:
+    """Numbers for names in coefficients: integer sizes, and `given`, by the user's expressions."""
+
+    sizes: Sizes
+    given: Mapping[str, float]
+
+    def of(self, value: LaurentPolynomial) -> float:
+        """The polynomial's value; not finite where it divides by 0. Raises NoModelError."""
+        return math.fsum(
+            float(factor) * math.prod(_power(self.atom(atom), exponent) for atom, exponent in powers)
+            for powers, factor in value.terms
+        )
+
+    def atom(self, node: Expression) -> float:
+        """An expression's value. Raises NoModelError."""
+        text = expression_text(node)
+        if text in self.given:
+            return self.given[text]
+        whole = value_of(node, self.sizes)
+        if whole is not None:
+            return float(whole)
+        if isinstance(node, FloatingLiteral):
+            return float(node.value)
+        if isinstance(node, Cast):
+            return self.atom(node.operand)
+        if isinstance(node, Unary) and node.operator in ("+", "-"):
+            operand = self.atom(node.operand)
+            return operand if node.operator == "+" else -operand
+        if isinstance(node, Binary) and node.operator in ("+", "-", "*", "/"):
+            left, right = self.atom(node.left), self.atom(node.right)
+            if node.operator == "/":
+                return left * _power(right, -1)
+            return {"+": left + right, "-": left - right, "*": left * right}[node.operator]
+        raise NoModelError(f"coefficients depend on {text}: say --value {text}=NUMBER")
+
+
+def _power(value: float, exponent: int) -> float:
+    return math.inf if value == 0 and exponent < 0 else value**exponent
+
+
+def best_factor(sweep: Sweep, extents: Sequence[int], values: CoefficientValues) -> Mapping[str, float]:
+    """{name: number} of the relaxation factor w, if the coefficients name it without a value.
+
+    The name may stand for w or for a multiple of it. The number is the best factor,
+
+        w = 2 / (1 + sqrt(1 - rho^2)),
+        rho = sum over o != 0 of  c_o / w * product over dimensions d of cos(pi o_d / (n_d + 1)),
+
+    for stars of equal coefficients and consistently ordered sweeps (Young), and is near it for
+    others. Empty elsewhere.
+    """
+    if sweep.relaxation is None or len(sweep.relaxation.terms) != 1:
+        return {}
+    ((powers, factor),) = sweep.relaxation.terms
+    if len(powers) != 1 or powers[0][1] != 1 or not isinstance(powers[0][0], Access):
+        return {}
+    name = expression_text(powers[0][0])
+    try:
+        values.atom(powers[0][0])
+    except NoModelError:
+        unrelaxed = CoefficientValues(values.sizes, {**values.given, name: float(1 / factor)})
+        radius = math.fsum(
+            unrelaxed.of(neighbour.coefficient) * _symbol(neighbour.offset, extents)
+            for neighbour in sweep.neighbours
+            if any(neighbour.offset)
+        )
+        best = 2 / (1 + math.sqrt(max(1 - radius**2, 0.0)))
+        return {name: best / float(factor)}
+    return {}
+
+
+def _symbol(offset: Offset, extents: Sequence[int]) -> float:
+    return math.prod(math.cos(math.pi * part / (extent + 1)) for part, extent in zip(offset, extents, strict=True))
+
+
+# -- model problem
+
 
 #: Default inner points along each dimension, by the number of dimensions.
 DEFAULT_EXTENTS = {1: (512,), 2: (256, 256), 3: (64, 64, 64)}
@@ -34,10 +118,6 @@ DEFAULT_EXTENTS = {1: (512,), 2: (256, 256), 3: (64, 64, 64)}
 _LAYERS = 16
 _OVER = {Variation.SPACE: "in space", Variation.SWEEP: "from sweep to sweep"}
 _CLAUSE = "@clause@"
-
-
-class NoModelError(Exception):
-    """Why a relaxation has no model problem, as a clause."""
 
 
 @dataclass(frozen=True)
@@ -117,12 +197,9 @@ def _problem(nest: SorNest, kernel: Kernel, values: CoefficientValues) -> ModelP
     sweep, element = nest.sweeps[0], nest.array.element
     assert isinstance(element, ScalarType)
     extents = _extents(sweep, values.sizes)
-    try:
-        chosen = best_factor(sweep, extents, values)
-        values = replace(values, given={**values.given, **chosen})
-        coefficients = {neighbour.offset: values.of(neighbour.coefficient) for neighbour in sweep.neighbours}
-    except UnknownValueError as error:
-        raise NoModelError(f"coefficients depend on {error.name}: say --value {error.name}=NUMBER") from None
+    chosen = best_factor(sweep, extents, values)
+    values = replace(values, given={**values.given, **chosen})
+    coefficients = {neighbour.offset: values.of(neighbour.coefficient) for neighbour in sweep.neighbours}
     if not all(map(math.isfinite, coefficients.values())):
         raise NoModelError("coefficients are divided by 0")
     if coefficients.get((0,) * len(extents)) == 1:
@@ -165,21 +242,11 @@ def _methods(kernel: Kernel) -> tuple[int, tuple[str, ...]]:
 
 
 def _text(nest: SorNest, element: ScalarType, dimensions: int, coefficients: Mapping[Offset, float]) -> str:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(resource_folder("templates")),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
-    )
     groups: dict[float, list[Offset]] = {}
     for offset, value in coefficients.items():
         groups.setdefault(value, []).append(offset)
     right = nest.sweeps[0].right_hand_side
-    return environment.get_template("report/model_problem.c.j2").render(
+    return template("report/model_problem.c.j2", autoescape=False).render(
         clause=_CLAUSE,
         real=element.spelling,
         suffix="f" if element.bits == 32 else "",

@@ -1,74 +1,84 @@
-"""The report as one self-contained page: tables and pictures, no script."""
+"""Reports as self-contained pages: tables and pictures, no script."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.report.facts import CodeRow, KernelFacts, NestFacts
-from tilepragma.report.figures import figures
-from tilepragma.report.landscape_figure import landscape_figure
-from tilepragma.report.page_template import page_template
-from tilepragma.report.scene import Figure
+from tilepragma.base.resources import resource_folder
+from tilepragma.plan.kernel_plan import KernelPlan
+from tilepragma.report.drawing import Figure
+from tilepragma.report.facts import KernelFacts
+from tilepragma.report.iteration_space import NotDrawableError, iteration_space
+from tilepragma.report.landscape import landscape_figure
+from tilepragma.report.nest_analysis import CodeRow, NestFacts
+from tilepragma.report.nest_figures import figures
+from tilepragma.report.size_values import Sizes
+
+
+def template(name: str, autoescape: bool = True) -> Template:
+    """A template by its path. An unknown name in it is an error."""
+    environment = Environment(
+        loader=FileSystemLoader(resource_folder("templates")),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=not autoescape,
+        autoescape=autoescape,
+    )
+    return environment.get_template(name)
 
 
 @dataclass(frozen=True)
-class NestPictures:
-    """The pictures of a nest, or why it has none."""
+class ExplainPage:
+    """The report as a page, and its pictures as (file name, SVG)."""
 
-    figures: tuple[Figure, ...]
-    reason: str
-
-
-@dataclass(frozen=True)
-class ListedLine:
-    """A line of the source with the facts of loops and statements that begin there."""
-
-    number: int
-    text: str
-    rows: tuple[CodeRow, ...]
+    html: str
+    figures: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True)
-class KernelPage:
-    """A kernel with the pictures of each nest; `landscape` shows predicted times."""
+def explain_page(
+    plans: Iterable[KernelPlan], reports: Sequence[KernelFacts], sizes: Sizes, source: str, version: str
+) -> ExplainPage:
+    """Draw every nest of every kernel. `reports` are those of the plans, in order."""
+    kernels = []
+    drawn: list[tuple[str, str]] = []
+    for plan, facts in zip(plans, reports, strict=True):
+        landscape = None if facts.landscape is None else landscape_figure(facts.landscape)
+        nests = [(nest, *_pictures(nest, sizes.by_name(plan.kernel))) for nest in facts.nests]
+        kernels.append({"facts": facts, "landscape": landscape, "lines": _listing(facts), "nests": nests})
+        if landscape is not None:
+            drawn.append((f"{facts.name}-{landscape.name}.svg", landscape.svg))
+        drawn += [
+            (f"{facts.name}-{number}-{figure.name}.svg", figure.svg)
+            for number, (_, pictures, _) in enumerate(nests, 1)
+            for figure in pictures
+        ]
+    html = template("report/page.html.j2").render(kernels=kernels, source=source, version=version)
+    return ExplainPage(html, tuple(drawn))
 
-    facts: KernelFacts
-    landscape: Figure | None
-    lines: tuple[ListedLine, ...]
-    nests: tuple[tuple[NestFacts, NestPictures], ...]
 
-
-def nest_pictures(nest: NestFacts, sizes: Mapping[str, int]) -> NestPictures:
-    """Draw a nest at small sizes. `sizes` are the user's, by the engine's names."""
-    from tilepragma.report.iteration_space import NotDrawableError, iteration_space
-
+def _pictures(nest: NestFacts, sizes: Mapping[str, int]) -> tuple[tuple[Figure, ...], str]:
+    """The pictures of a nest at small sizes, or why it has none. `sizes` are the user's, by the
+    engine's names.
+    """
     if nest.analysis is None:
-        return NestPictures((), nest.problem)
+        return (), nest.problem
     try:
         space = iteration_space(nest.analysis, sizes, nest.tiles)
     except NotDrawableError as error:
-        return NestPictures((), f"No picture: {error}.")
-    return NestPictures(figures(space, [f"{row.label}: {row.text}" for row in nest.code if row.label]), "")
+        return (), f"No picture: {error}."
+    return figures(space, [f"{row.label}: {row.text}" for row in nest.code if row.label]), ""
 
 
-def kernel_page(facts: KernelFacts, pictures: Iterable[NestPictures]) -> KernelPage:
-    """A kernel for the page."""
-    rows: dict[int, list[CodeRow]] = {}
-    for nest in facts.nests:
-        for row in nest.code:
-            rows.setdefault(row.line, []).append(row)
+def _listing(facts: KernelFacts) -> list[tuple[int, str, list[CodeRow]]]:
+    """The lines of the region, each with the rows of loops and statements that begin there."""
     texts = textwrap.dedent("\n".join(text.expandtabs() for _, text in facts.listing)).splitlines()
-    lines = [
-        ListedLine(number, text, tuple(rows.get(number, ())))
+    rows = [row for nest in facts.nests for row in nest.code]
+    return [
+        (number, text, [row for row in rows if row.line == number])
         for (number, _), text in zip(facts.listing, texts, strict=False)
     ]
-    landscape = None if facts.choice.landscape is None else landscape_figure(facts.choice.landscape)
-    return KernelPage(facts, landscape, tuple(lines), tuple(zip(facts.nests, pictures, strict=True)))
-
-
-def report_page(kernels: Iterable[KernelPage], source: str, version: str) -> str:
-    """The whole page as HTML."""
-    page = page_template("report/page.html.j2")
-    return page.render(kernels=tuple(kernels), source=source, version=version)

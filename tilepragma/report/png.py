@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tilepragma.report.svg import Point
+from tilepragma.report.geometry import Point
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,10 +78,6 @@ def _number(attributes: Mapping[str, str], name: str, usual: float = 0.0) -> flo
     return float(attributes.get(name, usual))
 
 
-def _colour(attributes: Mapping[str, str], name: str, usual: str) -> str:
-    return attributes.get(name, usual)
-
-
 def _draw_text(axes: Axes, attributes: Mapping[str, str], words: str, shift: tuple[float, float], order: int) -> None:
     from matplotlib.patheffects import Normal, Stroke
 
@@ -91,7 +87,7 @@ def _draw_text(axes: Axes, attributes: Mapping[str, str], words: str, shift: tup
         _number(attributes, "y") + shift[1],
         words.replace("$", r"\$"),
         fontsize=_number(attributes, "font-size", 12.0) * 0.92,  # DejaVu is wider than what browsers take
-        color=_colour(attributes, "fill", "black"),
+        color=attributes.get("fill", "black"),
         ha=anchor,
         va="baseline",
         style="italic" if attributes.get("font-style") == "italic" else "normal",
@@ -107,11 +103,11 @@ def _draw_text(axes: Axes, attributes: Mapping[str, str], words: str, shift: tup
 def _draw_shape(axes: Axes, tag: str, attributes: Mapping[str, str], shift: tuple[float, float], order: int) -> None:
     from matplotlib.patches import Circle, PathPatch, Rectangle
 
-    stroke = _colour(attributes, "stroke", "none")
+    stroke = attributes.get("stroke", "none")
     dashes = tuple(map(float, _NUMBER.findall(attributes.get("stroke-dasharray", ""))))
     width = _number(attributes, "stroke-width", 1.0)
     style: dict[str, Any] = {
-        "facecolor": _colour(attributes, "fill", "black"),
+        "facecolor": attributes.get("fill", "black"),
         "edgecolor": stroke,
         "linewidth": 0.0 if stroke == "none" else width,
         "linestyle": (0.0, tuple(length / width for length in dashes)) if dashes and width else "solid",

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 
 from tilepragma.base.frozen_values import dataclass
+from tilepragma.base.refusals import CommandError
 from tilepragma.ir.directives import ClauseExpression
 from tilepragma.ir.evaluation import HELPERS, UNARY, clause_value, operation
 from tilepragma.ir.expressions import (
@@ -32,10 +33,6 @@ _ASSIGNMENT = re.compile(r"\s*(?P<name>[^=\s][^=]*?)\s*=\s*(?P<value>[+-]?[0-9]+
 _LARGEST = 2**63 - 1
 
 
-class SizeError(Exception):
-    """A wrong `--size`; the text is a sentence for the user."""
-
-
 @dataclass(frozen=True)
 class Sizes:
     """The user's numbers, by their C expressions (`n`, `grid->n`)."""
@@ -56,27 +53,27 @@ class Sizes:
 
 
 def parse_sizes(words: Iterable[str]) -> Sizes:
-    """From words `NAME=INTEGER`, also several with commas. Raises SizeError."""
+    """From words `NAME=INTEGER`, also several with commas. Raises CommandError."""
     numbers: dict[str, int] = {}
     for word in (part for words_ in words for part in words_.split(",")):
         match_ = _ASSIGNMENT.fullmatch(word)
         if match_ is None:
-            raise SizeError(f"--size {word}: write NAME=INTEGER, as in --size n=1024")
+            raise CommandError(f"--size {word}: write NAME=INTEGER, as in --size n=1024")
         value = int(match_["value"])
         if abs(value) > _LARGEST:
-            raise SizeError(f"--size {word}: the number does not fit in 64 bits")
+            raise CommandError(f"--size {word}: the number does not fit in 64 bits")
         if numbers.setdefault(match_["name"], value) != value:
-            raise SizeError(f"--size {word}: {match_['name']} has another size already, {numbers[match_['name']]}")
+            raise CommandError(f"--size {word}: {match_['name']} has another size already, {numbers[match_['name']]}")
     return Sizes(numbers)
 
 
 def check_sizes(sizes: Sizes, kernels: Iterable[Kernel], option: str = "--size") -> None:
-    """Check that each name is a kernel's parameter; `option` is the user's. Raises SizeError."""
+    """Check that each name is a kernel's parameter; `option` is the user's. Raises CommandError."""
     names = sorted({parameter.host for kernel in kernels for parameter in size_parameters(kernel)})
     for name in sizes.numbers:
         if name not in names:
             there = f"parameters are {', '.join(names)}" if names else "its kernels have no integer parameters"
-            raise SizeError(f"{option} {name}: no kernel depends on that name; {there} (macros are set with -D)")
+            raise CommandError(f"{option} {name}: no kernel depends on that name; {there} (macros are set with -D)")
 
 
 def size_parameters(kernel: Kernel) -> tuple[DataObject, ...]:

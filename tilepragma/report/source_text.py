@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import field
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.directives import ClauseExpression
 from tilepragma.ir.expressions import Conditional, Expression, IntegerLiteral
-from tilepragma.ir.loop_tree import Loop, SourceFile
+from tilepragma.ir.loop_tree import Loop
 from tilepragma.ir.loop_tree_text import expression_text
 
 _INTEGER_CASTS = re.compile(r"\((?:(?:unsigned|signed|long|int|short|char) ?)+\)")
@@ -45,11 +45,6 @@ class SourceText:
 def _one_line(raw: bytes, longest: int) -> str:
     text = " ".join(raw.decode("utf-8", "replace").split()).removesuffix(";")
     return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
-
-
-def source_text(files: Iterable[SourceFile]) -> SourceText:
-    """The texts of a translation unit."""
-    return SourceText({file.path: file.text for file in files})
 
 
 def plain_text(expression: Expression | ClauseExpression) -> str:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from tilepragma.report.choice_facts import ChoiceFacts
-from tilepragma.report.facts import CodeRow, DependenceRow, KernelFacts, NestFacts
+from tilepragma.report.facts import KernelFacts
 from tilepragma.report.launch_facts import LaunchGroup
+from tilepragma.report.nest_analysis import CodeRow, DependenceRow, NestFacts
 
 _WIDTH = 110
 """columns of a line that is not source text"""
 _WIDEST_STEP = 64
 """beyond this width, notes on a host step are not aligned"""
+#: Rows that stand before or after all others; words before the clauses of a row.
+_OF_LAUNCHES = ("original", "relaxation", "devices", "targets")
+_PREFIXES = {"checked": "at each launch: "}
 
 
 def report_text(kernels: Iterable[KernelFacts]) -> str:
@@ -23,54 +26,24 @@ def report_text(kernels: Iterable[KernelFacts]) -> str:
 def _kernel(facts: KernelFacts) -> Iterator[str]:
     yield f"{facts.file}:{facts.line}: kernel {facts.name}"
     yield ""
-    if facts.as_written is not None:
-        yield from _wrapped(f"  {'original':<10}  ", facts.as_written)
-    for relaxation in facts.relaxations:
-        yield from _wrapped(f"  {'relaxation':<10}  ", relaxation)
+    yield from _rows(facts, "original", "relaxation")
     for group in facts.launches:
         yield from _launches(group)
-    for division in facts.divisions:
-        yield from _wrapped(f"  {'devices':<10}  ", division)
+    yield from _rows(facts, "devices")
     if facts.finals:
         yield f"  {'after it':<10}  {', '.join(facts.finals)} as the loops leave them"
-    if facts.tile_sizes:
-        yield from _wrapped(f"  {'tile sizes':<10}  ", facts.tile_sizes)
-    for version in facts.versions:
-        yield from _wrapped(f"  {'versions':<10}  ", version)
-    yield from _choice(facts.choice)
-    for registers in facts.registers:
-        yield from _wrapped(f"  {'registers':<10}  ", registers)
-    for counts in facts.work.work:
-        yield from _wrapped(f"  {'work':<10}  ", counts)
-    if facts.work.limits:
-        yield from _wrapped(f"  {'limits':<10}  ", facts.work.limits)
-    for check in facts.checks:
-        yield from _wrapped(f"  {'checked':<10}  ", f"at each launch: {check}")
-    for split in facts.split:
-        yield from _wrapped(f"  {'split':<10}  ", split)
-    for iterator, counted in facts.counted:
-        yield from _wrapped(f"  {'counted':<10}  ", f"{iterator}: {counted}")
-    for storage in facts.storage:
-        yield from _wrapped(f"  {'storage':<10}  ", storage)
-    for reason in facts.rejected:
-        yield from _wrapped(f"  {'rejected':<10}  ", reason)
+    yield from _rows(facts, *(title for title in facts.rows if title not in _OF_LAUNCHES))
     yield from _data(facts)
-    yield f"  {'targets':<10}  {facts.targets}"
+    yield from _rows(facts, "targets")
     for nest in facts.nests:
         yield ""
         yield from _nest(nest)
 
 
-def _choice(choice: ChoiceFacts) -> Iterator[str]:
-    rows = {
-        "device": choice.device,
-        "predicted": choice.predicted,
-        "runners-up": choice.runners_up,
-        "default": choice.default,
-    }
-    for title, words in rows.items():
-        if words:
-            yield from _wrapped(f"  {title:<10}  ", words)
+def _rows(facts: KernelFacts, *titles: str) -> Iterator[str]:
+    for title in titles:
+        for words in facts.rows[title]:
+            yield from _wrapped(f"  {title:<10}  ", _PREFIXES.get(title, "") + words)
 
 
 def _wrapped(head: str, text: str) -> list[str]:
@@ -92,8 +65,7 @@ def _launches(group: LaunchGroup) -> Iterator[str]:
 
 def _data(facts: KernelFacts) -> Iterator[str]:
     title = "data"
-    rows = [(row.section, row.element, row.mode, row.movement, row.size) for row in facts.data]
-    for line in _table(rows):
+    for line in _table(facts.data):
         yield f"  {title:<10}  {line}"
         title = ""
     if facts.scalars:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tilepragma.base.frozen_values import dataclass
+from tilepragma.base.refusals import CommandError
 from tilepragma.base.user_folders import data_folder
 
 #: The file header's application id ("tlkM") and schema version.
@@ -46,8 +47,11 @@ CREATE TABLE measurements (
 """
 
 
-class MeasurementsError(Exception):
+class MeasurementsError(CommandError):
     """The database cannot be used; the message is a sentence with the reason and the remedy."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, status=1)
 
 
 class SharingError(Exception):

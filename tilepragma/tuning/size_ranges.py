@@ -6,24 +6,22 @@ import itertools
 import re
 from collections.abc import Iterable, Mapping
 
+from tilepragma.base.refusals import CommandError
+
 #: The most combinations.
 MOST = 10_000
 _RANGE = re.compile(r"\s*([^=\s]+)\s*=\s*(\d+)(?::(\d+)(?::([x+])(\d+))?)?\s*")
 
 
-class SizeRangeError(Exception):
-    """Invalid ranges; the message is a sentence for the user."""
-
-
 def parse_ranges(words: Iterable[str]) -> tuple[dict[str, int], ...]:
     """The combinations in ascending order; an empty one without words. A repeated name has the
-    values of all its ranges. Raises SizeRangeError.
+    values of all its ranges. Raises CommandError.
     """
     values: dict[str, set[int]] = {}
     for word in (part for whole in words for part in whole.split(",")):
         match = _RANGE.fullmatch(word)
         if match is None:
-            raise SizeRangeError(
+            raise CommandError(
                 f"--sizes {word}: write NAME=INTEGER, NAME=FIRST:LAST:xFACTOR or NAME=FIRST:LAST:+STEP, "
                 f"as in n=256:4096:x2"
             )
@@ -32,7 +30,7 @@ def parse_ranges(words: Iterable[str]) -> tuple[dict[str, int], ...]:
     for value in values.values():
         count *= len(value)
     if count > MOST:
-        raise SizeRangeError(f"--sizes: there are {count} combinations, and more than {MOST} are not measured")
+        raise CommandError(f"--sizes: there are {count} combinations, and more than {MOST} are not measured")
     return tuple(
         dict(zip(values, combination, strict=True))
         for combination in itertools.product(*(sorted(choices) for choices in values.values()))
@@ -43,15 +41,15 @@ def _range(word: str, match: re.Match[str]) -> list[int]:
     first, last, way = int(match[2]), int(match[3] or match[2]), match[4] or "x"
     step = int(match[5] or 2)
     if last < first:
-        raise SizeRangeError(f"--sizes {word}: {last} is less than {first}")
+        raise CommandError(f"--sizes {word}: {last} is less than {first}")
     if step < (2 if way == "x" else 1) or (way == "x" and first == 0 and last > 0):
-        raise SizeRangeError(f"--sizes {word}: it would never get to {last}")
+        raise CommandError(f"--sizes {word}: it would never get to {last}")
     values = []
     value = first
     while value <= last:
         values.append(value)
         if len(values) > MOST:
-            raise SizeRangeError(f"--sizes {word}: there are more than {MOST} values")
+            raise CommandError(f"--sizes {word}: there are more than {MOST} values")
         value = value * step if way == "x" else value + step
         if value == 0:
             break

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tilepragma.base.refusals import CommandError
 from tilepragma.cli.compiler_arguments import (
     ASSEMBLE,
     COMPILE,
@@ -14,7 +15,6 @@ from tilepragma.cli.compiler_arguments import (
     OBJECT,
     PREPROCESS,
     DriverOptions,
-    UsageError,
     read_command,
 )
 
@@ -153,7 +153,7 @@ def test_own_options() -> None:
 
 @pytest.mark.parametrize("option", ["--tilek-targets=serial", "--tilek-target", "--tilek-target=", "--tilek"])
 def test_misspelled_own_option(option: str) -> None:
-    with pytest.raises(UsageError, match="--tilek-target"):
+    with pytest.raises(CommandError, match="--tilek-target"):
         read_command([option, "a.c"])
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tilepragma.cli.compiler_arguments import read_command
-from tilepragma.cli.dependency_files import Temporary, make_rule, mend_dependency_files
+from tilepragma.cli.compiler_arguments import Input, read_command
+from tilepragma.cli.dependency_files import Translated, make_rule, mend_dependency_files
 
 
 def test_phony_headers() -> None:
@@ -21,7 +21,9 @@ def test_what_was_measured_may_go(tmp_path: Path, option: str, phony: str) -> No
     depfile, temporary = tmp_path / "in.d", tmp_path / "t" / "in.c"
     depfile.write_text(f"in.o: {temporary} far.h\n")
     command = read_command(["-MMD", option, "-MF", str(depfile), "-c", "in.c"])
-    mend_dependency_files(command, [Temporary(temporary, "in.c", ("near.h", "sizes.json"), ("sizes.json",))])
+    mend_dependency_files(
+        command, [Translated(Input(0, "in.c", "c"), temporary, ".", ("near.h", "sizes.json"), ("sizes.json",))]
+    )
     assert depfile.read_text() == f"in.o: in.c near.h sizes.json far.h\n{phony}"
 
 

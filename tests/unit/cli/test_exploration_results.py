@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tilepragma.cli.exploration_results import show
+from tilepragma.cli.explore import show
 from tilepragma.tuning.database import Outcome, Trial
 from tilepragma.tuning.exploration import Search
 

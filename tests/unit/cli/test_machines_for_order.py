@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from tilepragma.cli import machines
+from tilepragma.cli import devices
 from tilepragma.model.device import Processor
 from tilepragma.tuning.host_processor import usual_processor
 
 
 def test_cores_that_nobody_calibrated_are_usual_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machines, "calibrated", lambda target: None)
-    found = machines.ordering("opencl", "threads")
+    monkeypatch.setattr(devices, "calibrated", lambda target: None)
+    found = devices.ordering("opencl", "threads")
     assert isinstance(found, Processor)
     assert found.name == "a processor"
-    assert found.cores == machines.host_devices()[-1].compute_units
-    assert machines.ordering("opencl", "opencl") is None, "of a GPU nothing is guessed"
+    assert found.cores == devices.host_devices()[-1].compute_units
+    assert devices.ordering("opencl", "opencl") is None, "of a GPU nothing is guessed"
 
 
 def test_a_calibrated_device_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     own = usual_processor(3)
-    monkeypatch.setattr(machines, "calibrated", lambda target: own)
-    assert machines.ordering("threads", "threads") is own
+    monkeypatch.setattr(devices, "calibrated", lambda target: own)
+    assert devices.ordering("threads", "threads") is own
 
 
 def test_rates_of_a_usual_processor_are_those_of_its_cores() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tilepragma.cli import known_sources, tilepragma
+from tilepragma.cli import measurement_report, tilepragma
 from tilepragma.driver import translate
 from tilepragma.driver.state import TranslateRequest
 from tilepragma.driver.texts import kernel_digest
@@ -84,7 +84,7 @@ def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder with a source and measurements of its kernel, on a machine that is calibrated."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TILEK_DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setattr(known_sources, "calibrated", lambda _: DEVICE)
+    monkeypatch.setattr(measurement_report, "calibrated", lambda _: DEVICE)
     Path("in.c").write_text(SOURCE)
 
 
@@ -188,7 +188,7 @@ def test_standard_output_has_the_page_alone(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_a_device_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known_sources, "calibrated", lambda _: None)
+    monkeypatch.setattr(measurement_report, "calibrated", lambda _: None)
     measure()
     assert page("in.c", "--device", "processor").tags.count("figure") == 5
     html = Path("page.html").read_text()
@@ -220,7 +220,7 @@ def test_the_same_measurements_give_the_same_page() -> None:
 
 
 def test_without_a_calibrated_machine_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known_sources, "calibrated", lambda _: None)
+    monkeypatch.setattr(measurement_report, "calibrated", lambda _: None)
     measure()
     assert page("in.c").tags.count("figure") == 3
     html = Path("page.html").read_text()

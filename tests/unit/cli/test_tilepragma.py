@@ -128,7 +128,7 @@ def test_fault_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["explain", "in.c"], "tilepragma.report.facts.kernel_facts"),
         (["explain", "in.c"], "tilepragma.report.text.report_text"),
-        (["explain", "in.c", "--html", "-"], "tilepragma.report.explain_page.explain_page"),
+        (["explain", "in.c", "--html", "-"], "tilepragma.report.page.explain_page"),
         (["check", "in.c"], "tilepragma.report.advice.as_written_notes"),
         (["check", "in.c", "--loops"], "tilepragma.report.advice.loop_notes"),
     ],

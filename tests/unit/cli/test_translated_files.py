@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tilepragma.base.user_folders import cache_folder
-from tilepragma.cli.translated_files import TranslatedFiles
+from tilepragma.cli.tilecc_translation import TranslatedFiles
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tilepragma.cli import devices, tilepragma
-from tilepragma.cli.devices import Device
+from tilepragma.cli.devices import ListedDevice
 from tilepragma.model.linear_model import Terms
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.sizes.search import Layout, Ranking
@@ -174,13 +174,13 @@ def test_processors_under_opencl_have_the_hosts_sizes(
 @pytest.mark.parametrize(("said", "name"), [("", "one"), ("1", "two"), ("wo", "two"), ("7", "host"), ("three", "host")])
 def test_the_device_is_that_of_the_runtime(monkeypatch: pytest.MonkeyPatch, said: str, name: str) -> None:
     here = [
-        Device("opencl", 0, "one"),
-        Device("opencl", 1, "two"),
-        Device("cuda", None, "no driver"),
-        Device("cuda", 0, "three"),
+        ListedDevice("opencl", 0, "one"),
+        ListedDevice("opencl", 1, "two"),
+        ListedDevice("cuda", None, "no driver"),
+        ListedDevice("cuda", 0, "three"),
     ]
     monkeypatch.setattr(devices, "accelerators", lambda: here)
-    monkeypatch.setattr(devices, "host_devices", lambda: [Device("threads", 0, "host")])
+    monkeypatch.setattr(devices, "host_devices", lambda: [ListedDevice("threads", 0, "host")])
     monkeypatch.setenv("TILEK_DEVICE", said)
     assert devices.machine_of("opencl").name == name
     assert devices.machine_of("threads").name == "host"

@@ -11,7 +11,7 @@ import pytest
 from tests.support.source_plans import plan, plans
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.plan.kernel_plan import Division, KernelPlan
-from tilepragma.report.division_facts import division_rows
+from tilepragma.report.launch_facts import division_rows
 from tilepragma.verify.rules import wrong_divisions
 
 TWO = "int n, int m, int steps, float a[n][m], float b[n][m]"

@@ -10,10 +10,10 @@ from pathlib import Path
 from tilepragma.driver import translate
 from tilepragma.driver.reports import kernel_reports
 from tilepragma.driver.state import TranslateRequest
-from tilepragma.report.facts import NestFacts
-from tilepragma.report.figures import figures
+from tilepragma.report.drawing import Figure
 from tilepragma.report.iteration_space import IterationSpace, iteration_space
-from tilepragma.report.scene import Figure
+from tilepragma.report.nest_analysis import NestFacts
+from tilepragma.report.nest_figures import figures
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "explain"
 CASES = sorted(path.stem for path in GOLDEN.glob("*.c"))

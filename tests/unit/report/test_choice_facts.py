@@ -15,7 +15,7 @@ from tilepragma.driver.state import TranslateRequest
 from tilepragma.model.descriptor_files import named_device
 from tilepragma.model.device import Device, Overheads
 from tilepragma.plan.kernel_plan import KernelPlan
-from tilepragma.report.choice_facts import ranking_facts
+from tilepragma.report.model_facts import ranking_facts
 from tilepragma.report.size_values import parse_sizes
 from tilepragma.sizes.search import Layout, Ranking
 
@@ -36,65 +36,60 @@ def said(text: str, sizes: list[str], device: Device | None) -> str:
 
 
 def test_the_best_the_next_three_and_the_default() -> None:
-    facts = ranking_facts(ranking(TIMES, (16, 16)), USED, named_device("h100"))
-    assert facts.device == "NVIDIA H100-SXM5-80GB, not calibrated"
-    assert facts.predicted == "12.3 ms with t_size = 8, i_size = 32"
-    assert facts.runners_up == "12.5 ms 16, 32 · 13 ms 8, 64 · 13.2 ms 4, 32"
-    assert facts.default == "14 ms 16, 16 (1.13 times)"
-    shown = zip(
-        ("device", "predicted", "runners-up", "default"),
-        (facts.device, facts.predicted, facts.runners_up, facts.default),
-        strict=True,
-    )
-    lines = "".join(f"      {title:<10}  {words}\n" for title, words in shown)
+    facts, _ = ranking_facts(ranking(TIMES, (16, 16)), USED, named_device("h100"))
+    assert facts["device"] == "NVIDIA H100-SXM5-80GB, not calibrated"
+    assert facts["predicted"] == "12.3 ms with t_size = 8, i_size = 32"
+    assert facts["runners-up"] == "12.5 ms 16, 32 · 13 ms 8, 64 · 13.2 ms 4, 32"
+    assert facts["default"] == "14 ms 16, 16 (1.13 times)"
+    lines = "".join(f"      {title:<10}  {words}\n" for title, words in facts.items())
     assert lines in (GOLDEN.parents[2] / "docs" / "MODEL.md").read_text()
 
 
 def test_a_default_that_is_best_is_said_once() -> None:
-    facts = ranking_facts(ranking(TIMES, (8, 32)), USED, None)
-    assert facts.predicted == "12.3 ms with the defaults: t_size = 8, i_size = 32"
-    assert facts.runners_up.startswith("12.5 ms 16, 32 · ")
-    assert facts.default == ""
+    facts, _ = ranking_facts(ranking(TIMES, (8, 32)), USED, None)
+    assert facts["predicted"] == "12.3 ms with the defaults: t_size = 8, i_size = 32"
+    assert facts["runners-up"].startswith("12.5 ms 16, 32 · ")
+    assert "default" not in facts
 
 
 def test_of_equal_times_the_ranking_decides() -> None:
     layouts = tuple(Layout(sizes, 1e-3) for sizes in ((32, 8), (16, 16), (8, 32)))
-    facts = ranking_facts(Ranking(NAMES, layouts, layouts[1]), USED, None)
-    assert facts.predicted == "1 ms with t_size = 32, i_size = 8"
+    facts, _ = ranking_facts(Ranking(NAMES, layouts, layouts[1]), USED, None)
+    assert facts["predicted"] == "1 ms with t_size = 32, i_size = 8"
 
 
 def test_sizes_that_the_device_does_not_use_are_not_mentioned() -> None:
     """Layouts that differ in them alone are one."""
     times = {(8, 32): 2e-3, (8, 64): 2e-3, (16, 32): 3e-3, (16, 64): 3e-3}
-    facts = ranking_facts(ranking(times, (16, 64)), ["t_size"], None)
-    assert (facts.predicted, facts.runners_up) == ("2 ms with t_size = 8", "3 ms 16")
-    assert facts.default == "3 ms 16 (1.50 times)"
+    facts, _ = ranking_facts(ranking(times, (16, 64)), ["t_size"], None)
+    assert (facts["predicted"], facts["runners-up"]) == ("2 ms with t_size = 8", "3 ms 16")
+    assert facts["default"] == "3 ms 16 (1.50 times)"
 
 
 def test_without_a_prediction_the_reason_and_what_is_taken() -> None:
     layouts = (Layout((16, 16)), Layout((8, 16)))
-    facts = ranking_facts(Ranking(NAMES, layouts, layouts[0], "trip counts depend on data"), USED, None)
-    assert facts.predicted == "not known: trip counts depend on data; sizes are the documented defaults"
-    assert (facts.runners_up, facts.default, facts.landscape) == ("", "", None)
+    facts, landscape = ranking_facts(Ranking(NAMES, layouts, layouts[0], "trip counts depend on data"), USED, None)
+    assert facts["predicted"] == "not known: trip counts depend on data; sizes are the documented defaults"
+    assert (facts.keys(), landscape) == ({"device", "predicted"}, None)
 
 
 def test_layouts_that_cannot_be_have_no_place() -> None:
-    facts = ranking_facts(ranking({**TIMES, (16, 16): math.inf}, (16, 16)), USED, None)
-    assert facts.default == "not predicted: 16, 16"
-    assert facts.landscape is not None
-    assert (16, 16) not in facts.landscape.seconds
-    none = ranking_facts(ranking({(16, 16): math.inf}, (16, 16)), USED, None)
-    assert none.predicted == "not known: no layout is possible there; sizes are the documented defaults"
+    facts, landscape = ranking_facts(ranking({**TIMES, (16, 16): math.inf}, (16, 16)), USED, None)
+    assert facts["default"] == "not predicted: 16, 16"
+    assert landscape is not None
+    assert (16, 16) not in landscape.seconds
+    none, _ = ranking_facts(ranking({(16, 16): math.inf}, (16, 16)), USED, None)
+    assert none["predicted"] == "not known: no layout is possible there; sizes are the documented defaults"
 
 
 def test_a_kernel_without_work() -> None:
-    facts = ranking_facts(ranking({(8, 32): 0.0, (16, 16): 0.0}, (16, 16)), USED, None)
-    assert facts.default == "0 ns 16, 16 (1.00 times)"
+    facts, _ = ranking_facts(ranking({(8, 32): 0.0, (16, 16): 0.0}, (16, 16)), USED, None)
+    assert facts["default"] == "0 ns 16, 16 (1.00 times)"
 
 
 def test_a_device_that_was_measured_is_said_to_be() -> None:
     device = replace(named_device("processor"), overheads=Overheads(1e-6, ((1, 0.0),), ((1, 1e-6),), 0.0))
-    assert ranking_facts(ranking(TIMES, (16, 16)), USED, device).device == "a processor, calibrated"
+    assert ranking_facts(ranking(TIMES, (16, 16)), USED, device)[0]["device"] == "a processor, calibrated"
 
 
 @pytest.mark.parametrize(
@@ -147,7 +142,7 @@ def test_explain_asks_the_model_with_the_users_numbers(monkeypatch: pytest.Monke
         names = tuple(size.object.name for size in plan.sizes)
         return ranking({(8, 32): 2e-3, (64, 256): 3e-3}, (64, 256), names)
 
-    monkeypatch.setattr("tilepragma.sizes.search.rank_layouts", model)
+    monkeypatch.setattr("tilepragma.report.model_facts.rank_layouts", model)
     found = said(golden("smooth"), ["I=1000", "J=200"], None)
     assert asked == [{"I": 1000, "J": 200}]
     assert "\n  predicted   2 ms with j_size = 8, j_i_size = 32\n" in found

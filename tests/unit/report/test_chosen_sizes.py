@@ -54,7 +54,7 @@ def planned() -> Planned:
 def sizes_said(result: TranslateResult) -> str:
     """All that is said of sizes before what launches change for their threads, which every plan here has."""
     (facts,) = kernel_reports(result)
-    said, changed, last = facts.tile_sizes.partition("; launches on cores take another t_size")
+    said, changed, last = facts.rows["tile sizes"][0].partition("; launches on cores take another t_size")
     assert changed and last == " where threads would have unequal shares otherwise"
     return said
 
@@ -123,7 +123,7 @@ def test_trips_are_those_of_what_is_chosen(planned: Planned) -> None:
 def test_work_is_that_of_what_is_chosen(planned: Planned) -> None:
     def launches(rows: Choices) -> int:
         (facts,) = kernel_reports(planned(SWEEPS, rows), parse_sizes(["n=500,steps=40"]))
-        (work,) = facts.work.work
+        (work,) = facts.rows["work"]
         found = re.search(r"([\d,]+) launch", work)
         assert found is not None
         return int(found[1].replace(",", ""))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.source_plans import plan
-from tilepragma.report.colour_facts import unsplit_colours
+from tilepragma.report.relaxation_facts import unsplit_colours
 
 SWEEP = """
 void f(int n, int steps, double u[n + 2][n + 2], double v[n + 2][n + 2]) {{

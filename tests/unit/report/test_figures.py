@@ -8,10 +8,9 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from tests.unit.report.pictures import CASES, SVG, TILED, drawn, elements, golden, numbers, space_of
+from tilepragma.report.drawing import node, number, time_colour
 from tilepragma.report.geometry import AXONOMETRIC, faces, hull
-from tilepragma.report.palette import time_colour
-from tilepragma.report.placement import placement
-from tilepragma.report.svg import node, number
+from tilepragma.report.nest_figures import scene_of
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -123,7 +122,7 @@ def test_distance_vectors_are_written() -> None:
 def test_statements_of_one_iteration_stand_apart() -> None:
     """Jacobi's second nest lies half a time step behind its first."""
     space = space_of(golden("jacobi_1d"))
-    placed = placement(space)
+    placed = scene_of(space, ())
     assert placed.axes == ("t", "i")
     assert len(set(placed.spots)) == len(space.instances)
     for spot, instance in zip(placed.spots, space.instances, strict=True):
@@ -132,14 +131,14 @@ def test_statements_of_one_iteration_stand_apart() -> None:
 
 def test_a_statement_outside_the_innermost_loop_stands_before_it() -> None:
     space = space_of(golden("product"))
-    placed = placement(space)
+    placed = scene_of(space, ())
     first = {spot[2] for spot, one in zip(placed.spots, space.instances, strict=True) if one.statement == 0}
     assert first == {-1.0}
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_no_two_instances_in_one_place(name: str) -> None:
-    spots = placement(space_of(golden(name))).spots
+    spots = scene_of(space_of(golden(name)), ()).spots
     assert len(set(spots)) == len(spots)
 
 

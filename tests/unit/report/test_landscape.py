@@ -12,9 +12,8 @@ from tests.unit.report.pictures import elements, golden, numbers
 from tilepragma.driver import translate
 from tilepragma.driver.reports import explain_page, kernel_reports
 from tilepragma.driver.state import TranslateRequest
-from tilepragma.report.landscape import Landscape, ratio_text
-from tilepragma.report.landscape_figure import landscape_figure
-from tilepragma.report.scene import Figure
+from tilepragma.report.drawing import Figure
+from tilepragma.report.landscape import Landscape, landscape_figure, ratio_text
 from tilepragma.report.size_values import parse_sizes
 from tilepragma.sizes.search import Layout, Ranking
 
@@ -158,7 +157,7 @@ def test_ratios(ratio: float, text: str) -> None:
 def test_the_page_has_the_picture_and_the_words(monkeypatch: pytest.MonkeyPatch) -> None:
     layouts = (Layout((32, 128), 1e-3), Layout((64, 128), 1.5e-3), Layout((64, 256), 2e-3))
     monkeypatch.setattr(
-        "tilepragma.sizes.search.rank_layouts", lambda *_: Ranking(("j_size", "j_i_size"), layouts, layouts[2])
+        "tilepragma.report.model_facts.rank_layouts", lambda *_: Ranking(("j_size", "j_i_size"), layouts, layouts[2])
     )
     result = translate(TranslateRequest("t.c", text=golden("smooth").encode(), last="choose_sizes"))
     sizes = parse_sizes(["I=1000", "J=200"])

@@ -9,13 +9,23 @@ import pytest
 from tests.unit.report.pictures import elements, numbers
 from tilepragma.base.performance_spread import Spread
 from tilepragma.model.device import Memory, Processor
-from tilepragma.report.chart import WIDTH, Scale, log_scale, wrapped
-from tilepragma.report.input_figures import Curve, Range, ranges_figure, shares_figure
-from tilepragma.report.landscape import measured_landscape
-from tilepragma.report.landscape_figure import landscape_figure
-from tilepragma.report.roofline_figure import KernelPoint, roofline_figure, share_of_roof
-from tilepragma.report.svg import text_width
-from tilepragma.report.timeline_figure import Lane, lanes_of, timeline_figure, united
+from tilepragma.report.charts import (
+    WIDTH,
+    KernelPoint,
+    Lane,
+    Scale,
+    lanes_of,
+    log_scale,
+    ranges_figure,
+    roofline_figure,
+    share_of_roof,
+    shares_figure,
+    timeline_figure,
+    united,
+    wrapped,
+)
+from tilepragma.report.drawing import text_width
+from tilepragma.report.landscape import landscape_figure, measured_landscape
 
 GIGA = 1e9
 #: 100 GFLOP/s in single precision, 10 GB/s from memory: the ridge is at 10 operations for each
@@ -55,7 +65,7 @@ def test_words_are_wrapped_and_none_is_lost() -> None:
 
 
 def test_each_curve_is_sorted_by_itself() -> None:
-    figure = shares_figure([Curve("a", (1.0, 0.25, 0.5)), Curve("b < c", (0.5, 0.5, 0.5))], "What to do.")
+    figure = shares_figure({"a": (1.0, 0.25, 0.5), "b < c": (0.5, 0.5, 0.5)}, "What to do.")
     first, second = (element.get("d") for element in elements(figure, "curve"))
     assert first == f"M0 -47.5L{WIDTH / 2:g} -95L{WIDTH:g} -190"
     assert second == f"M0 -95L{WIDTH / 2:g} -95L{WIDTH:g} -95"
@@ -65,7 +75,7 @@ def test_each_curve_is_sorted_by_itself() -> None:
 
 
 def test_ranges_from_the_least_to_the_most() -> None:
-    figure = ranges_figure([Range("a", Spread(5.0, 2.0, 10.0)), Range("b", Spread(4.0, 1.0, 8.0))], "GFLOP/s", "")
+    figure = ranges_figure({"a": Spread(5.0, 2.0, 10.0), "b": Spread(4.0, 1.0, 8.0)}, "GFLOP/s", "")
     scale = WIDTH / 10.8
     means = [float(element.get("cx", "nan")) for element in elements(figure, "mean")[:1]]
     assert means == [pytest.approx(5.0 * scale, abs=0.01)]
@@ -73,7 +83,7 @@ def test_ranges_from_the_least_to_the_most() -> None:
         f"M{value * scale:.2f} 30" if value == 2.0 else f"M{value * scale:.2f} 74" for value in (2.0, 1.0)
     ]
     assert "logarithmic" not in figure.svg
-    assert "GFLOP/s, logarithmic" in ranges_figure([Range("a", Spread(5.0, 0.1, 10.0))], "GFLOP/s", "").svg
+    assert "GFLOP/s, logarithmic" in ranges_figure({"a": Spread(5.0, 0.1, 10.0)}, "GFLOP/s", "").svg
 
 
 def test_the_lower_roof() -> None:

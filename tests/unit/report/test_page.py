@@ -12,7 +12,7 @@ from tests.unit.report.pictures import CASES, GOLDEN, TILED, golden
 from tilepragma.driver import translate
 from tilepragma.driver.reports import explain_page, kernel_reports
 from tilepragma.driver.state import TranslateRequest
-from tilepragma.report.explain_page import ExplainPage
+from tilepragma.report.page import ExplainPage
 from tilepragma.report.size_values import Sizes
 
 #: Elements that have no end tag.

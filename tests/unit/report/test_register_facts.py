@@ -38,7 +38,7 @@ def rows(device: Device, *sizes: str) -> tuple[str, ...]:
     (facts,) = kernel_reports(result, parse_sizes(list(sizes)), device)
     return tuple(
         row.removesuffix(" (estimated: TILEK_NVRTC_LIBRARY names /nowhere, which is no NVRTC)")
-        for row in facts.registers
+        for row in facts.rows["registers"]
     )
 
 
@@ -74,6 +74,6 @@ def test_the_page_shows_them(tmp_path: Path) -> None:
     assert (
         kernel_reports(
             translate(TranslateRequest("t.c", text=LINE, device=processor, last="choose_sizes")), None, processor
-        )[0].registers
+        )[0].rows["registers"]
         == ()
     )

@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 from tests.support.golden_texts import check_golden
+from tilepragma.base.refusals import CommandError
 from tilepragma.driver import translate
 from tilepragma.driver.reports import explain, kernel_reports
 from tilepragma.driver.state import TranslateRequest, TranslateResult
 from tilepragma.report.facts import MOST_SHORT_POSITIONS
-from tilepragma.report.size_values import SizeError, byte_text, parse_sizes
+from tilepragma.report.size_values import byte_text, parse_sizes
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "explain"
 CASES = sorted(path.stem for path in GOLDEN.glob("*.c"))
@@ -103,13 +104,13 @@ def test_a_loop_that_does_not_run() -> None:
     ],
 )
 def test_sizes_that_are_none(words: list[str], said: str) -> None:
-    with pytest.raises(SizeError) as refused:
+    with pytest.raises(CommandError) as refused:
         parse_sizes(words)
     assert said in str(refused.value)
 
 
 def test_a_size_that_nothing_depends_on() -> None:
-    with pytest.raises(SizeError) as refused:
+    with pytest.raises(CommandError) as refused:
         explain(kernel_reports(planned("smooth"), parse_sizes(["N=8"])))
     assert (
         str(refused.value) == "--size N: no kernel depends on that name; parameters are I, J (macros are set with -D)"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tilepragma.tuning.size_ranges import SizeRangeError, parse_ranges, sizes_of, sizes_text
+from tilepragma.base.refusals import CommandError
+from tilepragma.tuning.size_ranges import parse_ranges, sizes_of, sizes_text
 
 
 @pytest.mark.parametrize(
@@ -40,5 +41,5 @@ def test_all_combinations(words: list[str], texts: list[str]) -> None:
     ],
 )
 def test_ranges_that_make_no_sense(word: str, message: str) -> None:
-    with pytest.raises(SizeRangeError, match=message):
+    with pytest.raises(CommandError, match=message):
         parse_ranges([word])

@@ -1,30 +1,177 @@
-"""A sheet to draw a picture on: its projection, its nodes, and its extent."""
+"""Pictures as SVG: nodes that all viewers understand, colours, and the sheet to draw on."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import field
+from html import escape
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.report.geometry import Projection, Vector
-from tilepragma.report.palette import HAIRLINE, INK, KINDS, LINE, PAPER, PERHAPS, SMALL, TEXT
-from tilepragma.report.svg import (
-    Box,
-    Node,
-    Point,
-    Style,
-    around,
-    curve,
-    document,
-    group,
-    line,
-    node,
-    path,
-    polygon,
-    text,
-    text_width,
-)
+from tilepragma.report.geometry import Point, Projection, Vector
+
+Style = dict[str, str | float]
+#: A written element.
+Node = str
+
+FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"
+
+
+def number(value: float) -> str:
+    """At most two decimals. Raises ValueError for numbers that are not finite."""
+    if not math.isfinite(value):
+        raise ValueError(f"{value} in a picture")
+    text = f"{value:.2f}".rstrip("0").rstrip(".")
+    return "0" if text in ("-0", "") else text
+
+
+def node(tag: str, *children: Node, **attributes: str | float) -> Node:
+    """A node. Attributes are named as in SVG, with `_` for `-` (`class_` for `class`)."""
+    texts = {name: value if isinstance(value, str) else number(value) for name, value in attributes.items()}
+    named = (f' {name.rstrip("_").replace("_", "-")}="{escape(value)}"' for name, value in texts.items())
+    head = tag + "".join(named)
+    return f"<{head}>{''.join(children)}</{tag}>" if children else f"<{head}/>"
+
+
+def line(points: Sequence[Point], closed: bool = False) -> str:
+    """The `d` of a polyline or polygon."""
+    return "M" + "L".join(f"{number(x)} {number(y)}" for x, y in points) + ("Z" if closed else "")
+
+
+def path(points: Sequence[Point], **attributes: str | float) -> Node:
+    """A polyline."""
+    return node("path", d=line(points), **attributes)
+
+
+def polygon(points: Sequence[Point], **attributes: str | float) -> Node:
+    """A closed line."""
+    return node("path", d=line(points, closed=True), **attributes)
+
+
+def text(place: Point, words: str, size: float, **attributes: str | float) -> Node:
+    """One line of text."""
+    # Some viewers' fonts have no ellipsis.
+    return node("text", escape(words.replace("…", "...")), x=place[0], y=place[1], font_size=size, **attributes)
+
+
+def text_width(words: str, size: float) -> float:
+    """The approximate width of a line of text."""
+    narrow = sum(letter in "iljtfI.,:;'|()[] " for letter in words)
+    return size * (0.56 * (len(words) - narrow) + 0.31 * narrow)
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle with sides along the axes."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def overlap(self, box: Box) -> float:
+        """The area that both cover."""
+        wide = min(self.right, box.right) - max(self.left, box.left)
+        high = min(self.bottom, box.bottom) - max(self.top, box.top)
+        return max(0.0, wide) * max(0.0, high)
+
+    def grown(self, margin: float) -> Box:
+        """Larger by `margin` on every side."""
+        return Box(self.left - margin, self.top - margin, self.right + margin, self.bottom + margin)
+
+
+def around(points: Iterable[Point]) -> Box:
+    """The smallest box with all points."""
+    xs, ys = zip(*points, strict=True)
+    return Box(min(xs), min(ys), max(xs), max(ys))
+
+
+def rectangle(box: Box, **style: str | float) -> Node:
+    """A box as a node."""
+    return node("rect", x=box.left, y=box.top, width=box.right - box.left, height=box.bottom - box.top, **style)
+
+
+def document(children: Iterable[Node], box: Box, title: str, description: str) -> str:
+    """A whole drawing of the area `box`, with a title and description for screen readers."""
+    width, height = box.right - box.left, box.bottom - box.top
+    root = node(
+        "svg",
+        node("title", escape(title)),
+        node("desc", escape(description)),
+        *children,
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=" ".join(number(value) for value in (box.left, box.top, width, height)),
+        width=width,
+        height=height,
+        role="img",
+        font_family=FONT,
+    )
+    return root + "\n"
+
+
+# -- palette
+
+
+INK = "#1f2328"
+FAINT = "#8a9099"
+PAPER = "#ffffff"
+
+LINE = 1.3
+"""width of all lines that mean something, in user units"""
+HAIRLINE = 0.7
+TEXT = 12.0
+SMALL = 10.0
+
+#: From early to late; lightness falls throughout.
+_STOPS = ((253, 244, 200), (200, 230, 180), (140, 207, 190), (92, 178, 206), (96, 143, 201), (134, 112, 184))
+
+#: Kind of dependence: colour and dashes (Okabe and Ito's blue, vermilion and green, darkened for
+#: thin lines).
+KINDS: dict[str, tuple[str, str]] = {
+    "flow": ("#0060a8", ""),
+    "anti": ("#c04a00", "5 3"),
+    "output": ("#00795a", "1.5 2.5"),
+    "input": (FAINT, "1 3"),
+}
+
+#: The dashes of a dependence that may be absent; its arrowhead is hollow.
+PERHAPS: dict[str, str] = {"flow": "9 4", "anti": "9 3 3 3", "output": "9 3 1.5 3", "input": "9 3 1 3 1 3"}
+
+
+def time_colour(place: int, count: int) -> str:
+    """The colour of wavefront `place` of `count`."""
+    position = 0.0 if count < 2 else place / (count - 1) * (len(_STOPS) - 1)
+    first = min(int(position), len(_STOPS) - 2)
+    part = position - first
+    mixed = [round(a + (b - a) * part) for a, b in zip(_STOPS[first], _STOPS[first + 1], strict=True)]
+    return "#" + "".join(f"{value:02x}" for value in mixed)
+
+
+def shaded(colour: str, factor: float) -> str:
+    """The colour darker (below 1) or mixed with white (above 1)."""
+    white = max(0.0, min(1.0, factor - 1))
+    values = (int(colour[place : place + 2], 16) * min(1.0, factor) for place in (1, 3, 5))
+    return "#" + "".join(f"{round(value + (255 - value) * white):02x}" for value in values)
+
+
+def marker(shape: int, centre: Point, radius: float, fill: str, line: str = INK, name: str = "instance") -> Node:
+    """The marker of statement `shape` (from 0): disc, square, triangle, diamond, hexagon, disc …"""
+    style: Style = {"class_": name, "fill": fill, "stroke": line, "stroke_width": 1.0}
+    x, y = centre
+    sides = (0, 4, 3, 4, 6)[shape % 5]
+    if sides == 0:
+        return node("circle", cx=x, cy=y, r=radius, **style)
+    turn = {1: math.pi / 4, 2: -math.pi / 2, 3: 0.0, 4: 0.0}[shape % 5]
+    wide = radius * {1: 1.22, 2: 1.3, 3: 1.3, 4: 1.1}[shape % 5]
+    corners = [
+        (x + wide * math.cos(turn + 2 * math.pi * k / sides), y + wide * math.sin(turn + 2 * math.pi * k / sides))
+        for k in range(sides)
+    ]
+    return polygon(corners, stroke_linejoin="round", **style)
+
+
+# -- sheet
+
 
 _MARGIN = 10.0
 _HEAD = 6.5
@@ -91,9 +238,7 @@ class Sheet:
         """The drawing with its legend below, as an SVG document."""
         box = around(self.reach).grown(_MARGIN)
         legend, box = _legend(entries, box)
-        background = node(
-            "rect", x=box.left, y=box.top, width=box.right - box.left, height=box.bottom - box.top, fill=PAPER
-        )
+        background = rectangle(box, fill=PAPER)
         return document([background, *self.nodes, *legend], box, title, description)
 
 
@@ -125,7 +270,7 @@ def arrow(start: Point, end: Point, stroke: Stroke, head: float = _HEAD) -> Node
     ahead = ((end[0] - start[0]) / size, (end[1] - start[1]) / size)
     neck = (end[0] - 0.8 * head * ahead[0], end[1] - 0.8 * head * ahead[1])
     shaft = node("path", d=line([start, neck]), **stroke.shaft)
-    return group([shaft, _head(end, ahead, stroke, head)], fill="none")
+    return node("g", shaft, _head(end, ahead, stroke, head), fill="none")
 
 
 def bent_arrow(start: Point, end: Point, bend: float, stroke: Stroke) -> Node:
@@ -139,8 +284,10 @@ def bent_arrow(start: Point, end: Point, bend: float, stroke: Stroke) -> Node:
     last = math.hypot(end[0] - control[0], end[1] - control[1]) or 1.0
     ahead = ((end[0] - control[0]) / last, (end[1] - control[1]) / last)
     neck = (end[0] - 0.8 * _HEAD * ahead[0], end[1] - 0.8 * _HEAD * ahead[1])
-    shaft = curve(start, control, neck, **stroke.shaft)
-    return group([shaft, _head(end, ahead, stroke, _HEAD)], fill="none")
+    (a, b), (c, d), (e, f) = start, control, neck
+    bezier = f"M{number(a)} {number(b)}Q{number(c)} {number(d)} {number(e)} {number(f)}"
+    shaft = node("path", d=bezier, fill="none", **stroke.shaft)
+    return node("g", shaft, _head(end, ahead, stroke, _HEAD), fill="none")
 
 
 def _head(tip: Point, ahead: Point, stroke: Stroke, size: float) -> Node:
@@ -167,9 +314,19 @@ def _legend(entries: Sequence[LegendEntry], box: Box) -> tuple[list[Node], Box]:
         wide = entry.width + 8 + text_width(entry.words, TEXT - 1)
         if x > box.left + _MARGIN and x + wide > right - _MARGIN:
             x, y = box.left + _MARGIN, y + 19.0
-        nodes.append(group(entry.sample, transform=f"translate({x:.2f} {y:.2f})"))
+        nodes.append(node("g", *entry.sample, transform=f"translate({x:.2f} {y:.2f})"))
         # The words end before the next entry, whatever the viewer's font.
         fitted: Style = {"textLength": text_width(entry.words, TEXT - 1), "lengthAdjust": "spacingAndGlyphs"}
         nodes.append(text((x + entry.width + 6, y + 4), entry.words, TEXT - 1, fill=INK, **fitted))
         x += wide + 18.0
     return nodes, Box(box.left, box.top, right, y + 14.0 if entries else box.bottom)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """`name` is for file names, `svg` is the whole document."""
+
+    name: str
+    title: str
+    caption: str
+    svg: str

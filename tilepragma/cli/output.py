@@ -1,4 +1,4 @@
-"""Output of the commands: diagnostics as C compilers print them, and reports of internal faults."""
+"""What commands print: diagnostics as C compilers do, reports, tables, progress, faults."""
 
 from __future__ import annotations
 
@@ -7,19 +7,25 @@ import os
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tilepragma.base.deep_recursion import is_too_deep
 from tilepragma.base.diagnostics import Diagnostic, render
 from tilepragma.base.files import file_bytes
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+    from rich.table import Table
+
 
 #: Exit statuses: errors in the source, and an internal fault.
 SOURCE_ERRORS, INTERNAL_FAULT = 1, 3
 _COLOURS = {"error: ": "bold red", "warning: ": "bold magenta", "note: ": "bold cyan"}
 
 
-def print_error(program: str, message: str) -> None:
+def print_error(message: str, program: str = "tilepragma") -> None:
     """`program: error: message` on standard error."""
     print(f"{program}: error: {message}", file=sys.stderr)
 
@@ -96,10 +102,10 @@ def _coloured(text: str) -> str:
 
 def as_json(diagnostics: Sequence[Diagnostic]) -> str:
     """A JSON array with an object a diagnostic; columns and lines count from 1."""
-    return json.dumps([_object(diagnostic) for diagnostic in diagnostics], indent=2)
+    return json.dumps([_diagnostic_object(diagnostic) for diagnostic in diagnostics], indent=2)
 
 
-def _object(diagnostic: Diagnostic) -> dict[str, object]:
+def _diagnostic_object(diagnostic: Diagnostic) -> dict[str, object]:
     return {
         "severity": diagnostic.severity.value,
         "file": diagnostic.range.start.file,
@@ -108,7 +114,7 @@ def _object(diagnostic: Diagnostic) -> dict[str, object]:
         "end_line": diagnostic.range.end.line,
         "end_column": diagnostic.range.end.column,
         "message": diagnostic.message,
-        "notes": [_object(note) for note in diagnostic.notes],
+        "notes": [_diagnostic_object(note) for note in diagnostic.notes],
     }
 
 
@@ -144,3 +150,65 @@ def report_fault(program: str, arguments: Sequence[str], source: str, text: byte
         file=sys.stderr,
     )
     return INTERNAL_FAULT
+
+
+# -- text tables
+
+
+_WIDEST = 1000
+
+
+def new_table(title: str | None, left: Iterable[str], right: Iterable[str]) -> Table:
+    """A table with columns of text, and behind them, to the right, columns of numbers."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    for name in left:
+        table.add_column(name, no_wrap=True)
+    for name in right:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def print_table(table: Table) -> None:
+    """Print a table in full width: a narrow terminal wraps lines instead of cutting numbers."""
+    from rich.console import Console
+    from rich.measure import Measurement
+
+    console = Console(highlight=False, soft_wrap=True)
+    wide = console.options.update(width=_WIDEST)
+    console.width = max(console.width, Measurement.get(console, wide, table).maximum)
+    console.print(table)
+
+
+# -- progress
+
+
+#: Characters of the bar.
+_BAR = 10
+
+
+def measuring_progress(unit: str = "") -> Progress:
+    """A bar on standard error if that is a terminal; it counts in `unit`, and cuts long text."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.table import Column
+
+    columns = (
+        TextColumn("{task.description}", markup=False, table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")),
+        BarColumn(bar_width=_BAR),
+        MofNCompleteColumn(),
+        *((TextColumn(unit),) if unit else ()),
+        TimeElapsedColumn(),
+    )
+    console = Console(stderr=True)
+    return Progress(*columns, console=console, disable=not console.is_terminal, transient=True, expand=True)
+
+
+def warn(progress: Progress, text: str) -> None:
+    """A warning on standard error, above the bar if there is one."""
+    if progress.disable:
+        print(f"tilepragma: warning: {text}", file=sys.stderr)
+    else:
+        progress.console.print(f"tilepragma: warning: {text}", markup=False, highlight=False)
