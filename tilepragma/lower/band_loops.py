@@ -136,9 +136,9 @@ class PlannedBand:
 
 @dataclass
 class BandLoops:
-    """Makes loops over bands of a Scop, which keep these `dependences`, for one kind of target. New
-    loops get the next of the `numbers`. `sizes` are the tile sizes of the plan by band and level,
-    which both kinds of target share, `vectors` the host's.
+    """Makes loops over bands of a Scop, which keep these `dependences`, for one kind of target.
+    New loops get the next of the `numbers`. `sizes` are the tile sizes of the plan by band and
+    level, which both kinds of target share, `vectors` the host's.
     """
 
     scop: Scop

@@ -39,8 +39,15 @@ from tilepragma.schedule.in_order import proof_in_order
 from tilepragma.schedule.multilayer_tiles import subdomain_tiles, with_subdomain_tiles
 from tilepragma.schedule.overlapped import OVERLAPPING, overlapped
 from tilepragma.schedule.scalar_expansion import long_sums, with_hoisted_scalars
-from tilepragma.schedule.strategy import Moved, Refusal, Region, ScheduleCandidate, Strategy
-from tilepragma.schedule.tree import WORTH_COUNTING, counts_as_work
+from tilepragma.schedule.strategy import (
+    WORTH_COUNTING,
+    Moved,
+    Refusal,
+    Region,
+    ScheduleCandidate,
+    Strategy,
+    counts_as_work,
+)
 from tilepragma.storage.array_copies import with_array_copies
 from tilepragma.storage.array_expansion import with_array_expansion, with_expanded_scalars
 from tilepragma.storage.new_arrays import ExpandedKernel, proven_scop

@@ -88,7 +88,7 @@ def block_extent(loops: BandLoops, planned: PlannedBand, rows: RegisterRows, lev
         return OUTSIDE_ROWS, 1
     if rows.column is None:
         return ALONE_BLOCK_ROWS, ALONE_ROWS
-    extents = tile_extents(_element(loops, planned, rows), loops.vectors)
+    extents = tile_extents(_element(planned, rows), loops.vectors)
     return (extents[1] * BLOCK_COLUMNS, extents[1]) if level == rows.column else (BLOCK_ROWS, extents[0])
 
 
@@ -193,7 +193,7 @@ def _register_tiles(
     extents: tuple[int, ...] = (ALONE_ROWS,)
     if rows.column is not None:
         columns = loops.names.scalar(f"{base_name(statements, rows.column)}_tile")
-        extents = tile_extents(_element(loops, planned, rows), loops.vectors)
+        extents = tile_extents(_element(planned, rows), loops.vectors)
         bounds = loops.row_range(statements, rows.column, whole.rows, tile.known)
         around.append(replace(loops.loop(columns, bounds.low, bounds.high), step=integer(extents[1])))
         origins.append(columns)
@@ -234,7 +234,7 @@ def _is_made_of_locals(bound: Polynomial) -> bool:
     return any(isinstance(node, Access) and node.object.scope is Scope.LOCAL for node in walk(expression(bound)))
 
 
-def _element(loops: BandLoops, planned: PlannedBand, rows: RegisterRows) -> ScalarType:
+def _element(planned: PlannedBand, rows: RegisterRows) -> ScalarType:
     """The type of the accumulated elements."""
     (each,) = planned.part.statements
     references = each.statement.references
@@ -283,20 +283,19 @@ class _Tile:
         origins = dict(zip(_ORIGINS, map(access_to, self.origins), strict=False))
         return replace(symbols, parameters={**symbols.parameters, **origins})
 
-    def box(self, like: isl.Set, places: range | None = None, extents: tuple[int, ...] | None = None) -> isl.Set:
-        """[r_0, c_0] -> { [t] : r_0 <= t_r < r_0 + R and c_0 <= t_c < c_0 + C }, or that for the
-        rows at `places` alone, or with other extents.
+    def box(self, like: isl.Set, extents: tuple[int, ...] | None = None, *, rows: bool = True) -> isl.Set:
+        """[r_0, c_0] -> { [t] : r_0 <= t_r < r_0 + R and c_0 <= t_c < c_0 + C }, or that with other
+        extents, or without the limits of rows.
         """
         names = [f"t{place}" for place in range(like.dim(isl.dim_type.set))]
-        limits = list(zip(_ORIGINS, self.rows.tile, extents or self.extents, strict=False))
-        limits = limits if places is None else [limits[place] for place in places]
+        limits = list(zip(_ORIGINS, self.rows.tile, extents or self.extents, strict=False))[not rows :]
         origins = ", ".join(origin for origin, _, _ in limits)
         conditions = " and ".join(f"{origin} <= t{level} < {origin} + {extent}" for origin, level, extent in limits)
         return isl.Set(f"[{origins}] -> {{ [{', '.join(names)}] : {conditions} }}", context=like.get_ctx())
 
     def columns(self, like: isl.Set, count: int | None = None) -> isl.Set:
         """[c_0] -> { [t] : c_0 <= t_c < c_0 + C }, or the first `count` of them."""
-        return self.box(like, range(1, 2), (self.extents[0], self.extents[1] if count is None else count))
+        return self.box(like, (self.extents[0], self.extents[1] if count is None else count), rows=False)
 
 
 def _below_each_other(tiling: _Tile, tile: EnclosingTile) -> tuple[Statement, ...] | None:

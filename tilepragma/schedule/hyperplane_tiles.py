@@ -47,8 +47,8 @@ from tilepragma.schedule.coalescing import private_names
 from tilepragma.schedule.cpu_register_tiles import block_extent, register_tiles
 from tilepragma.schedule.macro_statements import private_scalars, tied_bodies, updating_bodies
 from tilepragma.schedule.reduction_detection import FreedReductions, freed_reductions, with_reductions
-from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate
-from tilepragma.schedule.tree import LaunchNode, ScheduleNode, candidate_of, counts_as_work
+from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate, counts_as_work
+from tilepragma.schedule.tree import LaunchNode, ScheduleNode, candidate_of
 from tilepragma.schedule.wavefront import inner_tiles, wavefront_node
 from tilepragma.user_tiles.mapping import MOST_DIMENSIONS
 

@@ -28,7 +28,6 @@ from tilepragma.poly.scop import Scop
 from tilepragma.verify.certificate import Fault, Proof
 from tilepragma.verify.instances import Original
 from tilepragma.verify.proofs import faults_of_part, faults_of_text
-from tilepragma.verify.storage import moved_dependences
 
 _RULE = "parts keep their order"
 
@@ -68,6 +67,8 @@ def parts_in_order(
         with operation_limit(scop.context, DEFAULT_LIMIT, "finding the dependences"):
             known = None
             if twin is not None:
+                from tilepragma.verify.storage import moved_dependences
+
                 known = moved_dependences(twin.original.scop, twin.original.dependences, scop, instead)
             parts.append(OrderedNest(loop, nest, Original(scop, memory_dependences(scop) if known is None else known)))
     return tuple(parts)

@@ -11,21 +11,25 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
-from tilepragma.ir.loop_tree import FloatingRules, Kernel, Statement
+from tilepragma.ir.loop_tree import FloatingRules, ForLoop, Kernel, Loop, Statement, While
 from tilepragma.ir.signs import Signs
 from tilepragma.ir.traversal import loops_in
 from tilepragma.normalise.ordered_zeros import signs_of
 from tilepragma.plan.kernel_plan import Launch, Step, TileSize
 from tilepragma.poly.dependences import Dependence, memory_dependences
 from tilepragma.poly.extraction import extract_scop
-from tilepragma.poly.intra_tile_schedule import Steps
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 from tilepragma.poly.scop import Scop
 from tilepragma.schedule.in_order import OrderedNest, parts_in_order
+from tilepragma.user_tiles.chain_checks import literal_trip
 from tilepragma.verify.instances import Original
+
+if TYPE_CHECKING:  # the user's tiles need no hyperplanes
+    from tilepragma.poly.intra_tile_schedule import Steps
 
 
 @dataclass(frozen=True)
@@ -173,7 +177,18 @@ class ScheduleCandidate:
         return self.depths.sequential < self.depths.parallel
 
 
+#: Loops with fewer iterations do not count as work.
+WORTH_COUNTING = 8
+
 Strategy = Callable[[Region], ScheduleCandidate | Refusal]
+
+
+def counts_as_work(node: Any) -> int:
+    """1 for a loop that may run long, else 0."""
+    if isinstance(node, Loop):
+        trip = literal_trip(node)
+        return int(trip is None or trip >= WORTH_COUNTING)
+    return int(isinstance(node, (ForLoop, While)))
 
 
 def is_outside_scalar(object_: DataObject) -> bool:

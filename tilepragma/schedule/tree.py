@@ -25,14 +25,12 @@ from tilepragma.ir.loop_tree import (
     Barrier,
     Block,
     Declaration,
-    ForLoop,
     Function,
     If,
     Loop,
     Scratchpad,
     Statement,
     TileNest,
-    While,
 )
 from tilepragma.ir.substitution import with_accesses, with_objects
 from tilepragma.ir.traversal import children, with_blocks
@@ -50,10 +48,9 @@ from tilepragma.plan.loop_symbols import loop_symbols
 from tilepragma.plan.summary import mentions
 from tilepragma.schedule.doacross import columns_nest
 from tilepragma.schedule.scratchpad_copies import in_scratchpad
-from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate
+from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate, counts_as_work
 from tilepragma.schedule.user_launches import finished_launch
 from tilepragma.user_tiles.barrier_placement import insert_barriers
-from tilepragma.user_tiles.chain_checks import literal_trip
 from tilepragma.user_tiles.coverage import check_repeated
 from tilepragma.user_tiles.mapping import Clauses, literal_counts
 from tilepragma.user_tiles.tile_nests import ChainContext, build_nests
@@ -113,9 +110,6 @@ class LaunchNode:
 #: all launches for one kind of target have distinct indices.
 ScheduleNode: TypeAlias = LaunchTree[LaunchNode]
 
-#: Loops with fewer iterations do not count as work.
-WORTH_COUNTING = 8
-
 
 def candidate_of(
     strategy: str,
@@ -170,14 +164,6 @@ def _depth(node: Any) -> int:
     loops = [tiled.loop for tiled in node.loops] if isinstance(node, TileNest) else [node]
     count = sum(counts_as_work(loop) for loop in loops)
     return count + max((_depth(child) for child in children(node)), default=0)
-
-
-def counts_as_work(node: Any) -> int:
-    """1 for a loop that may run long, else 0."""
-    if isinstance(node, Loop):
-        trip = literal_trip(node)
-        return int(trip is None or trip >= WORTH_COUNTING)
-    return int(isinstance(node, (ForLoop, While)))
 
 
 @dataclass

@@ -425,7 +425,7 @@ def _group(
 # This is too much if v_k differ in both directions: an element of the box may then be written by
 # another tile of the wavefront. So only accesses on one side of the write (all v_k at least, or at
 # most, those of the write) are joined. Shared memory holds the smallest box around x = C^-1 (phi -
-# v). The verifier proves the result independently (verify/scratchpads.py).
+# v). The verifier proves the result independently (verify/overlapped_tiles.py).
 
 #: ptxas doubles a worker's registers for unrolled copies, which halves the number of gangs.
 _ROLLED = LoopDirective(NOWHERE, unroll=1)

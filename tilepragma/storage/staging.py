@@ -71,7 +71,7 @@ def proven_staging(
     plan: KernelPlan, proof: Proof | None, original: Original | None, staged_forms: Mapping[str, Launch]
 ) -> tuple[KernelPlan, Proof | None]:
     """The plan, and its proof, with arrays staged and sums in workers' registers where that is
-    proven right. `staged_forms` are those that launches may have, by their names.
+    proven right. `staged_forms` are launches with those that they may have, by their names.
     """
     rejected: tuple[str, ...] = ()
     form = _with_staged_form(plan, staged_forms)
