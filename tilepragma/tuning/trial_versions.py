@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,10 +15,13 @@ from tilepragma.driver.passes import TEMPORAL_VARIABLE
 from tilepragma.driver.state import TranslateRequest
 from tilepragma.driver.texts import outermost_iterators, recounted, retiled, source_text, unrolled
 from tilepragma.ir.directives import ALL_TARGETS
-from tilepragma.ir.evaluation import UncountableError
+from tilepragma.ir.evaluation import Evaluation, UncountableError
+from tilepragma.ir.expressions import Binary, Call, Expression
+from tilepragma.ir.traversal import loops_and_tiled, mentions, walk
 from tilepragma.model.execution_time import Numbers
+from tilepragma.plan.balanced_chunking import divided
+from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step, TileSize, all_steps
 from tilepragma.plan.summary import used_sizes
-from tilepragma.sizes.equivalent_sizes import whole_sizes
 from tilepragma.sizes.search import predicted_as_it_is, rank_layouts
 from tilepragma.tuning.measuring import Version, version_of
 from tilepragma.tuning.paper_tilings import Tiling, accelerator_tilings_1d, accelerator_tilings_2d, thread_tilings
@@ -27,7 +30,6 @@ if TYPE_CHECKING:
     from tilepragma.driver.state import TranslateResult
     from tilepragma.ir.directives import Target
     from tilepragma.model.device import Device
-    from tilepragma.plan.kernel_plan import KernelPlan
     from tilepragma.sizes.search import Ranking, Sizes
 
 #: Families of versions by name, and their meaning.
@@ -45,6 +47,7 @@ _HOSTS = ("serial", "threads")
 _WORKERS = ((32, 4), (32, 8), (64, 4), (128, 1), (256, 1), (16, 16))
 _UNROLLED = (2, 4, 8)
 _STEPS = ("skewed", "diamond", "overlapped")
+_QUOTIENTS = ("tilek_floor_quotient", "tilek_ceiling_quotient")
 #: Versions whose kinds of work differ in total by less than the first share of their time are of
 #: one kind; each earlier one adds the second share to a version's time. In measurements of two
 #: products at three sizes each (docs/RESULTS.md, "Section 5 of the TileK paper") the first tenth of
@@ -300,3 +303,57 @@ def _is_same(first: Candidate, second: Candidate) -> bool:
     if _seconds(second) - _seconds(first) > limit or first[1].shape != second[1].shape:
         return False
     return float(np.abs(first[1] - second[1]).sum()) <= limit
+
+
+# -- Tile sizes with the same launches: all that hold the whole extent that they divide
+
+
+def whole_sizes(
+    steps: tuple[Step, ...], sizes: Sequence[TileSize], scalars: Mapping[str, int]
+) -> tuple[int | None, ...]:
+    """For each size the least one that holds everything the steps divide by it, for these values of
+    the plan's scalars by name.
+
+    Larger sizes make the same launches. None if the launch does not determine what is divided: it
+    depends on iterators, on another size, or on the size itself.
+    """
+    known = Evaluation(scalars)
+    roots = [root for step in all_steps(steps) for root in _roots(step)]
+    return tuple(_whole(roots, size, known) for size in sizes)
+
+
+def _roots(step: Step) -> tuple[Any, ...]:
+    """What a step evaluates, without its inner steps."""
+    match step:
+        case Launch():
+            return (step.body,)
+        case HostLoop(loop=loop):
+            return (loop,)
+        case HostCondition():
+            return (step.condition,)
+
+
+def _whole(roots: Sequence[Any], size: TileSize, known: Evaluation) -> int | None:
+    dividends: set[Expression] = set()
+    for root in roots:
+        if any(mentions(loop.step, size.object) for loop in loops_and_tiled(root)):
+            return None
+        for node in walk(root):
+            if not _is_division(node) or not mentions(node, size.object):
+                continue
+            divided_by_size = divided(node, size)
+            if not divided_by_size:
+                return None
+            dividends.update(divided_by_size)
+    try:
+        values = [int(known.value(dividend)) for dividend in dividends]
+    except UncountableError:
+        return None
+    # Quotients of negative dividends are -1 then.
+    return max(map(abs, values)) + 1 if values else None
+
+
+def _is_division(node: Any) -> bool:
+    return (isinstance(node, Call) and node.function in _QUOTIENTS) or (
+        isinstance(node, Binary) and node.operator in ("/", "%")
+    )

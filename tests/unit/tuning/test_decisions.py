@@ -10,8 +10,7 @@ import pytest
 
 from tilepragma.plan.dispatch_table import chosen_sizes
 from tilepragma.plan.kernel_plan import SizeChoice
-from tilepragma.tuning.covering import covering
-from tilepragma.tuning.decisions import Decision, Occasion, decided
+from tilepragma.tuning.decisions import Decision, Occasion, covering, decided
 
 A, B, C = (8, 8), (64, 8), (8, 64)
 

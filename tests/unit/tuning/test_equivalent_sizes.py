@@ -10,7 +10,7 @@ from tests.unit.cost.test_launch_work import CASES, planned
 from tilepragma.cost.launch_work import plan_work
 from tilepragma.ir.directives import Target
 from tilepragma.plan.kernel_plan import KernelPlan
-from tilepragma.sizes.equivalent_sizes import whole_sizes
+from tilepragma.tuning.trial_versions import whole_sizes
 
 SUMS = """
 void f(int r, int p, double A[r][p], double B[p][p], double C[r][p]) {
