@@ -63,7 +63,7 @@ from tilepragma.lower.band_loops import counted_loop, floor_quotient, term
 from tilepragma.plan.default_sizes import STRIP
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, TileSize, launches_in
 from tilepragma.poly.band_fusion import has_shared, streams
-from tilepragma.poly.dependences import Dependence, may_differ, with_zero
+from tilepragma.poly.dependences import Dependence, distance_text, may_differ, with_zero
 from tilepragma.poly.intra_tile_schedule import Steps, steps_as_written
 from tilepragma.poly.operation_limit import OperationLimitError
 from tilepragma.poly.scop import ScopStatement
@@ -80,7 +80,6 @@ from tilepragma.schedule.vector_interchange import with_innermost_lanes
 from tilepragma.user_tiles.chain_checks import literal_trip
 from tilepragma.user_tiles.mapping import Clauses, device_clauses, host_clauses, launchable
 from tilepragma.user_tiles.tile_nests import chain_from
-from tilepragma.verify.messages import dependence_reason
 
 NAME = "loops as written"
 """The strategy's name."""
@@ -355,7 +354,7 @@ class _Planner:
             is_assumed = member.directive is not None and member.directive.independent
             carried = None if is_assumed else site.nest.between(member, len(site.around), leaves)
             if carried is not None:
-                self.reasons.append(dependence_reason(member, carried))
+                self.reasons.append(_dependence_reason(member, carried))
                 leading = False
             elif leading or self._on_host(site, member.lower, member.upper, member.step):
                 trip = literal_trip(member)
@@ -420,6 +419,18 @@ class _Planner:
     def _on_host(self, site: _Site, *values: Expression) -> bool:
         on_host = host_evaluable(self.region.written, [loop.iterator for loop in site.around])
         return all(on_host(value) for value in values)
+
+
+def _dependence_reason(loop: Loop, broken: Dependence) -> str:
+    """Why the iterations of `loop` are not independent: a clause."""
+    source, sink = broken.source, broken.sink
+    certain = "carries" if broken.exact else "may carry"
+    return (
+        f"the loop over '{loop.iterator.host}' {certain} {'an' if broken.kind.value[0] in 'ao' else 'a'} "
+        f"{broken.kind.value} "
+        f"dependence of '{source.object.host}' (line {source.range.start.line}, column {source.range.start.column} to "
+        f"line {sink.range.start.line}, column {sink.range.start.column}, distance {distance_text(broken.distances)})"
+    )
 
 
 def _why_in_order(loop: Loop) -> str:
