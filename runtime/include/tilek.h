@@ -157,7 +157,7 @@ typedef enum tilek_parameter_kind {
     /* Of persistent launches, those of all wavefronts at once (tilek_kernel.persistent): */
     TILEK_PARAMETER_FLAGS,        /* device buffer of one 64-bit number a column */
     TILEK_PARAMETER_BOXES,        /* device buffer of 64-bit numbers: of each wavefront from the first to the last, of each loop over gangs, its first and its last iteration */
-    TILEK_PARAMETER_FLAGS_BASE,   /* what no number there is beyond before the launch; a column that is through with n wavefronts has this and n */
+    TILEK_PARAMETER_FLAGS_BASE,   /* no flag is greater before the launch; after n wavefronts of a column its flag is this + n */
     TILEK_PARAMETER_WAVE_FIRST,   /* the first wavefront's number (tilek_wave) */
     TILEK_PARAMETER_WAVE_LAST,
     TILEK_PARAMETER_COLUMN_LOWER, /* index = loop: the least of its iterations in any wavefront */

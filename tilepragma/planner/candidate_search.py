@@ -2,10 +2,11 @@
 storage.
 
 The search assembles every candidate to a plan, proves it, and accepts only proven plans. It asks
-the strategies in order. The first answer wins that leaves no launch sequential with as many loops
-as the deepest parallel one; failing that, the first that gains anything; failing that, the region
-runs as written. A later answer replaces it if its innermost loops step through memory in fewer
-strides, and on cores if it does more of the work in a launch: caches keep what its tiles reuse.
+the strategies in order. The first candidate wins whose sequential launches are all less deep in
+loops than its deepest parallel launch; failing that, the first that gains anything; failing that,
+the region runs as written. A later candidate replaces it if its innermost loops step through memory
+in fewer strides, and on cores if it does more of the work in a launch: caches keep what its tiles
+reuse.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Staging: which arrays device launches copy to shared memory, and their bodies with copies.
 
-A launch that is one nest of rectangular loops may stage arrays that it only reads. A gang's tile is
-what its workers compute in one round:
+A launch that is one nest of rectangular loops may stage arrays that it only reads (wavefronts stage
+arrays that they write, too: `array_tiles` in schedule/wavefront.py). A gang's tile is what its
+workers compute in one round:
 
     uniform nest { stage; barrier; body; barrier }
     uniform nest { …; for (l_tile …) { stage; barrier; for (l in the tile) …; barrier } … }
@@ -443,7 +444,9 @@ class Candidate:
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether it pays off by the rule of docs/EMISSION.md."""
+        """Whether each element is read at least once, and either neighbouring workers read down
+        columns of long runs, or a worker reads several elements of rows that many workers read.
+        """
         if self.uses_of_element < 1:
             return False
         if self.columns:

@@ -1,4 +1,4 @@
-"""Every memory-based dependence of the region runs forward between the plan's instances.
+"""Race checks: every memory-based dependence runs forward between the plan's instances.
 
 { S[i] -> T[j] } becomes { A[a] -> B[b] : a executes i, b executes j } for all leaves A of S and B
 of T, where A's instances must run first.
@@ -7,9 +7,10 @@ An instance is earlier than another where a sequential loop or the text (launche
 first, if one worker runs both, or workers of one gang with a barrier between them. Gangs and
 threads of one launch never wait for each other.
 
-Tiles are proven for all sizes together: the tiles of a loop hold the digits of the iteration's
-number. The first digit that differs between two iterations differs as they do, later digits in any
-way (as in `poly/tile_legality`).
+Tiles are proven for all sizes together. The tiles of a loop are the digits of the iteration's
+number in a mixed radix: with tiles of 8 in tiles of 32, iteration 45 is (1, 1, 5). Of two
+iterations, the first digit that differs orders them; later digits may differ in any way (as in
+`poly/tile_legality`).
 
 Pipelined wavefronts (doacross): the tile (w, c) of wavefront w runs once all earlier tiles of its
 column c = (c_1, ..., c_n) are done, and those before wavefront w of each column with one coordinate
@@ -141,8 +142,8 @@ def _is_local(dependence: Dependence) -> bool:
 
 
 def _exempt(object_: DataObject, first: InstanceMap, second: InstanceMap) -> bool:
-    """Whether instances have copies of the object, which `wrong_copies` checks; of what a launch
-    reduces they have copies until its end.
+    """Whether instances have copies of the object, which `verify/proofs` checks; of what a
+    launch reduces they have copies until its end.
     """
     launch, second_launch = first.leaf.launch, second.leaf.launch
     if launch is None or second_launch is None:

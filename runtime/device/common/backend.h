@@ -1,4 +1,5 @@
 /* backend.h: what the runtime's core asks of a device API (opencl_device.c, cuda_device.c). Internal; not installed for users.
+ * A new API implements `tilek_backend` in a folder of its own; device/open_devices.c opens it, kernel/targets.c orders it.
  *
  * Every function may be called from any thread at any time, concurrently too; a backend does its own locking. None writes to
  * stderr, exits or aborts: a failure is a status and a sentence in `why` (never NULL), without a final full stop and without a
