@@ -15,18 +15,18 @@ from functools import cached_property
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.device_definitions import DeviceFunctions, constant_definitions, record_definitions
 from tilepragma.codegen.dialect import CUDA, OPENCL, PROCESSOR, Dialect
-from tilepragma.codegen.literal_values import literal_value
-from tilepragma.codegen.numbering import (
+from tilepragma.codegen.launch_parameters import (
     Indexed,
     Parameter,
     ParameterKind,
     axis_name,
     is_checked_disjoint,
-    launch_numbers,
     launch_objects,
+    launch_parameters,
     needs_function,
     used_dimensions,
 )
+from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.printer import Flat
 from tilepragma.codegen.reduction_printer import ReductionPrinter, declare_accumulators
 from tilepragma.codegen.register_queues import RegisterQueuePrinter
@@ -143,7 +143,7 @@ class Entry:
         self.steps = steps
         self.dialect = functions.dialect
         self.objects = launch_objects(plan, launch)
-        self.numbers = launch_numbers(plan, launch, launches_in(steps))
+        self.numbers = launch_parameters(plan, launch, launches_in(steps))
         self.declared: list[tuple[str, Parameter]] = []
         self.constant_numbers: frozenset[str] = frozenset()
         """set by `text`: constants of a specialised program, such as lengths of local arrays"""

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 from tilepragma.codegen.device_definitions import constant_definition
 from tilepragma.codegen.dialect import C
-from tilepragma.codegen.literal_values import literal_value
-from tilepragma.codegen.numbering import (
+from tilepragma.codegen.launch_parameters import (
     LaunchObjects,
-    Numbers,
+    LaunchParameters,
     is_checked_disjoint,
-    launch_numbers,
     launch_objects,
+    launch_parameters,
     nest_loops,
 )
+from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.reduction_printer import declare_accumulators
 from tilepragma.codegen.statements import Rows, StatementPrinter, instance_kind, instance_loop
@@ -57,7 +57,7 @@ class _HostFunction:
         self.launch = launch
         self.objects: LaunchObjects = launch_objects(plan, launch)
         self.implied = implied_objects(launch.body)
-        self.numbers: Numbers = launch_numbers(plan, launch)
+        self.numbers: LaunchParameters = launch_parameters(plan, launch)
         self.call = self.numbers.fresh("call")
         self.instance_kind = instance_kind(launch)
         shared = self.objects.indirect if self.instance_kind is not None else ()

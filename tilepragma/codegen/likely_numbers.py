@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from math import prod
 
 from tilepragma.codegen.device_program import DeviceProgram
+from tilepragma.codegen.launch_parameters import Parameter, axis_index
 from tilepragma.codegen.literal_values import literal_value
-from tilepragma.codegen.numbering import Parameter, axis_index
 from tilepragma.cost.gang_workers import likely_workers
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.loop_tree import Tile

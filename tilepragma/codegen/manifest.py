@@ -12,18 +12,18 @@ from tilepragma.base.c_text import in_comment, quote
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.device_program import DeviceProgram, programs_of, uses_double
 from tilepragma.codegen.host_functions import host_function_name
-from tilepragma.codegen.launch_order import StepFunctions, step_functions
-from tilepragma.codegen.numbering import (
+from tilepragma.codegen.launch_parameters import (
     Parameter,
     axis_index,
     bound_objects,
     host_iterators,
     is_one_nest,
     needs_function,
-    number,
+    plan_numbers,
 )
 from tilepragma.codegen.reduction_printer import chunk, reduced_type
 from tilepragma.codegen.statements import counts_in_iterations
+from tilepragma.codegen.step_functions import StepFunctions, step_functions
 from tilepragma.ir.directives import Target
 from tilepragma.ir.expressions import DataObject, IntegerLiteral, Scope
 from tilepragma.ir.loop_tree import TiledLoop
@@ -157,7 +157,7 @@ class _Tables:
 def kernel_constants(manifest: KernelManifest) -> str:
     """File-scope definitions for one region. The host functions must stand before them."""
     plan, programs = manifest.plan, manifest.programs
-    place, numbering = plan.kernel.range.start, number(plan)
+    place, numbering = plan.kernel.range.start, plan_numbers(plan)
     host, device, persistent = manifest.host_launches, manifest.device_launches, manifest.persistent
     on_devices = plan.device_choices if device else ()
     on_processors = plan.processor_choices if "processors" in programs else ()
@@ -417,7 +417,7 @@ _Loop = tuple[str, tuple[str, ...], tuple[int, ...], int, int, int, int | None]
 
 
 def _loops(plan: KernelPlan, launch: Launch, steps: tuple[Step, ...]) -> list[_Loop]:
-    numbering, has_fixed_bounds = number(plan), not needs_function(plan, steps)
+    numbering, has_fixed_bounds = plan_numbers(plan), not needs_function(plan, steps)
     return [
         (
             loop.symbol,

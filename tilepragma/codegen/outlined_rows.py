@@ -15,10 +15,10 @@ from dataclasses import replace
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE
+from tilepragma.codegen.launch_parameters import LaunchParameters
 from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.loop_hints import vector_width
 from tilepragma.codegen.mentioned_objects import accessed_objects, declared_objects
-from tilepragma.codegen.numbering import Numbers
 from tilepragma.ir.expressions import (
     Access,
     AddressOf,
@@ -61,7 +61,7 @@ class OutlinedRow:
 _Rows = dict[Access, dict[Access, int]]
 
 
-def row_function(loop: Loop, apart: Collection[DataObject], numbers: Numbers) -> OutlinedRow | None:
+def row_function(loop: Loop, apart: Collection[DataObject], numbers: LaunchParameters) -> OutlinedRow | None:
     """The function for a planner's loop; None where the loop is to stay. It is called where the
     iterator has its first value. No written array of `apart` overlaps another.
     """
@@ -123,7 +123,7 @@ def _distance(start: Access, element: Access) -> int | None:
     return total.constant
 
 
-def _outlined(loop: Loop, rows: _Rows, written: set[DataObject], numbers: Numbers) -> OutlinedRow:
+def _outlined(loop: Loop, rows: _Rows, written: set[DataObject], numbers: LaunchParameters) -> OutlinedRow:
     iterator = loop.iterator
     count = _scalar(numbers.fresh(f"{iterator.name}_count"))
     index = _scalar(numbers.fresh(f"{iterator.name}_at"))

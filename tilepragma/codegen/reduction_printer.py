@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.codegen.numbering import Numbers, used_dimensions
+from tilepragma.codegen.launch_parameters import LaunchParameters, used_dimensions
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind
@@ -90,7 +90,7 @@ class ReductionPrinter:
     """
 
     launch: Launch
-    numbers: Numbers
+    numbers: LaunchParameters
     printer: Printer
     partials: tuple[str, ...]
     local_bytes: int

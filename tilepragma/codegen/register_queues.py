@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tilepragma.codegen.numbering import Numbers
+from tilepragma.codegen.launch_parameters import LaunchParameters
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind
@@ -57,7 +57,7 @@ class RegisterQueuePrinter:
     equal constants in all nests.
     """
 
-    def __init__(self, launch: Launch, numbers: Numbers, printer: Printer) -> None:
+    def __init__(self, launch: Launch, numbers: LaunchParameters, printer: Printer) -> None:
         self.launch, self.numbers, self.printer = launch, numbers, printer
         self.queues = [(pad, pad.column) for pad in launch.scratchpads if pad.column is not None]
         self.used, self.value = "", ""

@@ -25,8 +25,8 @@ from dataclasses import replace
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.dialect import Dialect
+from tilepragma.codegen.launch_parameters import LaunchParameters, used_dimensions
 from tilepragma.codegen.literal_values import literal_value
-from tilepragma.codegen.numbering import Numbers, used_dimensions
 from tilepragma.codegen.printer import Flat, Printer
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind, TileKind
@@ -64,7 +64,7 @@ Ends = dict[DataObject, tuple[str, str]]
 Moved = Callable[[Expression], Expression]
 
 
-def named_ends(numbers: Numbers, prefix: str) -> tuple[str, str]:
+def named_ends(numbers: LaunchParameters, prefix: str) -> tuple[str, str]:
     """The names of the first and the last value of the iterator `prefix` in a tile."""
     return numbers.fresh(f"{prefix}_first"), numbers.fresh(f"{prefix}_last")
 
@@ -87,7 +87,9 @@ class _Pool:
     most = _MOST_HELD
     async_sizes: tuple[int, ...] = ()
 
-    def __init__(self, launch: Launch, numbers: Numbers, printer: Printer, sizes: list[str], alignment: str) -> None:
+    def __init__(
+        self, launch: Launch, numbers: LaunchParameters, printer: Printer, sizes: list[str], alignment: str
+    ) -> None:
         """`sizes` are the words of each array."""
         self.launch, self.numbers, self.printer = launch, numbers, printer
         self.sizes, self.alignment = sizes, alignment
@@ -118,7 +120,7 @@ class ScratchpadPool(_Pool):
     tile sizes.
     """
 
-    def __init__(self, launch: Launch, numbers: Numbers, printer: Printer) -> None:
+    def __init__(self, launch: Launch, numbers: LaunchParameters, printer: Printer) -> None:
         self.lengths = {
             pad.object: [printer.expression(length, 1) for length in pad.object.lengths if length is not None]
             for pad in launch.staged_scratchpads
@@ -150,7 +152,7 @@ class ScratchpadPool(_Pool):
 class StagingPrinter(_Pool):
     """The array tiles of a staged launch, in textual order, and their copies."""
 
-    def __init__(self, launch: Launch, numbers: Numbers, printer: Printer) -> None:
+    def __init__(self, launch: Launch, numbers: LaunchParameters, printer: Printer) -> None:
         assert launch.staged is not None, "asked for staged launches only"
         (nest,) = launch.staged.statements
         assert isinstance(nest, TileNest), "a staged form is one nest"
@@ -342,7 +344,9 @@ class StagedTile:
     launch's arrays.
     """
 
-    def __init__(self, staged: Staged, ordinal: int, vector: Vector | None, numbers: Numbers, printer: Printer) -> None:
+    def __init__(
+        self, staged: Staged, ordinal: int, vector: Vector | None, numbers: LaunchParameters, printer: Printer
+    ) -> None:
         self.staged, self.vector, self.numbers, self.printer = staged, vector, numbers, printer
         self.object, element = staged.object, staged.object.element
         self.bytes = _bytes(staged.object)

@@ -36,10 +36,10 @@ from itertools import groupby
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE
+from tilepragma.codegen.launch_parameters import LaunchParameters, axis_name, tile_label, used_dimensions
 from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.loop_hints import loop_hints
 from tilepragma.codegen.mentioned_objects import accessed_objects, declared_objects, is_idle
-from tilepragma.codegen.numbering import Numbers, axis_name, tile_label, used_dimensions
 from tilepragma.codegen.outlined_rows import OutlinedRow, iterations, row_function
 from tilepragma.codegen.packed_panels import comment, has_padded_tiles, objects_outside, panel_parts
 from tilepragma.codegen.printer import UNARY, Printer
@@ -113,7 +113,7 @@ class StatementPrinter:
 
     writer: Writer
     printer: Printer
-    numbers: Numbers = field(default_factory=lambda: Numbers((), {}, frozenset()))
+    numbers: LaunchParameters = field(default_factory=lambda: LaunchParameters((), {}, frozenset()))
     bound: frozenset[AxisKind] = frozenset()
     copies: StagingPrinter | None = None
     rows: Rows | None = None
@@ -1009,7 +1009,7 @@ def instance_kind(launch: Launch) -> AxisKind | None:
     return next((kind for kind in (AxisKind.THREAD, AxisKind.GANG) if kind in kinds), None)
 
 
-def instance_count(launch: Launch, numbers: Numbers) -> str:
+def instance_count(launch: Launch, numbers: LaunchParameters) -> str:
     """The number of instances of a launch that has several."""
     kind = instance_kind(launch)
     assert kind is not None, "one instance needs no count"
@@ -1017,7 +1017,7 @@ def instance_count(launch: Launch, numbers: Numbers) -> str:
 
 
 def instance_loop(
-    writer: Writer, stack: ExitStack, launch: Launch, numbers: Numbers, wide: str, first: str, last: str
+    writer: Writer, stack: ExitStack, launch: Launch, numbers: LaunchParameters, wide: str, first: str, last: str
 ) -> str:
     """Loop over the instances [first, last) and compute gang indices; the linear index."""
     if instance_kind(launch) is AxisKind.THREAD:
@@ -1056,7 +1056,7 @@ def loop_head(printer: Printer, loop: Loop, is_typed: bool = True) -> str:
     return f"for ({declared} = {printer.expression(loop.lower, 1)}; {condition}; {advance})"
 
 
-def with_declared_bounds(writer: Writer, printer: Printer, numbers: Numbers, loop: Loop) -> Loop:
+def with_declared_bounds(writer: Writer, printer: Printer, numbers: LaunchParameters, loop: Loop) -> Loop:
     """The loop, with bounds declared before it where the head is too long; the upper one first.
     Only the planner's loops: their bounds do not change inside, and a debugger shows no user's line
     for them.

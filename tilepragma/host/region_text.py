@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from tilepragma.base.c_text import quote
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.dialect import C
-from tilepragma.codegen.launch_order import range_text
+from tilepragma.codegen.launch_parameters import PlanNumbers, axis_index, plan_numbers
 from tilepragma.codegen.manifest import array_constants, kernel_symbol, number_types
-from tilepragma.codegen.numbering import Numbering, axis_index, number
 from tilepragma.codegen.printer import ASSIGNMENT, UNARY, Printer
 from tilepragma.codegen.statements import StatementPrinter, counts_down_to_zero
+from tilepragma.codegen.step_functions import range_text
 from tilepragma.codegen.templates import render
 from tilepragma.codegen.writer import Writer
 from tilepragma.host.retiling import perfect_nest
@@ -121,7 +121,7 @@ def _array_initializer(object_: DataObject, section: list[tuple[str, str]]) -> s
 
 def region_text(plan: KernelPlan) -> SurroundingText:
     """The launch of a region; the user's statement between the two parts is the fallback."""
-    numbering = number(plan)
+    numbering = plan_numbers(plan)
     instead = _reordered(plan)
     directive = plan.kernel.directive
     device = "-1" if directive.device is None else host_text(directive.device)
@@ -211,7 +211,7 @@ def _version(usual: KernelPlan, place: int) -> dict[str, object]:
     the plan's call, which is evaluated once.
     """
     version = usual.versions[place - 1]
-    plan, numbering, given = version.plan, number(version.plan), number(usual)
+    plan, numbering, given = version.plan, plan_numbers(version.plan), plan_numbers(usual)
     names = [_scalar_name(usual, object_) or f"tilek_scalar{place}_{k}" for k, object_ in enumerate(plan.scalars)]
     added = [(object_, name) for object_, name in zip(plan.scalars, names, strict=True) if object_ not in usual.scalars]
     usual_scalars = [f"&{_scalar_name(usual, object_)}" for object_ in usual.scalars]
@@ -345,13 +345,13 @@ def _trip(loop: Loop) -> str:
     return f"tilek_trip({range_text(loop, host_text)})"
 
 
-def _known_trip(loop: Loop, numbering: Numbering) -> str:
+def _known_trip(loop: Loop, numbering: PlanNumbers) -> str:
     """The trip count, from the entry of tilek_loops with equal bounds if any: no division."""
     entries = list(map(_bounds, numbering.loops))
     return f"tilek_loops[{entries.index(_bounds(loop))}].trip" if _bounds(loop) in entries else _trip(loop)
 
 
-def _tile_arguments(numbering: Numbering) -> list[str]:
+def _tile_arguments(numbering: PlanNumbers) -> list[str]:
     return [
         "0" if tile.argument is None or tile.axis is not None else host_text(tile.argument)
         for loop in numbering.first_arguments
@@ -380,7 +380,7 @@ def _if_clause(plan: KernelPlan) -> str | None:
     return None if condition is None else f"{host_text(condition, _EQUALITY)} != 0"
 
 
-def _final_values(plan: KernelPlan, numbering: Numbering, loops: str = "tilek_loops") -> list[str]:
+def _final_values(plan: KernelPlan, numbering: PlanNumbers, loops: str = "tilek_loops") -> list[str]:
     lines = []
     for value in plan.final_values:
         if isinstance(value, LastValue):
@@ -394,7 +394,7 @@ def _final_values(plan: KernelPlan, numbering: Numbering, loops: str = "tilek_lo
     return lines
 
 
-def _entry(numbering: Numbering, loop: TiledLoop, loops: str) -> str:
+def _entry(numbering: PlanNumbers, loop: TiledLoop, loops: str) -> str:
     return f"{loops}[{numbering.loop_number(loop)}]"
 
 

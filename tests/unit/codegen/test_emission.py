@@ -20,8 +20,8 @@ from tilepragma.base.resources import resource_folder
 from tilepragma.codegen.device_program import device_program
 from tilepragma.codegen.dialect import CUDA, OPENCL, PROCESSOR
 from tilepragma.codegen.host_functions import host_functions
-from tilepragma.codegen.launch_order import step_functions
 from tilepragma.codegen.manifest import describe, kernel_constants, pieces
+from tilepragma.codegen.step_functions import step_functions
 from tilepragma.codegen.writer import GENERATED_LINE
 from tilepragma.ir.directives import Target
 from tilepragma.ir.types import DOUBLE

@@ -14,7 +14,7 @@ from hand_built import E, array, assign, at, binary, loop, place, scalar
 
 from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.codegen.dialect import C
-from tilepragma.codegen.numbering import Numbers
+from tilepragma.codegen.launch_parameters import LaunchParameters
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.statements import Rows, StatementPrinter
 from tilepragma.codegen.writer import Writer
@@ -42,7 +42,7 @@ def printed(node: Loop) -> tuple[str, str]:
     """The loop's text where it stood, and the functions' without their spaces."""
     rows = Rows("f_row", dict.fromkeys((A, B, V, W), ()))
     writer = Writer()
-    StatementPrinter(writer, Printer(C), Numbers((), {}, frozenset({"n"})), rows=rows).statement(node)
+    StatementPrinter(writer, Printer(C), LaunchParameters((), {}, frozenset({"n"})), rows=rows).statement(node)
     return " ".join(writer.text().split()), " ".join("".join(rows.texts).split())
 
 

@@ -32,8 +32,8 @@ from tilepragma.codegen.device_definitions import record_definitions
 from tilepragma.codegen.device_program import device_program
 from tilepragma.codegen.dialect import CUDA, OPENCL, C
 from tilepragma.codegen.host_functions import host_functions
+from tilepragma.codegen.launch_parameters import LaunchParameters
 from tilepragma.codegen.manifest import iterator_range
-from tilepragma.codegen.numbering import Numbers
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.statements import StatementPrinter
 from tilepragma.codegen.writer import GENERATED_LINE, WIDTH, Writer
@@ -165,7 +165,7 @@ def test_long_heads_have_their_bounds_before_them() -> None:
     inner = assign(at(array("A", 9), ITERATOR), 1)
     long_one = generated(ITERATOR, nested(*sizes), inner)
     writer = Writer()
-    printer = StatementPrinter(writer, Printer(C), Numbers((), {}, frozenset({"i_end"})))
+    printer = StatementPrinter(writer, Printer(C), LaunchParameters((), {}, frozenset({"i_end"})))
     printer.block(Block((long_one, long_one, generated(ITERATOR, COUNT, inner))))
     lines = writer.text().splitlines()
     assert max(map(len, lines)) <= WIDTH

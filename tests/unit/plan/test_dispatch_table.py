@@ -9,7 +9,7 @@ import pytest
 from tests.support.source_plans import plan
 from tilepragma.arguments.sections import whole_section
 from tilepragma.base.source_ranges import NOWHERE
-from tilepragma.codegen.launch_order import step_functions
+from tilepragma.codegen.step_functions import step_functions
 from tilepragma.ir.evaluation import UncountableError
 from tilepragma.ir.expressions import Access, DataObject, Scope, Storage, integer
 from tilepragma.ir.loop_tree import Block, ExpressionStatement

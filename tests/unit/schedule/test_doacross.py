@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.plan_text import plan_of
 from tests.support.source_plans import plan
-from tilepragma.codegen.launch_order import step_functions
+from tilepragma.codegen.step_functions import step_functions
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.loop_tree import Axis, Block, PackedPanels, TileNest
 from tilepragma.ir.traversal import walk

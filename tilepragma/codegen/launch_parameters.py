@@ -1,6 +1,7 @@
-"""The numbering of loops, tiles and objects for host functions, device programs and manifest.
+"""What the text of a launch gets as parameters: objects (`launch_objects`) and numbers
+(`LaunchParameters`), and the numbering of loops and tiles that text and manifest share.
 
-`Numbers` names the numbers of a launch that its text uses. Only those are declared or passed.
+Only what the text uses is declared or passed, in the order of `LaunchParameters.parameters`.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def axis_name(axis: Axis) -> str:
 
 
 @dataclass
-class Numbers:
+class LaunchParameters:
     """Names of the numbers of one launch.
 
     `loops` are the launch's. `first_arguments` says where a loop's tile arguments start. `varying`
@@ -232,7 +233,7 @@ def tile_label(loop: TiledLoop, tile: Tile) -> str:
 
 
 @dataclass(frozen=True)
-class Numbering:
+class PlanNumbers:
     """The numbering of a plan. `loops` are the entries of tilek_call.loops: the loops whose bounds
     the region itself gives. `first_arguments` says where the tile arguments of each tiling start.
     """
@@ -246,7 +247,7 @@ class Numbering:
 
 
 @once
-def number(plan: KernelPlan) -> Numbering:
+def plan_numbers(plan: KernelPlan) -> PlanNumbers:
     """The numbering of a plan: loops in textual order, tile arguments of each different tiling."""
     first_arguments: dict[TiledLoop, int] = {}
     bounded: dict[int, Loop] = {}
@@ -262,7 +263,7 @@ def number(plan: KernelPlan) -> Numbering:
     for value in plan.final_values:
         for loop in (value.loop, *value.enclosing) if isinstance(value, FinalValue) else ():
             bounded.setdefault(loop.loop.index, loop.loop)
-    return Numbering(tuple(bounded[index] for index in sorted(bounded)), first_arguments)
+    return PlanNumbers(tuple(bounded[index] for index in sorted(bounded)), first_arguments)
 
 
 def needs_function(plan: KernelPlan, steps: tuple[Step, ...]) -> bool:
@@ -312,7 +313,7 @@ def nest_loops(launch: Launch) -> tuple[TiledLoop, ...]:
     return tuple(loop for nest in nests(launch) for loop in nest.loops)
 
 
-def launch_numbers(plan: KernelPlan, launch: Launch, program: tuple[Launch, ...] | None = None) -> Numbers:
+def launch_parameters(plan: KernelPlan, launch: Launch, program: tuple[Launch, ...] | None = None) -> LaunchParameters:
     """The names of a launch's numbers, clear of the user's names. `program` are the launches of its
     program, by default the devices'.
     """
@@ -327,7 +328,9 @@ def launch_numbers(plan: KernelPlan, launch: Launch, program: tuple[Launch, ...]
     varying = frozenset(
         loop for loop in launch.loops if loop == divided or (iterators and loop_objects(loop) & iterators)
     )
-    numbers = Numbers(launch.loops, number(plan).first_arguments, frozenset(taken), varying, ending, divided)
+    numbers = LaunchParameters(
+        launch.loops, plan_numbers(plan).first_arguments, frozenset(taken), varying, ending, divided
+    )
     for index, object_ in launch_objects(plan, launch).sizes:
         numbers.size(object_.name, index)
     return numbers

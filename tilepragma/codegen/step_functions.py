@@ -11,8 +11,8 @@ from dataclasses import replace
 from tilepragma.base.c_text import in_comment
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.dialect import C
+from tilepragma.codegen.launch_parameters import LaunchParameters, bound_objects, needs_function
 from tilepragma.codegen.mentioned_objects import accessed_objects
-from tilepragma.codegen.numbering import Numbers, bound_objects, needs_function
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.statements import loop_head, with_declared_bounds
 from tilepragma.codegen.writer import Writer
@@ -67,7 +67,7 @@ class _Steps:
         self.scalars = [(k, object_) for k, object_ in enumerate(plan.scalars) if object_ in read]
         self.sizes = [(k, size.object) for k, size in enumerate(plan.sizes) if size.object in read]
         self.writer = Writer(depth=1)
-        self.numbers = Numbers((), {}, frozenset(object_.name for object_ in plan.kernel.objects))
+        self.numbers = LaunchParameters((), {}, frozenset(object_.name for object_ in plan.kernel.objects))
         self.launches = 0
 
     def text(self) -> str:

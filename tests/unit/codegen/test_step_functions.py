@@ -32,8 +32,8 @@ from hand_built import (
 
 from tilepragma.codegen.device_program import device_program
 from tilepragma.codegen.dialect import OPENCL
-from tilepragma.codegen.launch_order import step_functions
 from tilepragma.codegen.manifest import LAUNCH_ALWAYS, describe, kernel_constants, kernel_flags, launch_axes
+from tilepragma.codegen.step_functions import step_functions
 from tilepragma.host.region_text import region_text
 from tilepragma.ir.directives import Target
 from tilepragma.ir.expressions import Scope
