@@ -7,7 +7,7 @@ from collections.abc import Callable
 from tilepragma.ir.invariance import written_objects
 from tilepragma.ir.loop_tree import Kernel, Statement
 from tilepragma.poly.extraction import extract_scop
-from tilepragma.schedule.strategy import Region
+from tilepragma.schedule.candidate import Region
 from tilepragma.storage.new_arrays import ExpandedKernel
 from tilepragma.verify.storage import StorageMap, Version
 

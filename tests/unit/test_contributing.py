@@ -22,7 +22,7 @@ from tilepragma.ir.directives import ClauseExpression, Construct, OtherClause
 from tilepragma.ir.traversal import loops_in
 from tilepragma.planner import candidate_search
 from tilepragma.planner.assembly import tiled_region
-from tilepragma.schedule.strategy import Refusal, Region, ScheduleCandidate
+from tilepragma.schedule.candidate import Refusal, Region, ScheduleCandidate
 from tilepragma.schedule.tree import LaunchNode, candidate_of
 from tilepragma.user_tiles.mapping import device_clauses, host_clauses
 from tilepragma.verify.rules import verify

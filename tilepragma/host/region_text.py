@@ -1,17 +1,15 @@
-"""The text around statements of the user's: launches of regions, and calls of data directives.
+"""The text around the statement of a region: its launches.
 
 Text before a statement and text after it make one statement of the three.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from tilepragma.base.c_text import quote
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.dialect import C
 from tilepragma.codegen.launch_parameters import PlanNumbers, axis_index, plan_numbers
-from tilepragma.codegen.manifest import array_constants, kernel_symbol, number_types
+from tilepragma.codegen.manifest import kernel_symbol
 from tilepragma.codegen.printer import ASSIGNMENT, UNARY, Printer
 from tilepragma.codegen.statements import StatementPrinter, counts_down_to_zero
 from tilepragma.codegen.step_functions import range_text
@@ -21,35 +19,24 @@ from tilepragma.host.retiling import perfect_nest
 from tilepragma.host.user_macros import as_written
 from tilepragma.ir.directives import (
     ClauseExpression,
-    Construct,
     DataDirective,
     KernelDirective,
-    Section,
 )
 from tilepragma.ir.expressions import Access, Binary, Cast, DataObject, Expression, Scope, Storage, integer
 from tilepragma.ir.invariance import host_evaluable, written_objects
-from tilepragma.ir.loop_tree import Axis, DataRegion, Declaration, Loop, TiledLoop
+from tilepragma.ir.loop_tree import Axis, Declaration, Loop, TiledLoop
 from tilepragma.ir.loop_tree_text import plain_text
 from tilepragma.ir.polynomial import is_scalar
 from tilepragma.ir.quotients import with_guarded_quotients
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INT, ScalarType, is_signed
 from tilepragma.plan.dispatch_table import by_trips, outermost_loop
-from tilepragma.plan.kernel_plan import ArrayArgument, HeldRegion, HostExpression, KernelPlan, LastValue
+from tilepragma.plan.kernel_plan import ArrayArgument, HostExpression, KernelPlan, LastValue
 
 #: Prints objects as the user's function names them.
 USER = Printer(C, host_names=True)
-#: Precedence of operands of `!=`, `-` and `&&`.
-_EQUALITY, _MULTIPLICATION, _AND = 9, 12, 5
-_MOTIONS = {
-    "copy": "COPY", "copyin": "COPYIN", "copyout": "COPYOUT", "create": "CREATE", "present": "PRESENT",
-    "delete": "DELETE", "self": "UPDATE_SELF", "device": "UPDATE_DEVICE",
-}  # fmt: skip
-_CALLS = {
-    Construct.ENTER_DATA: "tilek_data_enter",
-    Construct.EXIT_DATA: "tilek_data_exit",
-    Construct.UPDATE: "tilek_data_update",
-}
+#: Precedence of operands of `!=` and `&&`.
+_EQUALITY, _AND = 9, 5
 
 
 @dataclass(frozen=True)
@@ -70,7 +57,7 @@ def host_text(expression: HostExpression, least: int = ASSIGNMENT) -> str:
     return USER.expression(with_guarded_quotients(expression), least)
 
 
-def _queue(directive: KernelDirective | DataDirective) -> str:
+def queue_text(directive: KernelDirective | DataDirective) -> str:
     """The number of the queue that `async` names."""
     if directive.asynchronous is not None:
         return host_text(directive.asynchronous)
@@ -103,7 +90,7 @@ def _extents(object_: DataObject) -> list[str]:
     return result
 
 
-def _array_initializer(object_: DataObject, section: list[tuple[str, str]]) -> str:
+def array_initializer(object_: DataObject, section: list[tuple[str, str]]) -> str:
     """`{.base = …}` of a tilek_array; `section` has each dimension's lower bound and length."""
     if object_.storage is Storage.SCALAR:
         return f"{{.base = (void *)&{object_.host}}}"
@@ -144,7 +131,7 @@ def region_text(plan: KernelPlan) -> SurroundingText:
             (f"const {USER.type(object_.element, f'tilek_scalar{index}')}", object_.host)
             for index, object_ in enumerate(plan.scalars)
         ],
-        arrays=list(map(_array, plan.arrays)),
+        arrays=list(map(array_text, plan.arrays)),
         loops=[_bounds(loop) for loop in numbering.loops],
         tile_arguments=_tile_arguments(numbering),
         has_constant_tiles=_are_numbers(_tile_arguments(numbering)),
@@ -152,7 +139,7 @@ def region_text(plan: KernelPlan) -> SurroundingText:
         wait_all=directive.wait_all,
         axes=_axes(plan),
         device="TILEK_DEVICES_ALL" if directive.all_devices else device,
-        queue=_queue(directive),
+        queue=queue_text(directive),
         row_bases=[host_text(base) for base in plan.row_bases],
         operations=[
             " * ".join([f"{operation.count}.0", *(_known_trip(loop, numbering) for loop in operation.loops)])
@@ -221,7 +208,9 @@ def _version(usual: KernelPlan, place: int) -> dict[str, object]:
     bases, usual_bases = list(map(host_text, plan.row_bases)), list(map(host_text, usual.row_bases))
     members = (
         _member("scalars", "const void *", usual_scalars, [f"&{name}" for name in names], place),
-        _member("arrays", "tilek_array ", list(map(_array, usual.arrays)), list(map(_array, plan.arrays)), place),
+        _member(
+            "arrays", "tilek_array ", list(map(array_text, usual.arrays)), list(map(array_text, plan.arrays)), place
+        ),
         loops,
         _member("tile_arguments", "int64_t ", _tile_arguments(given), _tile_arguments(numbering), place),
         _member("row_bases", "int64_t ", usual_bases, bases, place),
@@ -309,8 +298,9 @@ def _begins(loop: Loop) -> Expression:
     return Binary(loop.comparison, Cast(loop.iterator.element, loop.lower), loop.upper, INT)
 
 
-def _array(item: ArrayArgument) -> str:
-    return _array_initializer(item.object, [(host_text(b.lower), host_text(b.length)) for b in item.section])
+def array_text(item: ArrayArgument) -> str:
+    """The initialiser of an array's argument: the object and its section."""
+    return array_initializer(item.object, [(host_text(b.lower), host_text(b.length)) for b in item.section])
 
 
 def _prologue(plan: KernelPlan) -> list[str]:
@@ -396,81 +386,3 @@ def _final_values(plan: KernelPlan, numbering: PlanNumbers, loops: str = "tilek_
 
 def _entry(numbering: PlanNumbers, loop: TiledLoop, loops: str) -> str:
     return f"{loops}[{numbering.loop_number(loop)}]"
-
-
-#: An array of a data directive, with its initialiser and the ending of its tilek_motion.
-_DataItem = tuple[DataObject, str, str]
-
-
-def data_text(region: DataRegion, number: int) -> SurroundingText:
-    """The calls of a data directive; each is one statement. `number` is unique in the file."""
-    directive = region.directive
-    if directive.construct is Construct.WAIT:
-        queues = [host_text(queue) for queue in directive.waits]
-        return SurroundingText(render("host/wait.c.j2", queues=queues), "")
-    objects = dict(region.objects)
-    items = [
-        (object_, _array_initializer(object_, _section(object_, section)), _MOTIONS[clause.name])
-        for clause in directive.clauses
-        for section in clause.sections
-        # Scalars travel with every launch, so their host values are always the newest.
-        if (object_ := objects[section.path]).storage is not Storage.SCALAR
-    ]
-    return _data_calls(directive, items, number, _CALLS.get(directive.construct, ""), _queue(directive))
-
-
-def held_text(held: HeldRegion, number: int) -> SurroundingText:
-    """The calls around a region whose arrays stay on the device between its kernels.
-
-    `number` distinguishes it from the file's data directives.
-    """
-    items = [(array.object, _array(array), _motion(array)) for array in held.arrays]
-    return _data_calls(held.kernel.directive, items, number, read_types=number_types(held.reads))
-
-
-def _data_calls(
-    directive: DataDirective | KernelDirective,
-    items: Sequence[_DataItem],
-    number: int,
-    call: str = "",
-    queue: str = "",
-    read_types: Sequence[str] = (),
-) -> SurroundingText:
-    """A `call` of the runtime; without, calls where a region begins and ends."""
-    context = {
-        "number": number,
-        "items": [(array, motion) for _, array, motion in items],
-        "place": f"{quote(directive.range.file)}, {directive.range.start.line}",
-        "condition": "" if directive.condition is None else host_text(directive.condition),
-        "queue": queue,
-        "waits": [host_text(queue) for queue in directive.waits],
-        "wait_all": directive.wait_all,
-        "read_types": read_types,
-        "call": call,
-    }
-    constants = array_constants(f"tilek_data{number}", [object_ for object_, _, _ in items])
-    if call:
-        return SurroundingText(render("host/data_call.c.j2", **context), "", constants)
-    before, after = (render(f"host/data_{side}.c.j2", **context) for side in ("before", "after"))
-    return SurroundingText(before, after, constants)
-
-
-def _motion(argument: ArrayArgument) -> str:
-    if argument.copy_out or not argument.writes:
-        return "KEEP"
-    return "COPYIN" if argument.copy_in else "CREATE"
-
-
-def _section(object_: DataObject, section: Section) -> list[tuple[str, str]]:
-    """Lower bound and length per dimension; the default is the whole known dimension."""
-    result = []
-    for dimension in range(object_.rank):
-        given = section.dimensions[dimension] if dimension < len(section.dimensions) else None
-        lower = "0" if given is None or given.lower is None else host_text(given.lower)
-        if given is not None and given.length is not None:
-            result.append((lower, host_text(given.length)))
-            continue
-        whole = object_.lengths[dimension]
-        length = "-1" if whole is None else host_text(whole, _MULTIPLICATION)
-        result.append((lower, length if lower == "0" else f"{length} - {lower}"))
-    return result

@@ -20,7 +20,8 @@ from tilepragma.codegen.c90 import as_c90
 from tilepragma.codegen.host_functions import host_functions
 from tilepragma.codegen.manifest import KernelManifest, kernel_constants
 from tilepragma.codegen.writer import GENERATED_LINE
-from tilepragma.host.region_text import SurroundingText, data_text, held_text, region_text
+from tilepragma.host.data_directives import data_text, held_text
+from tilepragma.host.region_text import SurroundingText, region_text
 from tilepragma.host.user_macros import path_macros, without_macros
 from tilepragma.ir.loop_tree import DataRegion, Inclusion, Kernel, SourceFile, TranslationUnit
 from tilepragma.ir.traversal import loop_directives

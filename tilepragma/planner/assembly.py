@@ -36,8 +36,8 @@ from tilepragma.plan.loop_symbols import loop_symbols
 from tilepragma.plan.summary import numbers_fit, with_fitting_sections
 from tilepragma.plan.targets import check_axes, check_counts, preferred_target
 from tilepragma.planner.overflow_guards import launch_conditions
+from tilepragma.schedule.candidate import ScheduleCandidate
 from tilepragma.schedule.coalescing import assumed_worker_loop
-from tilepragma.schedule.strategy import ScheduleCandidate
 from tilepragma.schedule.user_launches import make_launches
 from tilepragma.sizes.opencl_cpu_sizes import processor_choices
 from tilepragma.user_tiles.chain_checks import check_for_loop, check_hoisted

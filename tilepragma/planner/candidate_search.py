@@ -30,19 +30,13 @@ from tilepragma.normalise.delinearisation import DelinearisedKernel, with_deline
 from tilepragma.normalise.if_conversion import with_sunk_conditions
 from tilepragma.normalise.live_out import final_values
 from tilepragma.normalise.loop_normalisation import with_normalised_loops
-from tilepragma.plan.default_sizes import JAMMED_ROWS
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, all_steps
 from tilepragma.plan.summary import are_wavefronts, buffered, used_sizes
 from tilepragma.planner.assembly import Planned, TiledRegion, assemble_plan, with_kernel, with_plan
 from tilepragma.poly.scop import Scop
 from tilepragma.schedule.as_written import as_written
 from tilepragma.schedule.assumed_independence import keeps_elements_in_registers, without_assumptions
-from tilepragma.schedule.hyperplane_tiles import hyperplanes
-from tilepragma.schedule.in_order import proof_in_order
-from tilepragma.schedule.multilayer_tiles import subdomain_tiles, with_subdomain_tiles
-from tilepragma.schedule.overlapped import OVERLAPPING, overlapped
-from tilepragma.schedule.scalar_expansion import long_sums, with_hoisted_scalars
-from tilepragma.schedule.strategy import (
+from tilepragma.schedule.candidate import (
     WORTH_COUNTING,
     Moved,
     Refusal,
@@ -51,6 +45,12 @@ from tilepragma.schedule.strategy import (
     Strategy,
     counts_as_work,
 )
+from tilepragma.schedule.default_sizes import JAMMED_ROWS
+from tilepragma.schedule.hyperplane_tiles import hyperplanes
+from tilepragma.schedule.in_order import proof_in_order
+from tilepragma.schedule.multilayer_tiles import subdomain_tiles, with_subdomain_tiles
+from tilepragma.schedule.overlapped import OVERLAPPING, overlapped
+from tilepragma.schedule.scalar_expansion import long_sums, with_hoisted_scalars
 from tilepragma.storage.array_copies import with_array_copies
 from tilepragma.storage.array_expansion import with_array_expansion, with_expanded_scalars
 from tilepragma.storage.new_arrays import ExpandedKernel, proven_scop

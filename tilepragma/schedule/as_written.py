@@ -60,7 +60,6 @@ from tilepragma.ir.substitution import with_each
 from tilepragma.ir.traversal import flat, loops_in, named_in_clauses, walk
 from tilepragma.ir.types import is_signed
 from tilepragma.lower.band_loops import counted_loop, floor_quotient, term
-from tilepragma.plan.default_sizes import STRIP
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, TileSize, launches_in
 from tilepragma.poly.band_fusion import has_shared, streams
 from tilepragma.poly.dependences import Dependence, distance_text, may_differ, with_zero
@@ -68,12 +67,13 @@ from tilepragma.poly.intra_tile_schedule import Steps, steps_as_written
 from tilepragma.poly.operation_limit import OperationLimitError
 from tilepragma.poly.scop import ScopStatement
 from tilepragma.poly.strongly_connected import strongly_connected
+from tilepragma.schedule.candidate import Depths, Refusal, Region, ScheduleCandidate, is_outside_scalar
 from tilepragma.schedule.coalescing import worker_loop
+from tilepragma.schedule.default_sizes import STRIP
 from tilepragma.schedule.in_order import keeps_order
 from tilepragma.schedule.index_set_splitting import with_split_loops
 from tilepragma.schedule.rectangular_hull import rectangular_hull, with_hulls
 from tilepragma.schedule.reduction_detection import carried_reason, order_reason
-from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate, is_outside_scalar
 from tilepragma.schedule.tree import LaunchNode, ScheduleNode, candidate_of
 from tilepragma.schedule.unroll_and_jam import unroll_and_jam
 from tilepragma.schedule.vector_interchange import with_innermost_lanes

@@ -16,7 +16,7 @@ from tilepragma.poly.adjacency import pattern, step_by
 from tilepragma.poly.extraction import extract_scop
 from tilepragma.poly.operation_limit import OperationLimitError
 from tilepragma.poly.scop import Scop, ScopStatement
-from tilepragma.schedule.strategy import counts_as_work
+from tilepragma.schedule.candidate import counts_as_work
 
 
 def private_names(scop: Scop) -> frozenset[str]:

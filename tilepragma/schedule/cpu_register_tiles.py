@@ -35,7 +35,6 @@ import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import uses
-from tilepragma.ir.directives import VectorRegisters
 from tilepragma.ir.expressions import (
     Access,
     Binary,
@@ -56,25 +55,23 @@ from tilepragma.ir.types import INT, LONG, ScalarType
 from tilepragma.lower.ast_generation import ScheduledStatement, Symbols, generate_loops
 from tilepragma.lower.band_loops import BandLoops, EnclosingTile, PlannedBand, TileConstraint, base_name, term
 from tilepragma.lower.tile_bounds import known_of_sum, row_range, size_of, symbol_reader
-from tilepragma.plan.default_sizes import (
-    ALONE_BLOCK_ROWS,
-    ALONE_ROWS,
-    ALONE_THROUGH,
-    BLOCK_COLUMNS,
-    BLOCK_ROWS,
-    COLUMN_VECTORS,
-    LEAST_COLUMNS,
-    LEAST_NARROW,
-    MOST_ROWS,
-    OUTSIDE_ROWS,
-    THROUGH_TILE,
-    WIDE_BITS,
-)
 from tilepragma.poly.extents import Bounds
 from tilepragma.poly.isl_ast import short_expression
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 from tilepragma.poly.register_bands import RegisterRows
 from tilepragma.poly.schedule import StatementSchedule, affine_map
+from tilepragma.schedule.default_sizes import (
+    ALONE_BLOCK_ROWS,
+    ALONE_ROWS,
+    ALONE_THROUGH,
+    BLOCK_COLUMNS,
+    BLOCK_ROWS,
+    LEAST_NARROW,
+    OUTSIDE_ROWS,
+    THROUGH_TILE,
+    WIDE_BITS,
+    tile_extents,
+)
 
 _FEW = 8
 """The extents of tiles, by default."""
@@ -82,7 +79,7 @@ _ORIGINS = ("tilek_row_origin", "tilek_column_origin")
 """isl's parameters for the origins of a register tile."""
 
 
-def block_extent(loops: BandLoops, planned: PlannedBand, rows: RegisterRows, level: int) -> tuple[int, int]:
+def register_block(loops: BandLoops, planned: PlannedBand, rows: RegisterRows, level: int) -> tuple[int, int]:
     """Values of the row at `level` that one thread takes at a time, and their unit."""
     if level not in (rows.row, rows.column):
         return OUTSIDE_ROWS, 1
@@ -90,13 +87,6 @@ def block_extent(loops: BandLoops, planned: PlannedBand, rows: RegisterRows, lev
         return ALONE_BLOCK_ROWS, ALONE_ROWS
     extents = tile_extents(_element(planned, rows), loops.vectors)
     return (extents[1] * BLOCK_COLUMNS, extents[1]) if level == rows.column else (BLOCK_ROWS, extents[0])
-
-
-def tile_extents(element: ScalarType, vectors: VectorRegisters) -> tuple[int, int]:
-    """Rows (a power of two) and columns of a register tile of these elements."""
-    columns = max(LEAST_COLUMNS, COLUMN_VECTORS * vectors.bits // element.bits)
-    held = vectors.accumulators() * vectors.bits // (columns * element.bits)
-    return min(MOST_ROWS, 1 << max(held.bit_length() - 1, 0)), columns
 
 
 def with_full_tiles(

@@ -1,4 +1,4 @@
-"""S2: hyperplanes (Algorithm 4.1) for regions whose own loops are not parallel.
+"""Hyperplanes (thesis Algorithm 4.1) for regions whose own loops are not parallel.
 
 Statements are distributed over bands (poly/bands.py). A band with parallel rows is a launch over
 these rows. A band that needs an order is a host loop over wavefronts of tiles, with a launch for
@@ -30,7 +30,6 @@ from tilepragma.lower.band_loops import (
     mapped_nest,
     term,
 )
-from tilepragma.plan.default_sizes import ALONE_ROWS, ALONG_UNIT, BLOCK, LONG_BLOCK, SHORT_BLOCK
 from tilepragma.plan.kernel_plan import HostLoop, TileSize
 from tilepragma.plan.summary import buffered
 from tilepragma.poly.adjacency import by_transactions
@@ -43,11 +42,12 @@ from tilepragma.poly.intra_tile_schedule import Steps, by_strides, intra_tile_or
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 from tilepragma.poly.scop import Scop, ScopStatement
 from tilepragma.poly.wavefronts import concurrent_start, concurrent_tile
+from tilepragma.schedule.candidate import Depths, Refusal, Region, ScheduleCandidate, counts_as_work
 from tilepragma.schedule.coalescing import private_names
-from tilepragma.schedule.cpu_register_tiles import block_extent, register_tiles
+from tilepragma.schedule.cpu_register_tiles import register_block, register_tiles
+from tilepragma.schedule.default_sizes import ALONE_ROWS, block_extent
 from tilepragma.schedule.macro_statements import private_scalars, tied_bodies, updating_bodies
 from tilepragma.schedule.reduction_detection import FreedReductions, freed_reductions, with_reductions
-from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate, counts_as_work
 from tilepragma.schedule.tree import LaunchNode, ScheduleNode, candidate_of
 from tilepragma.schedule.wavefront import inner_tiles, wavefront_node
 from tilepragma.user_tiles.mapping import MOST_DIMENSIONS
@@ -395,9 +395,9 @@ class _TreeBuilder:
         """The symbol for the block size of the band's mapped row."""
         planned = self.planned[id(mapped.part)]
         registers = registers_of(mapped.part, mapped.level)
-        extent, unit = _host_extent(mapped.part, mapped.level, planned.points.along)
+        extent, unit = block_extent(mapped.part, mapped.level, planned.points.along)
         if registers is not None:
-            extent, unit = block_extent(self.loops, planned, registers, mapped.level)
+            extent, unit = register_block(self.loops, planned, registers, mapped.level)
         return self.loops.size_of(planned.number, mapped.level, base, extent, extent, unit)
 
     def _in_block(
@@ -445,11 +445,3 @@ def _reused_rows(planned: PlannedBand, level: int) -> tuple[int, ...]:
     part = planned.part
     deepest = max(each.statement.depth for each in part.statements)
     return part.carrying if deepest > 2 and level != planned.points.along and len(part.free) <= 2 else ()
-
-
-def _host_extent(part: Band, level: int, along: int | None) -> tuple[int, int]:
-    """Values of the row at `level` that one thread takes at a time, and their unit."""
-    if level != along:
-        return SHORT_BLOCK, 1
-    deepest = max(each.statement.depth for each in part.statements)
-    return (BLOCK if deepest > 2 else LONG_BLOCK), ALONG_UNIT

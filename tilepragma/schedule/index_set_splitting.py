@@ -31,7 +31,7 @@ from tilepragma.ir.traversal import loops_in, with_blocks
 from tilepragma.ir.types import is_signed
 from tilepragma.normalise.delinearisation import typed_sum
 from tilepragma.poly.iterator_values import Passing, passing
-from tilepragma.schedule.strategy import Region
+from tilepragma.schedule.candidate import Region
 
 #: The most statements after splitting; each split makes three of one.
 _MOST_STATEMENTS = 32

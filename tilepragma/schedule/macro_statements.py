@@ -18,7 +18,7 @@ from tilepragma.ir.flow import exposed_read
 from tilepragma.ir.loop_tree import Block, ExpressionStatement, Loop, Statement
 from tilepragma.ir.traversal import loops_in
 from tilepragma.poly.scop import Scop
-from tilepragma.schedule.strategy import Region
+from tilepragma.schedule.candidate import Region
 
 
 def updating_bodies(region: Region) -> tuple[Block, ...]:

@@ -44,9 +44,9 @@ from tilepragma.ir.types import INDEX, ScalarType
 from tilepragma.lower.band_loops import clauses, counted_loop, declared, mapped_nest, term
 from tilepragma.plan.kernel_plan import ArrayArgument, HostLoop, KernelPlan
 from tilepragma.poly.extents import Bounds
+from tilepragma.schedule.candidate import Depths, Refusal, Region, ScheduleCandidate
 from tilepragma.schedule.scratchpad_copies import assign, at_least, element_at, in_scratchpad, scratchpad, where
 from tilepragma.schedule.sor_multilayer import Tile, Way, kernels_of, ways_of
-from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate
 from tilepragma.schedule.tree import LaunchNode, candidate_of
 from tilepragma.user_tiles.tile_nests import chain_from
 

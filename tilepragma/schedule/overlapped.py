@@ -63,13 +63,14 @@ from tilepragma.ir.substitution import with_accesses, with_objects
 from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.ir.types import INDEX, ScalarType
 from tilepragma.lower.band_loops import counted_loop, declared, floor_quotient, mapped_nest, short_or_long, term
-from tilepragma.plan.default_sizes import DEGREE
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, TileSize
 from tilepragma.poly.extents import Bounds
 from tilepragma.poly.halo import GridArray, Overlap, Stream, overlap, stream
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 from tilepragma.poly.reference_spans import loop_ends
 from tilepragma.poly.scop import ScopStatement
+from tilepragma.schedule.candidate import Depths, Refusal, Region, ScheduleCandidate
+from tilepragma.schedule.default_sizes import DEGREE
 from tilepragma.schedule.scratchpad_copies import (
     assign,
     at_least,
@@ -79,7 +80,6 @@ from tilepragma.schedule.scratchpad_copies import (
     scratchpad,
     where,
 )
-from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate
 from tilepragma.schedule.tree import LaunchNode, ScheduleNode, candidate_of
 from tilepragma.user_tiles.chain_checks import literal_trip
 from tilepragma.user_tiles.mapping import MOST_DIMENSIONS

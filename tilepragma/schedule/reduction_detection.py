@@ -21,8 +21,8 @@ from tilepragma.ir.traversal import loop_directives
 from tilepragma.plan.kernel_plan import with_launches
 from tilepragma.poly.dependences import Dependence
 from tilepragma.poly.scop import Scop, ScopStatement
+from tilepragma.schedule.candidate import Region
 from tilepragma.schedule.macro_statements import written_scalars
-from tilepragma.schedule.strategy import Region
 from tilepragma.schedule.tree import LaunchNode, ScheduleNode
 
 

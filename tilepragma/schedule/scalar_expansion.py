@@ -18,7 +18,7 @@ from tilepragma.ir.loop_tree import Block, Declaration, Declarator, ExpressionSt
 from tilepragma.ir.substitution import with_objects
 from tilepragma.ir.traversal import loops_in, walk, with_blocks
 from tilepragma.ir.types import ScalarType
-from tilepragma.schedule.strategy import counts_as_work
+from tilepragma.schedule.candidate import counts_as_work
 
 
 def with_hoisted_scalars(kernel: Kernel) -> tuple[Kernel, frozenset[DataObject]] | None:

@@ -46,9 +46,9 @@ from tilepragma.plan.kernel_plan import (
 )
 from tilepragma.plan.loop_symbols import loop_symbols
 from tilepragma.plan.summary import mentions
+from tilepragma.schedule.candidate import Depths, Refusal, Region, ScheduleCandidate, counts_as_work
 from tilepragma.schedule.doacross import columns_nest
 from tilepragma.schedule.scratchpad_copies import in_scratchpad
-from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate, counts_as_work
 from tilepragma.schedule.user_launches import finished_launch
 from tilepragma.user_tiles.barrier_placement import insert_barriers
 from tilepragma.user_tiles.coverage import check_repeated

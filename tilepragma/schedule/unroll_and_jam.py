@@ -27,7 +27,7 @@ from tilepragma.ir.traversal import flat, loops_in, mentions, with_blocks
 from tilepragma.ir.types import is_signed
 from tilepragma.lower.band_loops import counted_loop, floor_quotient, term
 from tilepragma.normalise.delinearisation import typed_sum
-from tilepragma.plan.default_sizes import JAMMED_ROWS
+from tilepragma.schedule.default_sizes import JAMMED_ROWS
 from tilepragma.schedule.index_set_splitting import simple_statements
 
 _MOST_STATEMENTS = 16

@@ -63,32 +63,6 @@ from tilepragma.lower.band_loops import (
     term,
     total,
 )
-from tilepragma.plan.default_sizes import (
-    CHAINED_HOST_TILE,
-    DEVICE_TILE,
-    DIAMOND_TILES,
-    FEW_READS,
-    FLAT_HOST_TILE,
-    FLAT_REGISTER_TILE,
-    HOST_STEPS,
-    HOST_TILE,
-    LINE_CHAIN,
-    LONG_CHAINED_HOST_TILE,
-    LONG_DEVICE_TILE,
-    LONG_HOST_TILE,
-    LONG_REGISTER_TILE,
-    NARROW_HOST_TILE,
-    PROCESSOR_LINE_CHAIN,
-    PROCESSOR_PLANE_ROWS,
-    PROCESSOR_PLANE_STEPS,
-    REGISTER_COLUMNS_TILE,
-    REGISTER_TILE,
-    RELAXATION_TILES,
-    SHORT_CHAIN,
-    STENCIL_TILES,
-    TALL_HOST_TILE,
-    USUAL_SKEW,
-)
 from tilepragma.plan.kernel_plan import HostLoop, TiledBand, TiledStatement
 from tilepragma.poly.bands import Band
 from tilepragma.poly.extents import Bounds
@@ -97,6 +71,7 @@ from tilepragma.poly.schedule import StatementSchedule, integral_inverse
 from tilepragma.poly.wavefronts import IntraTile, concurrent_tile, intra_tile
 from tilepragma.schedule.coalescing import private_names
 from tilepragma.schedule.cpu_register_tiles import with_full_tiles
+from tilepragma.schedule.default_sizes import device_tile, host_tile, processor_tile
 from tilepragma.schedule.scratchpad_copies import assign, at_least, element_at, in_scratchpad, scratchpad, where
 from tilepragma.schedule.tree import ArrayTiles, LaunchNode, ScheduleNode
 
@@ -187,95 +162,13 @@ def _size_level(planned: PlannedBand, level: int) -> int:
 def _tiled_row(loops: BandLoops, planned: PlannedBand, level: int, inside: TileConstraints, unit: int = 0) -> _TiledRow:
     """A row's tile names, and the range of tiles with points `inside`; `unit` as in TileSize."""
     part = planned.part
-    device = LONG_DEVICE_TILE if level == planned.points.along else DEVICE_TILE
+    device = device_tile(planned, level)
     named = _size_level(planned, level)
     base = base_name(part.statements, named)
-    processor = () if loops.device else _processor_tile(planned, level)
-    size = loops.size_of(planned.number, named, base, _host_tile(planned, level), device, unit, processor)
+    processor = () if loops.device else processor_tile(planned, level)
+    size = loops.size_of(planned.number, named, base, host_tile(planned, level), device, unit, processor)
     tiles = loops.tile_range(part.statements, level, size, inside)
     return _TiledRow(level, size, loops.names.scalar(f"{base}_block"), loops.names.scalar(f"{base}_first"), tiles)
-
-
-def _host_tile(planned: PlannedBand, level: int) -> int:
-    points, rows = planned.points, len(planned.part.carrying)
-    if planned.pair:
-        return _diamond_tile(planned, level)
-    if points.chained is not None and points.repeating not in (None, points.chained):
-        return _relaxation_tile(planned, level)
-    if points.chained is not None and rows == 2:
-        if planned.registers:
-            return LONG_REGISTER_TILE if level == points.chained else FLAT_REGISTER_TILE
-        return LONG_CHAINED_HOST_TILE if level == points.chained else FLAT_HOST_TILE
-    if planned.registers:
-        columns = {each.column for each in planned.registers.values()}
-        return REGISTER_COLUMNS_TILE if level in columns else REGISTER_TILE
-    if level == points.chained:
-        return CHAINED_HOST_TILE
-    if rows == 2 and points.repeating is None and points.along is not None:
-        return NARROW_HOST_TILE if level == points.along else TALL_HOST_TILE
-    if points.repeating in (None, points.along) or points.along is None or rows < min(STENCIL_TILES):
-        return LONG_HOST_TILE if level == points.along else HOST_STEPS if level == points.repeating else HOST_TILE
-    steps, others, along = STENCIL_TILES[min(rows, max(STENCIL_TILES))]
-    if level == points.repeating:
-        return max(1, steps * USUAL_SKEW // max(USUAL_SKEW, _skew(planned, level)))
-    if level == points.along:
-        return along
-    between = [level for level in planned.part.carrying if level not in (points.repeating, points.along)]
-    return others[min(between.index(level), len(others) - 1)]
-
-
-def _relaxation_tile(planned: PlannedBand, level: int) -> int:
-    """The tile extent in time steps over a grid whose points wait for each other."""
-    points, levels = planned.points, planned.part.carrying
-    steps, following, others = RELAXATION_TILES[min(len(levels), max(RELAXATION_TILES))]
-    if level == points.chained and len(levels) == min(RELAXATION_TILES):
-        return LINE_CHAIN
-    if level == points.chained:
-        return CHAINED_HOST_TILE if _reads_little(planned) else SHORT_CHAIN
-    if level == points.repeating:
-        return steps
-    return following if level == next(each for each in levels if each != points.repeating) else others
-
-
-def _reads_little(planned: PlannedBand) -> bool:
-    """Whether every point reads at most a few elements."""
-    return max(each.statement.elements_read for each in planned.part.statements) <= FEW_READS
-
-
-def _processor_tile(planned: PlannedBand, level: int) -> tuple[tuple[int | None, int], ...]:
-    """The extents for OpenCL processors instead of the host's (TileSize)."""
-    points, levels = planned.points, planned.part.carrying
-    if planned.pair or points.chained is None or points.repeating in (None, points.chained):
-        return ()
-    if len(levels) == 2:
-        return PROCESSOR_LINE_CHAIN if level == points.chained else ()
-    if len(levels) == 3 and level != points.chained and _reads_little(planned):
-        return PROCESSOR_PLANE_STEPS if level == points.repeating else PROCESSOR_PLANE_ROWS
-    return ()
-
-
-def _diamond_tile(planned: PlannedBand, level: int) -> int:
-    """The tile extent of a diamond pair, or of the rows inside its tiles."""
-    pair, others, along = DIAMOND_TILES[min(len(planned.part.carrying), max(DIAMOND_TILES))]
-    if level in planned.pair:
-        return pair
-    return along if level == planned.points.along else others
-
-
-def _skew(planned: PlannedBand, level: int) -> int:
-    """The shift of the tile's other rows in one step of this row: fast shifts reuse little."""
-    steps = {each.statement.name: each.rows[level].coefficients for each in planned.part.statements}
-    return max(
-        abs(
-            sum(
-                step * factor
-                for step, factor in zip(steps[each.statement.name], each.rows[row].coefficients, strict=True)
-            )
-        )
-        for each in planned.part.statements
-        for row in planned.part.carrying
-        if row != level
-    )
 
 
 def inner_tiles(

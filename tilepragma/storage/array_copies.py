@@ -47,8 +47,8 @@ from tilepragma.poly.extraction import extract_scop
 from tilepragma.poly.footprints import shadows
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 from tilepragma.poly.scop import AccessKind, Scop
+from tilepragma.schedule.candidate import Region
 from tilepragma.schedule.sor_redblack import asks_for_colours
-from tilepragma.schedule.strategy import Region
 from tilepragma.storage.new_arrays import ExpandedKernel, NewArray, NewArrays, UnwritableError, is_dead, not_named
 from tilepragma.user_tiles.chain_checks import literal_trip
 

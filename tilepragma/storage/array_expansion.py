@@ -41,8 +41,8 @@ from tilepragma.poly.dependences import Carried, DependenceKind
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 from tilepragma.poly.scop import Scop
 from tilepragma.poly.value_flow import ArrayFlow, Site, UnknownFlowError, array_flow
+from tilepragma.schedule.candidate import Region
 from tilepragma.schedule.macro_statements import written_scalars
-from tilepragma.schedule.strategy import Region
 from tilepragma.storage.new_arrays import ExpandedKernel, NewArray, NewArrays, UnwritableError, is_dead, not_named
 
 MOST_RANK = 8

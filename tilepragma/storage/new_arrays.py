@@ -23,7 +23,7 @@ from tilepragma.poly.extraction import extract_scop
 from tilepragma.poly.footprints import bounding_box
 from tilepragma.poly.operation_limit import OperationLimitError
 from tilepragma.poly.scop import Scop
-from tilepragma.schedule.strategy import Region
+from tilepragma.schedule.candidate import Region
 from tilepragma.verify.storage import StorageMap, Version, layout_fault, storage_fault
 
 

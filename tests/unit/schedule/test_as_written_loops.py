@@ -13,7 +13,7 @@ from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Lau
 from tilepragma.planner.candidate_search import choose
 from tilepragma.poly.intra_tile_schedule import Steps
 from tilepragma.schedule.as_written import as_written
-from tilepragma.schedule.strategy import Depths, Refusal, Region, ScheduleCandidate
+from tilepragma.schedule.candidate import Depths, Refusal, Region, ScheduleCandidate
 from tilepragma.verify.proofs import prove
 
 

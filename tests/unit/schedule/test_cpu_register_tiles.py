@@ -25,9 +25,9 @@ from tilepragma.ir.loop_tree import (
 from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.traversal import loops_in, walk, with_blocks
 from tilepragma.ir.types import DOUBLE, FLOAT, INT
-from tilepragma.plan.default_sizes import THROUGH_TILE
 from tilepragma.plan.kernel_plan import KernelPlan, Launch, Step
 from tilepragma.schedule.cpu_register_tiles import tile_extents
+from tilepragma.schedule.default_sizes import THROUGH_TILE
 from tilepragma.verify.proofs import prove
 
 ROWS, COLUMNS = tile_extents(FLOAT, WIDEST_VECTORS)

@@ -12,7 +12,9 @@ from tilepragma.ir.loop_tree import Barrier, If, Loop, PackedPanels
 from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.command_line import PlanOptions
-from tilepragma.plan.default_sizes import (
+from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
+from tilepragma.plan.summary import are_wavefronts
+from tilepragma.schedule.default_sizes import (
     CHAINED_HOST_TILE,
     DIAMOND_TILES,
     FLAT_HOST_TILE,
@@ -25,8 +27,6 @@ from tilepragma.plan.default_sizes import (
     STENCIL_TILES,
     TALL_HOST_TILE,
 )
-from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
-from tilepragma.plan.summary import are_wavefronts
 from tilepragma.schedule.wavefront import DIAMONDS
 from tilepragma.verify.proofs import prove
 

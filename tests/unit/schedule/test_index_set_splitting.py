@@ -12,8 +12,8 @@ from tilepragma.ir.loop_tree import FloatingRules, Loop, Statement
 from tilepragma.ir.loop_tree_text import plain_text
 from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.plan.kernel_plan import KernelPlan, launches_in
+from tilepragma.schedule.candidate import Region
 from tilepragma.schedule.index_set_splitting import with_split_loops
-from tilepragma.schedule.strategy import Region
 from tilepragma.verify.proofs import prove
 
 FLOYD = (

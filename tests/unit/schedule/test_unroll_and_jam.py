@@ -10,8 +10,8 @@ from tests.support.source_plans import plan
 from tilepragma.ir.loop_tree import Block, If, Loop
 from tilepragma.ir.polynomial import expression, number, polynomial
 from tilepragma.ir.traversal import loops_in, walk, with_blocks
-from tilepragma.plan.default_sizes import JAMMED_ROWS
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
+from tilepragma.schedule.default_sizes import JAMMED_ROWS
 from tilepragma.verify.proofs import prove
 
 ROWS = """

@@ -17,7 +17,7 @@ from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import LONG
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan
 from tilepragma.poly.extraction import extract_scop
-from tilepragma.schedule.strategy import Region
+from tilepragma.schedule.candidate import Region
 from tilepragma.storage.array_expansion import with_array_expansion
 from tilepragma.storage.new_arrays import ExpandedKernel
 from tilepragma.verify.proofs import prove

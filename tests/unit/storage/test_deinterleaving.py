@@ -14,7 +14,7 @@ from tilepragma.ir.polynomial import expression, number, polynomial
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import KernelPlan
-from tilepragma.schedule.strategy import Region
+from tilepragma.schedule.candidate import Region
 from tilepragma.storage.array_copies import with_deinterleaved_arrays
 from tilepragma.storage.new_arrays import ExpandedKernel
 from tilepragma.verify.storage import layout_fault

@@ -13,7 +13,7 @@ from tilepragma.ir.loop_tree import Statement
 from tilepragma.ir.polynomial import expression, number, polynomial
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.poly.extraction import extract_scop
-from tilepragma.schedule.strategy import Region
+from tilepragma.schedule.candidate import Region
 from tilepragma.storage.array_copies import with_lifted_arrays
 from tilepragma.storage.new_arrays import ExpandedKernel
 from tilepragma.verify.storage import StorageMap, Version, layout_fault

@@ -1,10 +1,15 @@
-"""Default tile sizes, as data: what plans take where neither the user, nor the model, nor a
-measurement says more.
+"""Default tile sizes: what plans take where neither the user, nor the model, nor a measurement says
+more. First the numbers, then which row of which nest gets which.
 
 Each constant stands with what was measured. docs/MODEL.md lists them; a test compares.
 """
 
 from __future__ import annotations
+
+from tilepragma.ir.directives import VectorRegisters
+from tilepragma.ir.types import ScalarType
+from tilepragma.lower.band_loops import PlannedBand
+from tilepragma.poly.bands import Band
 
 DEGREE = 4
 """The default number of time steps of a launch."""
@@ -123,3 +128,106 @@ DIAMOND_TILES = {2: (2048, 2048, 2048), 3: (24, 24, 112), 4: (32, 16, 256)}
 other rows, the row along vectors. In the plane 32 and 128 take 0.95 to 1.1 times as long for
 Jacobi, heat and FDTD, in floats and doubles, 800 to 4000 points a side; 64 and 256 take longer.
 """
+
+
+def device_tile(planned: PlannedBand, level: int) -> int:
+    """The tile extent of a row in wavefronts on devices."""
+    return LONG_DEVICE_TILE if level == planned.points.along else DEVICE_TILE
+
+
+def host_tile(planned: PlannedBand, level: int) -> int:
+    """The tile extent of a row in wavefronts on cores."""
+    points, rows = planned.points, len(planned.part.carrying)
+    if planned.pair:
+        return _diamond_tile(planned, level)
+    if points.chained is not None and points.repeating not in (None, points.chained):
+        return _relaxation_tile(planned, level)
+    if points.chained is not None and rows == 2:
+        if planned.registers:
+            return LONG_REGISTER_TILE if level == points.chained else FLAT_REGISTER_TILE
+        return LONG_CHAINED_HOST_TILE if level == points.chained else FLAT_HOST_TILE
+    if planned.registers:
+        columns = {each.column for each in planned.registers.values()}
+        return REGISTER_COLUMNS_TILE if level in columns else REGISTER_TILE
+    if level == points.chained:
+        return CHAINED_HOST_TILE
+    if rows == 2 and points.repeating is None and points.along is not None:
+        return NARROW_HOST_TILE if level == points.along else TALL_HOST_TILE
+    if points.repeating in (None, points.along) or points.along is None or rows < min(STENCIL_TILES):
+        return LONG_HOST_TILE if level == points.along else HOST_STEPS if level == points.repeating else HOST_TILE
+    steps, others, along = STENCIL_TILES[min(rows, max(STENCIL_TILES))]
+    if level == points.repeating:
+        return max(1, steps * USUAL_SKEW // max(USUAL_SKEW, _skew(planned, level)))
+    if level == points.along:
+        return along
+    between = [level for level in planned.part.carrying if level not in (points.repeating, points.along)]
+    return others[min(between.index(level), len(others) - 1)]
+
+
+def _relaxation_tile(planned: PlannedBand, level: int) -> int:
+    """The tile extent in time steps over a grid whose points wait for each other."""
+    points, levels = planned.points, planned.part.carrying
+    steps, following, others = RELAXATION_TILES[min(len(levels), max(RELAXATION_TILES))]
+    if level == points.chained and len(levels) == min(RELAXATION_TILES):
+        return LINE_CHAIN
+    if level == points.chained:
+        return CHAINED_HOST_TILE if _reads_little(planned) else SHORT_CHAIN
+    if level == points.repeating:
+        return steps
+    return following if level == next(each for each in levels if each != points.repeating) else others
+
+
+def _reads_little(planned: PlannedBand) -> bool:
+    """Whether every point reads at most a few elements."""
+    return max(each.statement.elements_read for each in planned.part.statements) <= FEW_READS
+
+
+def processor_tile(planned: PlannedBand, level: int) -> tuple[tuple[int | None, int], ...]:
+    """The extents for OpenCL processors instead of the host's (TileSize)."""
+    points, levels = planned.points, planned.part.carrying
+    if planned.pair or points.chained is None or points.repeating in (None, points.chained):
+        return ()
+    if len(levels) == 2:
+        return PROCESSOR_LINE_CHAIN if level == points.chained else ()
+    if len(levels) == 3 and level != points.chained and _reads_little(planned):
+        return PROCESSOR_PLANE_STEPS if level == points.repeating else PROCESSOR_PLANE_ROWS
+    return ()
+
+
+def _diamond_tile(planned: PlannedBand, level: int) -> int:
+    """The tile extent of a diamond pair, or of the rows inside its tiles."""
+    pair, others, along = DIAMOND_TILES[min(len(planned.part.carrying), max(DIAMOND_TILES))]
+    if level in planned.pair:
+        return pair
+    return along if level == planned.points.along else others
+
+
+def _skew(planned: PlannedBand, level: int) -> int:
+    """The shift of the tile's other rows in one step of this row: fast shifts reuse little."""
+    steps = {each.statement.name: each.rows[level].coefficients for each in planned.part.statements}
+    return max(
+        abs(
+            sum(
+                step * factor
+                for step, factor in zip(steps[each.statement.name], each.rows[row].coefficients, strict=True)
+            )
+        )
+        for each in planned.part.statements
+        for row in planned.part.carrying
+        if row != level
+    )
+
+
+def block_extent(part: Band, level: int, along: int | None) -> tuple[int, int]:
+    """Values of the row at `level` that one thread takes at a time, and their unit."""
+    if level != along:
+        return SHORT_BLOCK, 1
+    deepest = max(each.statement.depth for each in part.statements)
+    return (BLOCK if deepest > 2 else LONG_BLOCK), ALONG_UNIT
+
+
+def tile_extents(element: ScalarType, vectors: VectorRegisters) -> tuple[int, int]:
+    """Rows (a power of two) and columns of a register tile of these elements."""
+    columns = max(LEAST_COLUMNS, COLUMN_VECTORS * vectors.bits // element.bits)
+    held = vectors.accumulators() * vectors.bits // (columns * element.bits)
+    return min(MOST_ROWS, 1 << max(held.bit_length() - 1, 0)), columns

@@ -10,9 +10,9 @@ import pytest
 
 from tests.support.source_plans import DEFAULTS, plan
 from tilepragma.ir.directives import TemporalTiles
-from tilepragma.plan.default_sizes import DEVICE_TILE, DIAMOND_TILES, LONG_DEVICE_TILE, STRIP
 from tilepragma.plan.kernel_plan import Step
 from tilepragma.plan.summary import used_sizes
+from tilepragma.schedule.default_sizes import DEVICE_TILE, DIAMOND_TILES, LONG_DEVICE_TILE, STRIP
 
 ROOT = Path(__file__).resolve().parents[3]
 EXPLAINED = ROOT / "tests" / "golden" / "explain"
