@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from tilepragma.base.source_ranges import Position
+if TYPE_CHECKING:
+    from tilepragma.base.source_ranges import Position
 
 _INCLUDE = re.compile(
     rb'^[ \t]*(?:#|%:)[ \t]*(?:include|include_next|import)[ \t]*(["<])([^">\r\n]+)[">]', re.MULTILINE
@@ -62,6 +63,8 @@ def directive_in_text(file: str, content: bytes) -> Position | None:
     directive = _DIRECTIVE.search(blank) or _OPERATOR.search(content)
     if directive is None:
         return None
+    from tilepragma.base.source_ranges import Position  # tilecc passes other sources on without dataclasses
+
     start = content.index(directive.group().lstrip()[:1], directive.start())
     line_start = content.rfind(b"\n", 0, start) + 1
     return Position(file, content.count(b"\n", 0, start) + 1, start - line_start + 1, start)
