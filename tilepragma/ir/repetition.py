@@ -33,10 +33,12 @@ def _values(kernel: Kernel) -> set[DataObject]:
 
 
 def _assigned(node: Any) -> Iterator[tuple[DataObject, Any]]:
-    """What a node assigns, with the value; a loop does not count as assigning its iterator."""
+    """What a node assigns, with the value, or the declarator that has it; a loop does not count as
+    assigning its iterator.
+    """
     match node:
         case Declaration():
-            yield from ((declarator.object, declarator.initializer) for declarator in node.declarators)
+            yield from ((declarator.object, declarator) for declarator in node.declarators)
         case Assignment():
             yield node.target.object, node.value
         case Increment():

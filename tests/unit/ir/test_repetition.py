@@ -20,6 +20,7 @@ SAME = (
     "for (int j = 0; j < i; j++) a[i] += b[j];",
     "{ float t = b[i]; a[i] = t * t; }",
     "a[i] = square(b[i]);",
+    "{ const float weights[2][2] = {{1, 2}, {3, 4}}; a[i] = weights[1][0] * b[i]; }",
     "{ const int left = i > 0 ? i - 1 : n - 1; if (left > 2) a[i] = b[left]; }",
 )
 OTHER = (
