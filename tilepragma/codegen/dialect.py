@@ -1,9 +1,10 @@
 """The spellings of the targets' languages, as data for one printer: C, OpenCL C, CUDA C++.
 
 A new target is a `Dialect` here and a folder in runtime/device/. The rest registers it:
-ir/directives.py (`Target`), plan/targets.py (what it cannot say), codegen/device_program.py
-(`PROGRAMS`), templates/NAME/program.j2, runtime/include/tilek.h (`tilek_target`, `tilek_kernel`),
-runtime/device/open_devices.c and runtime/kernel/targets.c.
+ir/directives.py (`Target`), base/reserved_words.py (words that kernels cannot use), plan/targets.py
+(what it cannot say), codegen/device_program.py (`PROGRAMS`), templates/NAME/program.j2,
+runtime/include/tilek.h (`tilek_target`, `tilek_kernel`), runtime/device/open_devices.c and
+runtime/kernel/targets.c.
 """
 
 from __future__ import annotations

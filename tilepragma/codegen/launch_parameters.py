@@ -1,7 +1,8 @@
 """What the text of a launch gets as parameters: objects (`launch_objects`) and numbers
 (`LaunchParameters`), and the numbering of loops and tiles that text and manifest share.
 
-Only what the text uses is declared or passed, in the order of `LaunchParameters.parameters`.
+Only what the text uses is declared or passed: objects first, then the numbers in the order of
+`LaunchParameters.parameters` (`Entry.signature` in device_program.py).
 """
 
 from __future__ import annotations

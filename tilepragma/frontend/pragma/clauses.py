@@ -1,7 +1,7 @@
 """Parses the clauses of a directive to the types of `ir/directives.py`.
 
 The brackets of a `RawClause` match already. A clause with a mistake yields nothing; the mistake
-goes to the diagnostics, with its place.
+goes to the diagnostics, with its place. `grammar.py` says where a new clause is registered.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The grammar of docs/LANGUAGE.md: the tokens of one directive to the types of `ir/directives.py`.
 
-A clause has its constructs in `constructs.CLAUSES`, its parser in `clauses.PARSERS`, its spelling
-in `clauses.FORMS`, and what contradicts it in `_check_clauses`. What it means is a field of a
-directive in `ir/directives.py`, which `_kernel` or `_loop` fills, or a class derived from
-`OtherClause`, which needs no field.
+A new clause: its constructs in `constructs.CLAUSES`, its parser in `clauses.PARSERS`, its spelling
+in `clauses.FORMS`, what contradicts it in `_check_clauses`, and its name in `_SINGLE` if it stands
+once. What it means is a field of a directive in `ir/directives.py`, which `_kernel` or `_loop`
+fills, or a class derived from `OtherClause`, which needs no field.
 """
 
 from __future__ import annotations
