@@ -358,10 +358,7 @@ def _split(boxes: Boxes) -> Integers:
 def _at_value(boxes: Boxes, place: int, value: Integers) -> Boxes:
     """The boxes of the other variables at this value of one variable."""
     cuts = tuple(
-        AffineForm(
-            (*cut.factors[:place], *cut.factors[place + 1 :]),
-            cut.constant + cut.factors[place] * value,
-        )
+        AffineForm((*cut.factors[:place], *cut.factors[place + 1 :]), cut.constant + cut.factors[place] * value)
         for cut in boxes.cuts
     )
     constant = tuple(cut for cut in cuts if not any(cut.factors))

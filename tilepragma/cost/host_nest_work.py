@@ -412,12 +412,7 @@ def launch_nest(work: LaunchWork, counter: NestCounter) -> NestWork:
     scale = np.where(seen, work.points, 0) / np.where(seen, total.points, 1)
     rows = np.where(seen | (work.points == 0), total.rows * scale, np.inf)
     return NestWork(
-        total.points * scale,
-        total.padding * scale,
-        rows,
-        total.control * scale,
-        total.footprint,
-        total.moved * scale,
+        total.points * scale, total.padding * scale, rows, total.control * scale, total.footprint, total.moved * scale
     )
 
 

@@ -31,12 +31,7 @@ _FOREIGN = (
     "TILEK_SPECIALIZE",
     "TILEK_NUM_THREADS",
 )
-_WORDS = {
-    "clock": "clock",
-    "vector": "vector",
-    "rate:4": "floats",
-    "rate:8": "doubles",
-}
+_WORDS = {"clock": "clock", "vector": "vector", "rate:4": "floats", "rate:8": "doubles"}
 _COUNTS = {"launch": "block", "wavefront": "block", "barrier": "thread"}
 _DATA = {
     "stream": "stream of {}",

@@ -176,12 +176,7 @@ def _status(
     try:
         with signals_held_back():  # until it is known which process is to end too
             process = subprocess.Popen(
-                command,
-                env=environment,
-                stdin=_input(),
-                stdout=output,
-                stderr=errors,
-                start_new_session=True,
+                command, env=environment, stdin=_input(), stdout=output, stderr=errors, start_new_session=True
             )
         return process.wait(limit)
     except OSError as error:
