@@ -179,15 +179,13 @@ class _LaunchTerms:
         operations = work.operations / points
         special = operations * _special_share(launch.body)
         accesses = work.accesses / points / self.element
-        chain = operations + LINKS
-        plain = operations - special
         return Mix(
-            plain,
+            operations - special,
             special,
             ADDRESS * accesses,
             accesses,
             conflicts=self._conflicts,
-            chain=chain,
+            chain=operations + LINKS,
             element=self.element,
             double=self.element == 8,
         )

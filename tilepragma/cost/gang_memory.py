@@ -31,9 +31,8 @@ def register_use(plan: KernelPlan, launch: Launch, gpu: Gpu) -> RegisterUse:
     if measured is not None:
         return measured
     wanted = REGISTERS + kept_elements(launch) * (2 if is_double(launch) else 1)
-    return RegisterUse(
-        launch.name, min(wanted, gpu.registers_per_thread), 4 * max(wanted - gpu.registers_per_thread, 0)
-    )
+    most = gpu.registers_per_thread
+    return RegisterUse(launch.name, min(wanted, most), 4 * max(wanted - most, 0))
 
 
 def kept_elements(launch: Launch) -> int:

@@ -95,9 +95,8 @@ def _references(
 
 
 def _around(constants: list[tuple[int, ...]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    return tuple(min(along_axis) for along_axis in zip(*constants, strict=True)), tuple(
-        max(along_axis) for along_axis in zip(*constants, strict=True)
-    )
+    columns = list(zip(*constants, strict=True))
+    return tuple(map(min, columns)), tuple(map(max, columns))
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,14 +243,9 @@ class NestWork:
             sums = np.bincount(groups.index, weights=values * weights, minlength=groups.count)
             return np.asarray(sums, dtype=np.float64)
 
-        return NestWork(
-            summed(self.points),
-            summed(self.padding),
-            summed(self.rows),
-            summed(self.control),
-            self.footprint.gathered(groups),
-            np.array([summed(row) for row in self.moved]).reshape(len(self.moved), groups.count),
-        )
+        points, padding, rows, control = map(summed, (self.points, self.padding, self.rows, self.control))
+        moved = np.array([summed(row) for row in self.moved]).reshape(len(self.moved), groups.count)
+        return NestWork(points, padding, rows, control, self.footprint.gathered(groups), moved)
 
 
 @dataclass

@@ -139,9 +139,8 @@ class _LaunchTerms:
         levels = zip(processor.memories, processor.memories[1:], nest.moved, strict=False)
         last = len(processor.memories) - 2
         for level, (nearer, memory, moved) in enumerate(levels):
-            every = moved
-            kept = np.minimum(every, self.once) if nearer.sharers < processor.cores else np.zeros(work.cases)
-            every = np.where(self.whole <= nearer.size * USABLE, kept, every)
+            kept = np.minimum(moved, self.once) if nearer.sharers < processor.cores else np.zeros(work.cases)
+            every = np.where(self.whole <= nearer.size * USABLE, kept, moved)
             shared = share * processor.cores if memory.sharers < processor.cores else np.ones(work.cases)
             seen = 1.0 if level == last else SEEN[min(level, len(SEEN) - 1)]
             columns.append(every * shared * seen / (memory.bandwidth or float("inf")))

@@ -13,7 +13,7 @@ import numpy as np
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.counter import Counter, branches, names_behind
 from tilepragma.cost.launch_counts import Entries
-from tilepragma.cost.parameter_batch import ParameterBatch, declared_along, in_parts, ragged, summed, total
+from tilepragma.cost.parameter_batch import ParameterBatch, declared_along, in_parts, ragged, summed
 from tilepragma.ir.directives import AxisKind, TileKind
 from tilepragma.ir.evaluation import UncountableError
 from tilepragma.ir.expressions import Binary, Expression
@@ -220,7 +220,7 @@ class _TileFronts:
     def add(self, nest: MappedNest, batch: ParameterBatch, case: Integers) -> Integers:
         """Adds the wavefronts of tiles that have points, and returns their points."""
         if not any(isinstance(node, TileNest) for node in walk(nest.body)):
-            return batch.all(total(self.counter.count(nest.body, batch).values()))
+            return batch.all(sum(self.counter.count(nest.body, batch).values()))
         fronts: _Parts = {}
         self._collect(nest.body, batch, np.arange(batch.count), fronts)
         points = np.zeros(batch.count, dtype=np.int64)
@@ -236,7 +236,7 @@ class _TileFronts:
     def _collect(self, node: Statement, batch: ParameterBatch, case: Integers, fronts: _Parts) -> None:
         nests = isinstance(node, TileNest) or any(isinstance(node, TileNest) for node in walk(node))
         if not nests or isinstance(node, TileNest):
-            values = batch.all(total(self.counter.count(node, batch).values()))
+            values = batch.all(sum(self.counter.count(node, batch).values()))
             if nests or values.any():
                 fronts.setdefault(id(node) if nests else None, []).append((case, values))
         elif isinstance(node, Block):
