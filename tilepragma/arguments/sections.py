@@ -51,9 +51,8 @@ def _fills(boxes: Sequence[Box], place: int, bound: SectionBound) -> bool:
     """Whether accesses touch the first and the last index of a dimension, if any."""
     assert not isinstance(bound.length, ClauseExpression)
     last = polynomial(bound.length) - number(1)
-    return any(box.dimensions[place].low == number(0) for box in boxes) and any(
-        box.dimensions[place].high == last for box in boxes
-    )
+    sides = [box.dimensions[place] for box in boxes]
+    return any(side.low == number(0) for side in sides) and any(side.high == last for side in sides)
 
 
 def _whole(length: Expression) -> SectionBound:

@@ -179,8 +179,7 @@ def _predictor(plan: KernelPlan, scalars: Mapping[str, int], target: Target, dev
 
 
 def _columns(names: tuple[str, ...], layouts: list[Sizes]) -> dict[str, Integers]:
-    columns = np.array(layouts, dtype=np.int64).T
-    return dict(zip(names, columns, strict=True))
+    return dict(zip(names, np.array(layouts, dtype=np.int64).T, strict=True))
 
 
 def _search(

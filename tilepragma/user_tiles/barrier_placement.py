@@ -103,15 +103,10 @@ class _Barriers:
         return touched
 
     def _used(self, node: Statement) -> _Touched:
-        reads, writes = set(), set()
-        for use in uses(node, self.functions, launch=True):
-            if use.object.scope is Scope.LOCAL or use.object in self.privates:
-                continue
-            if use.reads:
-                reads.add(use.object)
-            if use.writes:
-                writes.add(use.object)
-        return _Touched(frozenset(reads), frozenset(writes))
+        every = uses(node, self.functions, launch=True)
+        shared = [use for use in every if use.object.scope is not Scope.LOCAL and use.object not in self.privates]
+        reads = frozenset(use.object for use in shared if use.reads)
+        return _Touched(reads, frozenset(use.object for use in shared if use.writes))
 
     def _check_launch(self, statement: Statement, block: Block, touched: _Touched) -> None:
         """Gangs and threads cannot wait for each other inside a launch."""
