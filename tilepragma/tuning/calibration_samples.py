@@ -117,12 +117,8 @@ class Findings:
     def steadier(self, again: Findings) -> Findings:
         """These findings, with those of `again` that spread less."""
         better = {series.word: series for series in again.series if series.samples}
-        return Findings(
-            tuple(
-                min((series, better.get(series.word, series)), key=lambda candidate: candidate.spread)
-                for series in self.series
-            )
-        )
+        pairs = ((series, better.get(series.word, series)) for series in self.series)
+        return Findings(tuple(min(pair, key=lambda candidate: candidate.spread) for pair in pairs))
 
     def failures(self) -> list[Series]:
         """The failed measurements."""
@@ -130,9 +126,8 @@ class Findings:
 
     def wide(self) -> list[Series]:
         """The measurements with a wide spread, the widest first."""
-        return sorted(
-            (series for series in self.series if series.spread > WIDE_SPREAD), key=lambda series: -series.spread
-        )
+        wide = (series for series in self.series if series.spread > WIDE_SPREAD)
+        return sorted(wide, key=lambda series: -series.spread)
 
 
 def word(measure: str, argument: int = 0) -> str:

@@ -320,8 +320,7 @@ class Study:
         """Store the outcome of a trial durably; another tuner's earlier outcome stays."""
         self.connection.execute(
             "INSERT OR IGNORE INTO measurements (kernel, environment, version, sizes, attempt, seconds, "
-            "failure, spent, date)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "failure, spent, date) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 self.kernel,
                 self.environment,
@@ -379,13 +378,9 @@ def measured_kernels(measurements: Iterable[Measurement]) -> list[MeasuredKernel
     """A kernel for each name, target, device and text, in its latest environment, sorted."""
     groups: dict[tuple[str, str, str, str], dict[Environment, list[Measurement]]] = {}
     for measurement in measurements:
-        key = (
-            measurement.kernel.name,
-            measurement.environment.target,
-            measurement.environment.device,
-            measurement.kernel.digest,
-        )
-        groups.setdefault(key, {}).setdefault(measurement.environment, []).append(measurement)
+        kernel, environment = measurement.kernel, measurement.environment
+        key = (kernel.name, environment.target, environment.device, kernel.digest)
+        groups.setdefault(key, {}).setdefault(environment, []).append(measurement)
     kernels = []
     for _, environments in sorted(groups.items()):
         newest = max(environments, key=lambda environment: max(row.outcome.date for row in environments[environment]))
@@ -460,8 +455,7 @@ def _part(of: type[_Part], document: object, number: int) -> _Part:
 
 
 def _checked(outcome: Outcome, number: int) -> Outcome:
-    if not all(
-        isinstance(second, (int, float)) and 0 <= second < float("inf") for second in (*outcome.seconds, outcome.spent)
-    ):
+    every = (*outcome.seconds, outcome.spent)
+    if not all(isinstance(second, (int, float)) and 0 <= second < float("inf") for second in every):
         raise SharingError(f"line {number}: there are seconds that are none")
     return Outcome(tuple(map(float, outcome.seconds)), outcome.failure, float(outcome.spent), outcome.date)

@@ -162,10 +162,8 @@ def lesson_of(
             occasions = _occasions(results, name, build.plan, target, on_host)
             decision = decided(list(occasions.values()), most=MOST)
             if decision is not None and len(decision.shares) == len(occasions):
-                before = tuple(
-                    occasion.best / (results.typical(DEFAULT, text) or occasion.best)
-                    for text, occasion in occasions.items()
-                )
+                usual = {text: results.typical(DEFAULT, text) for text in occasions}
+                before = tuple(case.best / (usual[text] or case.best) for text, case in occasions.items())
                 others = _others(results, name, occasions)
                 single = decided(list(occasions.values()), most=1)
                 lessons.append(

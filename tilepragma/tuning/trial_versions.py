@@ -156,9 +156,7 @@ def _with_steps(request: TranslateRequest, plan: KernelPlan, target: str, source
 
 def _same(first: KernelPlan, second: KernelPlan, target: str) -> bool:
     """Whether both launch the same on a target; processors under OpenCL run host launches."""
-    if first.host_steps != second.host_steps:
-        return False
-    return target in _HOSTS or first.device_steps == second.device_steps
+    return first.host_steps == second.host_steps and (target in _HOSTS or first.device_steps == second.device_steps)
 
 
 #: A version with its predicted seconds of each kind of work; no terms without a prediction.
