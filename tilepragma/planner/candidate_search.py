@@ -417,11 +417,8 @@ class Choice:
             return
         jammed = best.jammed()
         if isinstance(jammed, ScheduleCandidate) and jammed.host_steps != best.host_steps:
-            self._take(
-                jammed,
-                f"{best.strategy}, on cores: innermost loops wait for themselves, "
-                f"which {JAMMED_ROWS} rows side by side hide",
-            )
+            clause = f"wait for themselves, which {JAMMED_ROWS} rows side by side hide"
+            self._take(jammed, f"{best.strategy}, on cores: innermost loops {clause}")
 
     def overlap(self, best: ScheduleCandidate, answers: Iterable[ScheduleCandidate | Refusal]) -> None:
         """Take the device steps of the first right answer: the user asks for overlapped tiles."""
@@ -552,8 +549,7 @@ def _rows_that_meet(kernel: Kernel) -> str | None:
         if rows and (touched[first] or touched[second]) and not _distinct(first, second):
             return (
                 f"rows of '{first.host}' and of '{second.host}' may be the same memory: declare one of them "
-                "restrict, or say "
-                "their sections in a data clause"
+                "restrict, or say their sections in a data clause"
             )
     return None
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 from tilepragma.base.diagnostics import Diagnostics
@@ -231,10 +232,7 @@ def _greatest_sum(value: Polynomial) -> int:
     greatest = 0
     for monomial, factor in value.terms:
         if factor > 0 and all(isinstance(atom.type, ScalarType) and atom.type.is_integer for atom in monomial):
-            size = factor
-            for atom in monomial:
-                size *= _values_of(atom)[1]
-            greatest += size
+            greatest += factor * prod(_values_of(atom)[1] for atom in monomial)
     return greatest
 
 

@@ -129,9 +129,8 @@ def _candidates(region: Region) -> tuple[DataObject, ...]:
 def _most_loops(region: Region) -> int:
     """The most loops for which a new array has dimensions: the region's greatest rank."""
     layouts = region.scop.layouts
-    return min(
-        max(max(object_.rank, 1 + len(layouts.get(object_, ()))) for object_ in region.kernel.objects), MOST_RANK
-    )
+    ranks = (max(object_.rank, 1 + len(layouts.get(object_, ()))) for object_ in region.kernel.objects)
+    return min(max(ranks), MOST_RANK)
 
 
 def _flows(scop: Scop, candidates: tuple[DataObject, ...]) -> Flows:

@@ -239,11 +239,8 @@ class _Planner:
             outside = {_place(node) for node in nodes if isinstance(node, Access)}
             read = [reading for reading in read if _place(reading.access) not in outside]
         written = {use.object for use in uses(launch.body, functions) if use.writes}
-        shared = (
-            {object_ for object_ in self.plan.kernel.objects if object_.storage is Storage.SCALAR}
-            - written
-            - set(launch.privates)
-        )
+        scalars = {object_ for object_ in self.plan.kernel.objects if object_.storage is Storage.SCALAR}
+        shared = scalars - written - set(launch.privates)
         shared |= around | {loop.loop.iterator for loop in tile.nest.loops if not _is_mapped(loop)}
         shared |= {size.object for size in self.plan.sizes}
         said = literal_counts(self.plan.counts)
@@ -280,13 +277,8 @@ def _split(loop: Loop, iterator: DataObject, size: int, arrays: tuple[Staged, ..
     ends = loop_ends(loop, {})
     assert ends is not None, "a loop that can be split"
     start, upper = of_atom(access_to(iterator)), ends.high + number(1)
-    inner = replace(
-        loop,
-        lower=expression(start),
-        comparison="<",
-        upper=expression(minimum((start + number(size), upper))),
-        range=NOWHERE,
-    )
+    end = expression(minimum((start + number(size), upper)))
+    inner = replace(loop, lower=expression(start), comparison="<", upper=end, range=NOWHERE)
     return Loop(
         index=index,
         iterator=iterator,
@@ -393,9 +385,8 @@ def _split_tile(nest: TileNest) -> _Tile | None:
             body=Block((loop,)),
         )
         return _Tile(rest, loop) if _can_be_split(loop, nest) else None
-    inner_loops = [
-        (place, statement) for place, statement in enumerate(nest.body.statements) if isinstance(statement, Loop)
-    ]
+    places = enumerate(nest.body.statements)
+    inner_loops = [(place, statement) for place, statement in places if isinstance(statement, Loop)]
     if len(inner_loops) != 1 or not _can_be_split(inner_loops[0][1], nest):
         return None
     place, loop = inner_loops[0]
@@ -532,9 +523,8 @@ def _candidate(
         min(tuple(abs(ends[end] - bound[end]) for bound, ends in zip(bounds, offsets, strict=True)) for offsets in sure)
         for end in (0, 1)
     )
-    return replace(
-        judged, staged=replace(judged.staged, before=before if any(before) else (), after=after if any(after) else ())
-    )
+    staged = replace(judged.staged, before=before if any(before) else (), after=after if any(after) else ())
+    return replace(judged, staged=staged)
 
 
 def _holds(ends: Ends, offsets: Ends) -> bool:
