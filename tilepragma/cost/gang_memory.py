@@ -55,10 +55,8 @@ def gang_bytes(launch: Launch, workers: tuple[int, int, int], gpu: Gpu) -> int:
 
 def shared_bytes(launch: Launch, workers: tuple[int, int, int]) -> int:
     """Shared memory bytes of scratchpads and staged array tiles, for these workers of a gang."""
-    scratchpads = sum(
-        _bytes(scratchpad.object, [_length(length) for length in scratchpad.object.lengths])
-        for scratchpad in launch.scratchpads
-    )
+    objects = [scratchpad.object for scratchpad in launch.scratchpads]
+    scratchpads = sum(_bytes(object_, [_length(length) for length in object_.lengths]) for object_ in objects)
     boxes = sum(staged_bytes(array, workers) for array in staged_arrays(launch))
     return scratchpads + boxes * (2 if copies_ahead(launch) else 1)
 

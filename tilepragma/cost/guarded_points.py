@@ -148,10 +148,8 @@ class _Forms:
     @staticmethod
     def of(loops: tuple[Loop, ...], batch: ParameterBatch) -> _Forms:
         names = tuple(loop.iterator.name for loop in loops)
-        known: dict[str, AffineForm | None] = {
-            name: AffineForm(tuple(int(name == other) for other in names), 0) for name in names
-        }
-        return _Forms(names, known, batch)
+        units = (AffineForm(tuple(int(name == other) for other in names), 0) for name in names)
+        return _Forms(names, dict(zip(names, units, strict=True)), batch)
 
     def bounds(self, loop: Loop) -> Iterator[AffineForm]:
         """iterator - lower and upper - iterator, for each operand of a bound's maximum/minimum."""

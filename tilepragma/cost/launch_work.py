@@ -159,9 +159,8 @@ def _run(place: Place, entries: Entries, tile: Callable[[], TileWork], tiles: In
     try:
         all_entries = entries_of(place, None)
         counts = Counter(RUN_BUDGET).count(place.launch.body, all_entries.batch)
-        return {
-            leaf: summed(all_entries.case, all_entries.repeats * count, cases) for leaf, count in counts.items()
-        }, True
+        case, repeats = all_entries.case, all_entries.repeats
+        return {leaf: summed(case, repeats * count, cases) for leaf, count in counts.items()}, True
     except UncountableError:
         of_launches, of_tiles = tile().order[0]
         nest = mapped_nest(place.launch, entries.at_part(*of_launches))

@@ -59,11 +59,8 @@ def accesses_of(plan: KernelPlan) -> tuple[WorkerAccess, ...]:
     try:
         region = region_without_dependences(replace(plan, kernel=plan.device_kernel or plan.kernel))
         with operation_limit(region.scop.context, DEFAULT_LIMIT, "looking at what workers access"):
-            accesses = [
-                access
-                for executed in instance_maps(region, plan.device_steps, sizes)
-                for access in _accesses(executed, region.scop.layouts)
-            ]
+            executed = instance_maps(region, plan.device_steps, sizes)
+            accesses = [access for instances in executed for access in _accesses(instances, region.scop.layouts)]
     except (OperationLimitError, NotProvenError):
         return ()
     private = {launch.name: frozenset(launch.privates) for launch in plan.device}

@@ -206,10 +206,8 @@ def _of_gang(
         evaluation = batch.evaluation
         first, step = evaluation.value(access_to(loop.iterator)), evaluation.value(loop.step)
         beyond = evaluation.value(loop.lower) + step * evaluation.trips(loop)
-        extent = np.minimum(
-            batch.all(chosen(workers.get(mapped.dimension, 1), case) * mapped.points), (beyond - first) // step
-        )
-        lengths = np.maximum(extent, 0)
+        together = batch.all(chosen(workers.get(mapped.dimension, 1), case) * mapped.points)
+        lengths = np.maximum(np.minimum(together, (beyond - first) // step), 0)
         if lengths.sum() > BUDGET:
             raise UncountableError(f"more than {BUDGET} iterations to enumerate")
         index, place = members(lengths)

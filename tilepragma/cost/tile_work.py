@@ -77,12 +77,8 @@ def mapped_nest(launch: Launch, batch: ParameterBatch) -> MappedNest | None:
     """The nest mapped to gangs or threads; None if one instance does everything. All instances run
     the loops around it, so these are part of the body. Raises UncountableError.
     """
-    nests = [
-        node
-        for node in walk(launch.body)
-        if isinstance(node, TileNest)
-        and any(tile.axis is not None and tile.axis.kind is not AxisKind.WORKER for tile in node.order)
-    ]
+    every = (node for node in walk(launch.body) if isinstance(node, TileNest))
+    nests = [nest for nest in every if {tile.axis.kind for tile in nest.order if tile.axis} - {AxisKind.WORKER}]
     if not nests:
         return None
     if len(nests) > 1:
@@ -266,9 +262,8 @@ def nonempty_tiles(nest: MappedNest, trips: tuple[Integers, ...]) -> tuple[Integ
     plan's non-empty condition (which may be slightly weak), and whether all were counted. None if
     tiles have no condition.
     """
-    content = [
-        node for _, node in declared_along(nest.body, ParameterBatch(1, {})) if not isinstance(node, Declaration)
-    ]
+    statements = declared_along(nest.body, ParameterBatch(1, {}))
+    content = [node for _, node in statements if not isinstance(node, Declaration)]
     if len(content) != 1 or not isinstance(content[0], If) or content[0].otherwise is not None:
         return None
     launched = np.prod(trips, axis=0, dtype=np.int64)
@@ -310,12 +305,9 @@ def _holding(body: Block, loop: Loop, batch: ParameterBatch) -> Integers:
         raise UncountableError("a mapped loop has a step other than 1")
     samples = []
     for value in (0, 1, 2):
-        (sides,) = (
-            list(_sides(statement.condition, declared))
-            for declared, statement in declared_along(body, batch.inside({loop.iterator.name: value}))
-            if isinstance(statement, If)
-        )
-        samples.append(sides)
+        statements = declared_along(body, batch.inside({loop.iterator.name: value}))
+        ((declared, condition),) = ((before, node.condition) for before, node in statements if isinstance(node, If))
+        samples.append(list(_sides(condition, declared)))
     for at_zero, at_one, at_two in zip(*samples, strict=True):
         slope = at_one - at_zero
         if np.any(at_two - at_one != slope):
