@@ -114,9 +114,8 @@ def _entries(located: LocatedJson, diagnostics: Diagnostics) -> Iterator[TuningR
     for kernel, entry in kernels.items():
         classes = entry if isinstance(entry, dict) else {}
         if not classes or not set(classes) <= {class_.name for class_ in CLASSES}:
-            message = (
-                f"what is kept of kernel '{kernel}' is ignored: it must be an object with 'host', 'device' or both"
-            )
+            problem = "it must be an object with 'host', 'device' or both"
+            message = f"what is kept of kernel '{kernel}' is ignored: {problem}"
             diagnostics.warning(located.place(("kernels", kernel)), message, _AGAIN)
             continue
         for size_class in CLASSES:
@@ -291,9 +290,8 @@ def warn_of_unknown(kept: Iterable[TuningRecord], kernels: Iterable[str], diagno
         if record.kernel not in known:
             near = difflib.get_close_matches(record.kernel, known, 1)
             remedy = f"did you mean '{near[0]}'?" if near else f"kernels are {', '.join(known)}"
-            diagnostics.warning(
-                record.place, f"what is kept of kernel '{record.kernel}' is ignored: there is no such kernel", remedy
-            )
+            message = f"what is kept of kernel '{record.kernel}' is ignored: there is no such kernel"
+            diagnostics.warning(record.place, message, remedy)
 
 
 # -- Writing
