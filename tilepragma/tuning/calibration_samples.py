@@ -230,11 +230,8 @@ def _watch(process: subprocess.Popen[str]) -> threading.Timer:
 
 def rows(findings: Findings, labels: Mapping[str, str]) -> list[tuple[str, str, str]]:
     """One row a measurement without attributes; `labels` name those whose words say too little."""
-    return [
-        (labels.get(series.word) or _label(series.word), _amount(series), _spread(series))
-        for series in findings.series
-        if not series.word.startswith("attribute:")
-    ]
+    shown = (series for series in findings.series if not series.word.startswith("attribute:"))
+    return [(labels.get(series.word) or _label(series.word), _amount(series), _spread(series)) for series in shown]
 
 
 def _label(word: str) -> str:
@@ -269,9 +266,8 @@ def scaled(value: float, unit: str) -> str:
     """`1.25 TB/s`."""
     for prefix, power in (("T", 1e12), ("G", 1e9), ("M", 1e6)):
         if value >= power:
-            return (
-                f"{value / power:.3g} {prefix}{unit}" if value < 1e3 * power else f"{value / power:.0f} {prefix}{unit}"
-            )
+            amount = value / power
+            return f"{amount:.3g} {prefix}{unit}" if value < 1e3 * power else f"{amount:.0f} {prefix}{unit}"
     return f"{value:.3g} {unit}"
 
 

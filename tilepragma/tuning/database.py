@@ -128,9 +128,8 @@ def opened_to_read(path: Path) -> Iterator[Database]:
         # A read-only folder has no room for SQLite's shared-memory files; a log's content must be
         # read.
         alone = not os.access(path.parent, os.W_OK) and not (log.exists() and log.stat().st_size)
-        connection = sqlite3.connect(
-            f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if alone else ''}", PATIENCE, uri=True
-        )
+        address = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if alone else ''}"
+        connection = sqlite3.connect(address, PATIENCE, uri=True)
         try:
             if not _pragma(connection, "schema_version"):
                 raise MeasurementsError(f"{path} is empty: nothing was measured yet")
@@ -248,10 +247,8 @@ class Database:
     def _row(self, table: str, key: Mapping[str, str | int], attributes: Mapping[str, str | int]) -> int:
         """The number of the row with that key; a new one if there is none."""
         values = {**key, **attributes}
-        self.connection.execute(
-            f"INSERT OR IGNORE INTO {table} ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})",
-            tuple(values.values()),
-        )
+        text = f"INSERT OR IGNORE INTO {table} ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
+        self.connection.execute(text, tuple(values.values()))
         where = " AND ".join(f"{name} = ?" for name in key)
         return int(self.connection.execute(f"SELECT id FROM {table} WHERE {where}", tuple(key.values())).fetchone()[0])
 
@@ -332,10 +329,8 @@ class Study:
     def forget(self, sizes: Iterable[str]) -> None:
         """Delete the measurements at these sizes, to repeat them."""
         with transaction(self.connection):
-            self.connection.executemany(
-                "DELETE FROM measurements WHERE kernel = ? AND environment = ? AND sizes = ?",
-                [(self.kernel, self.environment, size) for size in sizes],
-            )
+            text = "DELETE FROM measurements WHERE kernel = ? AND environment = ? AND sizes = ?"
+            self.connection.executemany(text, [(self.kernel, self.environment, size) for size in sizes])
 
 
 def _outcome(row: tuple[str, str, float, str]) -> Outcome:

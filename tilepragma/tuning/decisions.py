@@ -185,12 +185,9 @@ def _why(groups: Sequence[list[Occasion]], most: int) -> str:
         return f"no {most} versions reach more than {reached:.1%} of the best at every size"
     if len(groups) > _MOST_GROUPS:
         return f"arrays have more than {_MOST_GROUPS} lengths, so that iterations were not looked at"
-    alike = [len({occasion.trips for occasion in group}) < len(group) for group in groups]
-    return (
-        "sizes with as many bytes and iterations need different versions, and launches know no more"
-        if any(alike)
-        else f"more than {MOST_RULES} rules would be needed"
-    )
+    if any(len({occasion.trips for occasion in group}) < len(group) for group in groups):
+        return "sizes with as many bytes and iterations need different versions, and launches know no more"
+    return f"more than {MOST_RULES} rules would be needed"
 
 
 def _shares(occasion: Occasion, layouts: Sequence[Sizes]) -> Shares:
@@ -288,9 +285,8 @@ class _Cuts:
     def __init__(self, grid: Shares) -> None:
         self._grid = grid
         rows = len(grid)
-        self._parts = {
-            (first, end): _Row(grid[first:end]) for first in range(rows) for end in range(first + 1, rows + 1)
-        }
+        ranges = itertools.combinations(range(rows + 1), 2)
+        self._parts = {(first, end): _Row(grid[first:end]) for first, end in ranges}
         # best[count][end]: the worth of that many rules for the rows before `end`, and the first
         # row and the number of rules of the last range.
         self._best: list[dict[int, tuple[float, int, int]]] = [{0: (0.0, 0, 0)}]

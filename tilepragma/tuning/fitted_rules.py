@@ -83,10 +83,9 @@ class FittedRules:
         if self.shares is not None:
             return dict(self.shares)
         choices = self.decision.measured.choices
-        taken = {
-            text: chosen_sizes(choices, (occasion.bytes, occasion.trips)) for text, occasion in self.occasions.items()
-        }
-        shares = {text: case.share(taken[text] or choices[-1].sizes) for text, case in self.occasions.items()}
+        occasions = self.occasions.items()
+        taken = {text: chosen_sizes(choices, (case.bytes, case.trips)) for text, case in occasions}
+        shares = {text: case.share(taken[text] or choices[-1].sizes) for text, case in occasions}
         return {text: share for text, share in shares.items() if share > 0}
 
     @property
@@ -196,9 +195,8 @@ def _with_versions(
     while len(left) > 1:
         places = list(left)
         # A layout is named by its build's number and its tile sizes (none: the build's own).
-        extended = {
-            text: _with_others(usual, results, left, text, occasion) for text, occasion in usual.occasions.items()
-        }
+        occasions = usual.occasions.items()
+        extended = {text: _with_others(usual, results, left, text, occasion) for text, occasion in occasions}
         decision = decided(list(extended.values()), MOST)
         if decision is None:
             return None

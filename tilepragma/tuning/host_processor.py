@@ -42,9 +42,8 @@ def this_host(cpus: Path = _CPUS, description: Path = Path("/proc/cpuinfo")) -> 
     """The current host, with usual values for unknown ones."""
     ours = _our_cpus()
     folders = {cpu: cpus / f"cpu{cpu}" for cpu in ours}
-    siblings = {
-        cpu: _listed(folder / "topology" / "thread_siblings_list") & ours or {cpu} for cpu, folder in folders.items()
-    }
+    lists = ((cpu, folder / "topology" / "thread_siblings_list") for cpu, folder in folders.items())
+    siblings = {cpu: _listed(path) & ours or {cpu} for cpu, path in lists}
     first = min(ours)
     caches = tuple(_caches(folders[first], ours, siblings)) or tuple(_default_caches())
     facts = _cpuinfo(description)

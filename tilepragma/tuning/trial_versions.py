@@ -180,9 +180,8 @@ def space_of(
     order: dict[str, list[str]] = {}
     for text, numbers in points.items():
         default = (Version(), _terms(builds[""].plan, numbers, serves, device))
-        others = [
-            (Version(name), _terms(build.alone(), numbers, serves, device)) for name, build in builds.items() if name
-        ]
+        named = ((name, build) for name, build in builds.items() if name)
+        others = [(Version(name), _terms(build.alone(), numbers, serves, device)) for name, build in named]
         layouts = _layouts(builds, numbers, serves, device) if with_sizes else []
         in_order = ordered(default, others, layouts)
         versions |= {version.text: version for version in in_order}
@@ -274,13 +273,9 @@ def _spread(default: Candidate, known: Sequence[Candidate]) -> list[Candidate]:
     """By predicted time, spreading kinds. The default came first, and is the first of its kind."""
     keys = []
     for kind in _kinds([default, *known] if default[1].size else known):
-        members = sorted(kind, key=lambda candidate: candidate is not default)
-        keys += [
-            (_seconds(candidate) * (1 + AGAIN * place), candidate)
-            for place, candidate in enumerate(members)
-            if candidate is not default
-        ]
-    return [candidate for _, candidate in sorted(keys, key=lambda key: key[0])]
+        members = enumerate(sorted(kind, key=lambda candidate: candidate is not default))
+        keys += [(_seconds(candidate) * (1 + AGAIN * place), candidate) for place, candidate in members]
+    return [candidate for _, candidate in sorted(keys, key=lambda key: key[0]) if candidate is not default]
 
 
 def _kinds(known: Sequence[Candidate]) -> list[list[Candidate]]:
