@@ -271,9 +271,9 @@ def _with_scalars(attempt: Attempt, diagnostics: Diagnostics) -> Planned | None:
     fewer strides, or reload less, than the user's; else None.
     """
     taken = attempt.choice(STRATEGIES).taken
-    if taken is None or (
-        taken.steps is not None and not taken.steps.strides and not long_sums(attempt.tiled.statements)
-    ):
+    if taken is None:
+        return None
+    if taken.steps is not None and not taken.steps.strides and not long_sums(attempt.tiled.statements):
         return None
     outside, hoisted = attempt, frozenset[DataObject]()
     hoisting = with_hoisted_scalars(attempt.tiled.kernel)
