@@ -102,11 +102,8 @@ def with_expanded_scalars(region: Region) -> ExpandedKernel | None:
         with operation_limit(region.scop.context, DEFAULT_LIMIT, "looking for the values of scalars"):
             flows = _flows(region.scop, candidates)
             webs = (web for flow in flows.values() for web in _webs(flow))
-            expanded = tuple(
-                Expansion(sites, loops, _cells(sites, loops))
-                for sites, loops in webs
-                if 0 < len(loops) <= _most_loops(region)
-            )
+            wanted = ((sites, loops) for sites, loops in webs if 0 < len(loops) <= _most_loops(region))
+            expanded = tuple(Expansion(sites, loops, _cells(sites, loops)) for sites, loops in wanted)
         return _expanded_kernel(region, flows, expanded)
     except OperationLimitError:
         return None
@@ -330,21 +327,16 @@ def _redirected(
 ) -> tuple[Site, ...] | None:
     """The reads of old values that the loop's dependences start from; None if one is inexact."""
     under = carried.statements_under(loop)
-    inner = {
-        inner_loop.index: inner_loop
-        for statement in carried.scop.statements
-        if statement.name in under
-        for inner_loop in statement.loops[len(around) :]
-    }
+    nests = (statement.loops for statement in carried.scop.statements if statement.name in under)
+    inner = {inner_loop.index: inner_loop for loops in nests for inner_loop in loops[len(around) :]}
     sources = {
         id(dependence.source)
         for inner_loop in inner.values()
         for dependence in carried.by(inner_loop, under)
         if dependence.kind is DependenceKind.ANTI and dependence.source.object == object_
     }
-    sites = tuple(
-        site for site in flow.reads if id(site.reference) in sources and _is_old(site, loop, len(around), flow)
-    )
+    reads = (site for site in flow.reads if id(site.reference) in sources)
+    sites = tuple(site for site in reads if _is_old(site, loop, len(around), flow))
     texts = {site.reference.range for site in sites}
     shared = [site for site in flow.sites if site.reference.range in texts and site not in sites]
     return None if shared or not all(site.reference.exact for site in sites) else sites

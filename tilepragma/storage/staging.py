@@ -350,10 +350,8 @@ def _can_be_hoisted(statement: Statement) -> bool:
     """Whether a declaration splits into one without value and an assignment."""
     if not isinstance(statement, Declaration):
         return True
-    return all(
-        declarator.object.rank == 0 and not isinstance(declarator.initializer, tuple)
-        for declarator in statement.declarators
-    )
+    declared = ((declarator.object, declarator.initializer) for declarator in statement.declarators)
+    return all(object_.rank == 0 and not isinstance(value, tuple) for object_, value in declared)
 
 
 def _is_plain(tiled: TiledLoop) -> bool:
@@ -378,12 +376,9 @@ def _split_tile(nest: TileNest) -> _Tile | None:
     if ordered:
         tiled = ordered[-1]
         loop = replace(tiled.loop, body=nest.body, declares_iterator=True)
-        rest = replace(
-            nest,
-            loops=tuple(loop for loop in nest.loops if loop is not tiled),
-            order=tuple(tile for tile in nest.order if tile.loop != tiled.loop.index),
-            body=Block((loop,)),
-        )
+        loops = tuple(other for other in nest.loops if other is not tiled)
+        order = tuple(tile for tile in nest.order if tile.loop != tiled.loop.index)
+        rest = replace(nest, loops=loops, order=order, body=Block((loop,)))
         return _Tile(rest, loop) if _can_be_split(loop, nest) else None
     places = enumerate(nest.body.statements)
     inner_loops = [(place, statement) for place, statement in places if isinstance(statement, Loop)]
@@ -477,9 +472,8 @@ def _candidates(
 def _moves_with(value: Polynomial, terms: Terms, shared: frozenset[DataObject]) -> bool:
     """Whether the subscript is a sum of tile iterators and shared scalars."""
     parts = _without(value, terms)
-    return parts is not None and all(
-        is_scalar(atom) and getattr(atom, "object", None) in shared for atom in parts[1].atoms
-    )
+    atoms = () if parts is None else parts[1].atoms
+    return parts is not None and all(is_scalar(atom) and getattr(atom, "object", None) in shared for atom in atoms)
 
 
 Ends = tuple[int, int]
