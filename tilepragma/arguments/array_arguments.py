@@ -140,9 +140,8 @@ def _mentions(context: DataContext) -> dict[DataObject, _Mention]:
         for section in clause.sections:
             object_or_none = by_path.get(without_blanks(section.path))
             if object_or_none is None:
-                context.diagnostics.warning(
-                    section.range, f"'{section.path}' is not used in kernel '{context.kernel.name}', so it is not moved"
-                )
+                message = f"'{section.path}' is not used in kernel '{context.kernel.name}', so it is not moved"
+                context.diagnostics.warning(section.range, message)
             else:
                 result.setdefault(object_or_none, _Mention(section, clause))
     return result
@@ -153,9 +152,8 @@ def _argument(object_: DataObject, uses: list[Use], mention: _Mention, context: 
     present = mention.clause.present and object_.storage is not Storage.SCALAR
     copy_in, copy_out = _motion(object_, writes, mention.clause.live, context.kernel)
     section, doubt = _section(object_, uses, mention, context)
-    return ArrayArgument(
-        object_, section, reads, writes, copy_in and not present, copy_out and not present, present, doubt
-    )
+    copies = (copy_in and not present, copy_out and not present)
+    return ArrayArgument(object_, section, reads, writes, *copies, present, doubt)
 
 
 def _without_spare_copy_in(
@@ -180,15 +178,11 @@ def _modes(object_: DataObject, uses: list[Use], mention: _Mention, diagnostics:
     mode = mention.clause.mode
     if mode is Mode.READ and writes:
         place = next(use.range for use in uses if use.writes)
-        diagnostics.error(
-            place,
-            f"'{object_.host}' is written here, but its data clause says mode:r",
-            "say mode:rw (or mode:w) in the data clause",
-        )
+        message = f"'{object_.host}' is written here, but its data clause says mode:r"
+        diagnostics.error(place, message, "say mode:rw (or mode:w) in the data clause")
     if mode is Mode.WRITE and reads and mention.section is not None:
-        diagnostics.warning(
-            mention.section.range, f"'{object_.host}' is also read by the kernel, so mode:w is taken as mode:rw"
-        )
+        message = f"'{object_.host}' is also read by the kernel, so mode:w is taken as mode:rw"
+        diagnostics.warning(mention.section.range, message)
     return reads, writes
 
 

@@ -87,9 +87,8 @@ def user_section(
             bounds.append(_whole(length))
         else:
             inferred_bounds = inferred(section.range)
-            bounds.append(
-                inferred_bounds[place] if inferred_bounds else SectionBound(integer(0, LONG), integer(0, LONG))
-            )
+            empty = SectionBound(integer(0, LONG), integer(0, LONG))
+            bounds.append(inferred_bounds[place] if inferred_bounds else empty)
     return tuple(bounds)
 
 
@@ -100,11 +99,8 @@ def _rest(
     value = length.value if isinstance(length, IntegerLiteral) else None
     if lower.literal is not None and value is not None:
         return SectionBound(lower, integer(value - lower.literal, LONG))
-    diagnostics.error(
-        section.range,
-        f"the section of '{section.path}' has a lower bound but no length",
-        "write the length, as in [lower:length]",
-    )
+    message = f"the section of '{section.path}' has a lower bound but no length"
+    diagnostics.error(section.range, message, "write the length, as in [lower:length]")
     return SectionBound(lower, integer(0, LONG))
 
 
@@ -142,11 +138,8 @@ def inferred_section(
         unknown = [place for place, length in enumerate(object_.lengths) if length is None]
         boxes = _boxes(object_, uses, invariant, unknown)
     except _NotFoundError as error:
-        diagnostics.error(
-            error.range,
-            f"the extent of '{object_.host}' cannot be found: {error.reason}",
-            _advice(object_, error.boxes),
-        )
+        message = f"the extent of '{object_.host}' cannot be found: {error.reason}"
+        diagnostics.error(error.range, message, _advice(object_, error.boxes))
         return ()
     return _unknown_dimensions(object_, boxes)
 
