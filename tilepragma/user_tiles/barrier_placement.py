@@ -9,6 +9,7 @@ is refused.
 from __future__ import annotations
 
 import dataclasses
+from functools import reduce
 from typing import Any
 
 from tilepragma.base.diagnostics import Diagnostics
@@ -96,9 +97,7 @@ class _Barriers:
             below += map(self._touched, node.statements)
         else:
             below.append(self._used(with_blocks(node, emptied)))
-        touched = _Touched(
-            frozenset().union(*(part.reads for part in below)), frozenset().union(*(part.writes for part in below))
-        )
+        touched = reduce(_Touched.union, below, _NOTHING)
         self.touched_by[id(node)] = node, touched
         return touched
 

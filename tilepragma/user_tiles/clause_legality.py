@@ -43,18 +43,14 @@ def check_legality(
     try:
         scop = extract_scop(body.statements, functions, written, assuming=False)
         with operation_limit(scop.context, DEFAULT_LIMIT, "finding the dependences"):
-            dependences = [
-                dependence for dependence in memory_dependences(scop) if dependence.source.object not in owned
-            ]
+            every = memory_dependences(scop)
+            dependences = [dependence for dependence in every if dependence.source.object not in owned]
             for nest, ordered in _with_ordered(body, frozenset()):
                 _check_nest(nest, ordered, dependences, vouched, diagnostics)
     except OperationLimitError:
         if not vouched:
-            diagnostics.note(
-                nests[0].range,
-                "the dependences of this nest are too many to prove its tiles legal",
-                "the tiles are taken as said",
-            )
+            message = "the dependences of this nest are too many to prove its tiles legal"
+            diagnostics.note(nests[0].range, message, "the tiles are taken as said")
 
 
 def _order(nest: TileNest) -> tuple[Tile, ...]:
@@ -83,10 +79,9 @@ def _check_nest(
     nest: TileNest, ordered: frozenset[int], dependences: list[Dependence], vouched: bool, diagnostics: Diagnostics
 ) -> None:
     certain = [dependence for dependence in dependences if dependence.exact]
-    arrays = [dependence for dependence in certain if not _is_scalar(dependence.source.object)]
-    suspected = [
-        dependence for dependence in dependences if not dependence.exact and not _is_scalar(dependence.source.object)
-    ]
+    of_arrays = [dependence for dependence in dependences if not _is_scalar(dependence.source.object)]
+    arrays = [dependence for dependence in of_arrays if dependence.exact]
+    suspected = [dependence for dependence in of_arrays if not dependence.exact]
     for tiled in nest.loops:
         kinds = {tile.axis.kind: tile for tile in tiled.tiles if tile.axis is not None}
         for kind, tile in kinds.items():
@@ -116,11 +111,8 @@ def _wrong_distribution(
     nest: TileNest, tiled: TiledLoop, tile: Tile, broken: Violation, dependences: list[Dependence], vouched: bool
 ) -> Diagnostic:
     assert tile.axis is not None
-    free = [
-        loop.iterator.host
-        for loop in broken.dependence.loops
-        if loop.index != tiled.loop.index and distribution_violation(dependences, loop.index) is None
-    ]
+    others = (loop for loop in broken.dependence.loops if loop.index != tiled.loop.index)
+    free = [loop.iterator.host for loop in others if distribution_violation(dependences, loop.index) is None]
     outer = carried_outside(broken, nest.loops[0].loop.index)
     if free:
         remedy = f"the loop over '{free[0]}' carries no dependence and can be distributed instead"

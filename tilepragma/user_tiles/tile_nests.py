@@ -162,12 +162,9 @@ def _check_axes(order: tuple[Tile, ...], diagnostics: Diagnostics) -> None:
         if tile.axis is None:
             continue
         if tile.axis in seen and seen[tile.axis].loop != tile.loop:
-            what = axis_text(tile.axis)
-            diagnostics.error(
-                tile.range,
-                f"two tiles of this nest are distributed over {what}",
-                f"the other stands on line {seen[tile.axis].range.start.line}; give each its own dimension",
-            )
+            message = f"two tiles of this nest are distributed over {axis_text(tile.axis)}"
+            remedy = f"the other stands on line {seen[tile.axis].range.start.line}; give each its own dimension"
+            diagnostics.error(tile.range, message, remedy)
         seen.setdefault(tile.axis, tile)
 
 
