@@ -119,7 +119,6 @@ class _LaunchTerms:
 
     @cached_property
     def model(self) -> LaunchModel:
-        """The launch in the thesis's model."""
         most = (int(self.workers[0].max()), int(self.workers[1].max()), int(self.workers[2].max()))
         model = launch_model(self.work, self.gpu, most)
         if self.cached:
@@ -173,7 +172,6 @@ class _LaunchTerms:
 
     @cached_property
     def mix(self) -> Mix:
-        """The instructions of a point."""
         work, launch = self.work, self.work.place.launch
         points = np.maximum(work.points, 1)
         operations = work.operations / points

@@ -70,14 +70,11 @@ def staged_bytes(staged: Staged, workers: tuple[int, int, int]) -> int:
 
 
 def _side(side: StagedSide, workers: tuple[int, int, int]) -> int:
-    extents = (
-        (
-            abs(term.coefficient),
-            term.points * workers[term.extent.dimension] if isinstance(term.extent, Axis) else term.extent,
-        )
-        for term in side.terms
-    )
-    return side.width + 1 + sum(factor * (extent - 1) for factor, extent in extents)
+    length = side.width + 1
+    for term in side.terms:
+        extent = term.points * workers[term.extent.dimension] if isinstance(term.extent, Axis) else term.extent
+        length += abs(term.coefficient) * (extent - 1)
+    return length
 
 
 def _length(length: Expression | None) -> int:

@@ -435,6 +435,5 @@ def operators_in(parts: Iterable[Expression]) -> int:
 
 
 def _is_unrolled(loop: Loop) -> bool:
-    if not isinstance(loop.lower, IntegerLiteral) or not isinstance(loop.upper, IntegerLiteral):
-        return False
-    return loop.upper.value - loop.lower.value <= _UNROLLED
+    low, high = loop.lower, loop.upper
+    return isinstance(low, IntegerLiteral) and isinstance(high, IntegerLiteral) and high.value - low.value <= _UNROLLED

@@ -118,7 +118,6 @@ def _outermost(block: Block, batch: ParameterBatch, nest: TileNest) -> tuple[Sta
 
 
 def _with_body(node: Statement, nest: TileNest, body: Block) -> Statement:
-    """The statement with `body` in place of the nest."""
     if node is nest:
         return body
 
@@ -208,8 +207,6 @@ _Parts = dict[int | None, list[tuple[Integers, Integers]]]
 
 @dataclass
 class _TileFronts:
-    """The wavefronts of tiles."""
-
     counter: Counter = field(default_factory=Counter)
     fronts: _Parts = field(default_factory=dict)
 
