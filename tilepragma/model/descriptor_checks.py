@@ -151,7 +151,6 @@ class _Reader:
     faulty: set[Path] = field(default_factory=set)
 
     def error(self, path: Path, message: str, *remedies: str) -> None:
-        """Report a fault of the value at `path`."""
         self.faulty.add(path)
         self.diagnostics.error(self.json.place(path), message, *remedies)
 
@@ -304,9 +303,8 @@ def _names(fields: tuple[Field, ...]) -> str:
 
 
 def _called(path: Path) -> str:
-    return (
-        "the descriptor" if not path else "/".join(f"{step}" if isinstance(step, str) else f"[{step}]" for step in path)
-    )
+    steps = (step if isinstance(step, str) else f"[{step}]" for step in path)
+    return "/".join(steps) if path else "the descriptor"
 
 
 def _shown(value: object) -> str:
