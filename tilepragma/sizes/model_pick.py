@@ -124,7 +124,6 @@ def _predict(
 
 
 def _columns(occasions: tuple[_Occasion, ...]) -> dict[str, Integers]:
-    """The values of each scalar on all occasions."""
     every = [scalars for _, _, scalars in occasions]
     return {name: np.array([scalars[name] for scalars in every]) for name in every[0]}
 

@@ -104,9 +104,8 @@ def _entries(located: LocatedJson, diagnostics: Diagnostics) -> Iterator[TuningR
     whole = located.value
     kernels = kernels_in(whole)
     if kernels is None:
-        problem = (
-            f"'version' is not {VERSION}" if isinstance(whole, dict) and "version" in whole else "there is no 'version'"
-        )
+        has_version = isinstance(whole, dict) and "version" in whole
+        problem = f"'version' is not {VERSION}" if has_version else "there is no 'version'"
         if isinstance(whole, dict) and whole.get("version") == VERSION:
             problem = "'kernels' is no object"
         diagnostics.warning(located.place(("version",)), f"kept tile sizes are ignored: {problem}", _AGAIN)
@@ -266,16 +265,11 @@ def with_records(plan: KernelPlan, kept: Iterable[TuningRecord]) -> KernelPlan:
 def _with_choices(plan: KernelPlan, kept: TuningRecord, on_host: bool) -> KernelPlan:
     plans = {"": plan} | {version.text: version.plan for version in plan.versions}
     places = list(plans)
-    choices = tuple(
-        SizeChoice(
-            choice.bytes,
-            choice.trips,
-            tuple(choice.sizes[name] for name in _names(plans[choice.version])) if choice.sizes else (),
-            places.index(choice.version),
-        )
-        for choice in kept.choices
-    )
-    measured = MeasuredSizes(kept.least, choices)
+    choices = []
+    for choice in kept.choices:
+        sizes = tuple(choice.sizes[name] for name in _names(plans[choice.version])) if choice.sizes else ()
+        choices.append(SizeChoice(choice.bytes, choice.trips, sizes, places.index(choice.version)))
+    measured = MeasuredSizes(kept.least, tuple(choices))
     if not on_host:
         default = tuple(size.device for size in plan.sizes)
         return replace(plan, device_choices=around(measured, (), default))
