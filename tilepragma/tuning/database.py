@@ -315,15 +315,11 @@ class Study:
 
     def add(self, trial: Trial, outcome: Outcome) -> None:
         """Store the outcome of a trial durably; another tuner's earlier outcome stays."""
+        key = (self.kernel, self.environment, trial.version, trial.sizes, trial.attempt)
         self.connection.execute(
             "INSERT OR IGNORE INTO measurements (kernel, environment, version, sizes, attempt, seconds, "
             "failure, spent, date) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                self.kernel,
-                self.environment,
-                *(trial.version, trial.sizes, trial.attempt),
-                *(json.dumps(outcome.seconds), outcome.failure, outcome.spent, outcome.date),
-            ),
+            (*key, json.dumps(outcome.seconds), outcome.failure, outcome.spent, outcome.date),
         )
 
     def forget(self, sizes: Iterable[str]) -> None:
@@ -402,9 +398,8 @@ def measurements_of(lines: Iterable[str]) -> Iterator[Measurement]:
     _, first = next(numbered, (1, ""))
     header = _object(first, 1)
     if header.get(_HEADER) != FORM:
-        problem = (
-            f"has version {header[_HEADER]}, not {FORM}" if _HEADER in header else "is no export of tilepragma tune"
-        )
+        other = f"has version {header.get(_HEADER)}, not {FORM}"
+        problem = other if _HEADER in header else "is no export of tilepragma tune"
         raise SharingError(f"line 1: it {problem}")
     for number, line in numbered:
         whole = _object(line, number)

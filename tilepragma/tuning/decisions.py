@@ -274,7 +274,6 @@ def _weighted(shares: Shares, attainable: float, enough: float) -> Shares:
 
 
 def _layout(ranges: _Ranges, cell: _Cell) -> int:
-    """The layout that the rules take at the cell."""
     rules = next(rules for end, rules in ranges if cell[0] < end)
     return next(layout for last, layout in rules if last is None or cell[1] <= last)
 
@@ -418,7 +417,8 @@ def _covering(shares: Shares, most: int, share: float) -> tuple[int, ...] | None
         ordered = sorted(columns, key=lambda mask: -(mask & left).bit_count())
         if (ordered[0] & left).bit_count() * count < left.bit_count():
             return None
-        holders = [[mask for mask in ordered if mask >> row & 1] for row in _bits(left)]
+        rows_left = (row for row in range(left.bit_length()) if left >> row & 1)
+        holders = [[mask for mask in ordered if mask >> row & 1] for row in rows_left]
         for column in min(holders, key=len):
             branches += 1
             others = search(left & ~column, count - 1)
@@ -440,7 +440,3 @@ def _maximal(masks: Sequence[int]) -> dict[int, int]:
         if mask and not any(mask & larger == mask for larger in kept):
             kept[mask] = first[mask]
     return kept
-
-
-def _bits(mask: int) -> list[int]:
-    return [place for place in range(mask.bit_length()) if mask >> place & 1]

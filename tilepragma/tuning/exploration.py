@@ -161,7 +161,6 @@ class Search(Results):
                 self._attempt(version, sizes)
 
     def _runs(self, version: str, sizes: str) -> int:
-        """The number of its runs so far."""
         return len(self.seconds.get(sizes, {}).get(version, ()))
 
     def _attempt(self, version: str, sizes: str) -> None:

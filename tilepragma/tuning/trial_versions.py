@@ -239,7 +239,6 @@ def _launches(
 
 
 def _row(ranking: Ranking, place: int) -> Numbers:
-    """The prediction for a layout."""
     if ranking.terms is not None:
         return np.asarray(ranking.terms.seconds[place])
     seconds = ranking.layouts[place].seconds
@@ -347,6 +346,5 @@ def _whole(roots: Sequence[Any], size: TileSize, known: Evaluation) -> int | Non
 
 
 def _is_division(node: Any) -> bool:
-    return (isinstance(node, Call) and node.function in _QUOTIENTS) or (
-        isinstance(node, Binary) and node.operator in ("/", "%")
-    )
+    is_call = isinstance(node, Call) and node.function in _QUOTIENTS
+    return is_call or (isinstance(node, Binary) and node.operator in ("/", "%"))
