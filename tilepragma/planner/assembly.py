@@ -233,18 +233,13 @@ def _warn_as_written(kernel: Kernel, reason: str, diagnostics: Diagnostics) -> N
     """Warn of each request of the user's that a region as written does not fulfil."""
     directive = kernel.directive
     if any(target.is_parallel for target in directive.targets):
-        diagnostics.warning(
-            directive.range,
-            f"the kernel runs the original loops, on one core: {reason}",
-            "add 'independent' if no iteration depends on another, or say the tiles",
-        )
+        remedy = "add 'independent' if no iteration depends on another, or say the tiles"
+        diagnostics.warning(directive.range, f"the kernel runs the original loops, on one core: {reason}", remedy)
     for loop in loops_in(kernel.body):
         if loop.directive is not None and loop.directive.independent:
-            diagnostics.warning(
-                loop.directive.range,
-                f"'independent' has no effect on the loop over '{loop.iterator.host}': {reason}",
-                "put the kernel directive before this loop, so that each round of the loop around it is a launch",
-            )
+            message = f"'independent' has no effect on the loop over '{loop.iterator.host}': {reason}"
+            remedy = "put the kernel directive before this loop, so that each round of the loop around it is a launch"
+            diagnostics.warning(loop.directive.range, message, remedy)
 
 
 def _user_steps(

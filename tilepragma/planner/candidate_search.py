@@ -124,7 +124,6 @@ def _as_it_stands(region: TiledRegion, diagnostics: Diagnostics) -> Planned:
 
 
 def _with_notes(planned: Planned, rows: DelinearisedKernel) -> Planned:
-    """The plan with notes on delinearised arrays."""
     plan = planned.plan
     noted = replace(plan, storage=(*rows.seen, *plan.storage), rejected=(*plan.rejected, *rows.left))
     return replace(planned, plan=noted)
