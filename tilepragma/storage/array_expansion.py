@@ -112,15 +112,10 @@ def with_expanded_scalars(region: Region) -> ExpandedKernel | None:
 def _candidates(region: Region) -> tuple[DataObject, ...]:
     """Written arrays with a false dependence, but for those that functions use or clauses name."""
     false = {dependence.source.object for dependence in region.dependences if dependence.sink.writes}
-    return tuple(
-        object_
-        for object_ in not_named(region, region.kernel.objects)
-        if object_ in false
-        and object_.storage is not Storage.SCALAR
-        and object_.scope is not Scope.LOCAL
-        and object_.rank < MOST_RANK
-        and object_ not in region.scop.layouts
-    )
+    shared = (object_ for object_ in not_named(region, region.kernel.objects) if object_.scope is not Scope.LOCAL)
+    arrays = (object_ for object_ in shared if object_ in false and object_.storage is not Storage.SCALAR)
+    layouts = region.scop.layouts
+    return tuple(object_ for object_ in arrays if object_.rank < MOST_RANK and object_ not in layouts)
 
 
 def _most_loops(region: Region) -> int:
@@ -329,12 +324,9 @@ def _redirected(
     under = carried.statements_under(loop)
     nests = (statement.loops for statement in carried.scop.statements if statement.name in under)
     inner = {inner_loop.index: inner_loop for loops in nests for inner_loop in loops[len(around) :]}
-    sources = {
-        id(dependence.source)
-        for inner_loop in inner.values()
-        for dependence in carried.by(inner_loop, under)
-        if dependence.kind is DependenceKind.ANTI and dependence.source.object == object_
-    }
+    every = (dependence for inner_loop in inner.values() for dependence in carried.by(inner_loop, under))
+    anti = (dependence.source for dependence in every if dependence.kind is DependenceKind.ANTI)
+    sources = {id(source) for source in anti if source.object == object_}
     reads = (site for site in flow.reads if id(site.reference) in sources)
     sites = tuple(site for site in reads if _is_old(site, loop, len(around), flow))
     texts = {site.reference.range for site in sites}
