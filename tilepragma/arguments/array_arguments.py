@@ -297,14 +297,9 @@ def _is_overwritten(argument: ArrayArgument, uses: Sequence[Use], context: DataC
     private = any(object_.host in clause.names for clause in kernel.directive.privates)
     if object_.storage is Storage.SCALAR or not plain or private:
         return False
-    scalars = {
-        scalar.host: scalar
-        for scalar in kernel.objects
-        if scalar.storage is Storage.SCALAR
-        and scalar.scope is Scope.EXTERNAL
-        and isinstance(scalar.element, ScalarType)
-        and scalar.element.is_integer
-    }
+    outer = (scalar for scalar in kernel.objects if scalar.scope is Scope.EXTERNAL)
+    types = ((scalar, scalar.element) for scalar in outer if scalar.storage is Storage.SCALAR)
+    scalars = {scalar.host: scalar for scalar, type_ in types if isinstance(type_, ScalarType) and type_.is_integer}
     section = []
     for bound in argument.section:
         lower, length = _host_value(bound.lower, scalars), _host_value(bound.length, scalars)

@@ -186,11 +186,8 @@ def _advice(object_: DataObject, boxes: tuple[Box, ...]) -> str:
         section = object_.host + "".join(parts)
         return f"add data({section}) to the kernel directive, if '{object_.host}' has all these elements"
     section = object_.host + "".join(f"[0:N{place + 1}]" for place in range(object_.rank))
-    names = (
-        f"length of '{object_.host}' for N1"
-        if object_.rank == 1
-        else f"lengths of '{object_.host}' for N1 to N{object_.rank}"
-    )
+    several = f"lengths of '{object_.host}' for N1 to N{object_.rank}"
+    names = f"length of '{object_.host}' for N1" if object_.rank == 1 else several
     return f"add data({section}) to the kernel directive, with the {names}"
 
 
