@@ -144,9 +144,8 @@ class _Barriers:
 
 def _is_sequential(statement: Statement) -> bool:
     """Whether a loop of the nest runs in order inside each instance."""
-    return isinstance(statement, TileNest) and any(
-        all(tile.axis is None for tile in tiled.tiles) for tiled in statement.loops
-    )
+    loops = statement.loops if isinstance(statement, TileNest) else ()
+    return any(all(tile.axis is None for tile in tiled.tiles) for tiled in loops)
 
 
 def _decisions(node: Any) -> tuple[Any, ...]:

@@ -144,16 +144,12 @@ def _nest(chain: tuple[Loop, ...], placed: list[_Placed], context: ChainContext,
     _check_axes(order, context.diagnostics)
     _check_crossing(placed, outer, context.diagnostics)
     _check_triangular(chain, order, context.diagnostics)
-    loops = tuple(
-        TiledLoop(
-            loop,
-            context.symbols[loop.index],
-            tuple(tile.tile for tile in placed if tile.tile.loop == loop.index),
-            all(context.on_host(bound) for bound in (loop.lower, loop.upper, loop.step)),
-        )
-        for loop in chain
-    )
-    return TileNest(loops, order, chain[-1].body, chain[0].range)
+    loops = []
+    for loop in chain:
+        tiles = tuple(tile.tile for tile in placed if tile.tile.loop == loop.index)
+        on_host = all(map(context.on_host, (loop.lower, loop.upper, loop.step)))
+        loops.append(TiledLoop(loop, context.symbols[loop.index], tiles, on_host))
+    return TileNest(tuple(loops), order, chain[-1].body, chain[0].range)
 
 
 def _check_axes(order: tuple[Tile, ...], diagnostics: Diagnostics) -> None:
