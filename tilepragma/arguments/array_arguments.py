@@ -140,9 +140,8 @@ def _mentions(context: DataContext) -> dict[DataObject, _Mention]:
         for section in clause.sections:
             object_or_none = by_path.get(without_blanks(section.path))
             if object_or_none is None:
-                context.diagnostics.warning(
-                    section.range, f"'{section.path}' is not used in kernel '{context.kernel.name}', so it is not moved"
-                )
+                message = f"'{section.path}' is not used in kernel '{context.kernel.name}', so it is not moved"
+                context.diagnostics.warning(section.range, message)
             else:
                 result.setdefault(object_or_none, _Mention(section, clause))
     return result
@@ -153,9 +152,8 @@ def _argument(object_: DataObject, uses: list[Use], mention: _Mention, context: 
     present = mention.clause.present and object_.storage is not Storage.SCALAR
     copy_in, copy_out = _motion(object_, writes, mention.clause.live, context.kernel)
     section, doubt = _section(object_, uses, mention, context)
-    return ArrayArgument(
-        object_, section, reads, writes, copy_in and not present, copy_out and not present, present, doubt
-    )
+    copies = (copy_in and not present, copy_out and not present)
+    return ArrayArgument(object_, section, reads, writes, *copies, present, doubt)
 
 
 def _without_spare_copy_in(
@@ -180,15 +178,11 @@ def _modes(object_: DataObject, uses: list[Use], mention: _Mention, diagnostics:
     mode = mention.clause.mode
     if mode is Mode.READ and writes:
         place = next(use.range for use in uses if use.writes)
-        diagnostics.error(
-            place,
-            f"'{object_.host}' is written here, but its data clause says mode:r",
-            "say mode:rw (or mode:w) in the data clause",
-        )
+        message = f"'{object_.host}' is written here, but its data clause says mode:r"
+        diagnostics.error(place, message, "say mode:rw (or mode:w) in the data clause")
     if mode is Mode.WRITE and reads and mention.section is not None:
-        diagnostics.warning(
-            mention.section.range, f"'{object_.host}' is also read by the kernel, so mode:w is taken as mode:rw"
-        )
+        message = f"'{object_.host}' is also read by the kernel, so mode:w is taken as mode:rw"
+        diagnostics.warning(mention.section.range, message)
     return reads, writes
 
 
@@ -303,14 +297,9 @@ def _is_overwritten(argument: ArrayArgument, uses: Sequence[Use], context: DataC
     private = any(object_.host in clause.names for clause in kernel.directive.privates)
     if object_.storage is Storage.SCALAR or not plain or private:
         return False
-    scalars = {
-        scalar.host: scalar
-        for scalar in kernel.objects
-        if scalar.storage is Storage.SCALAR
-        and scalar.scope is Scope.EXTERNAL
-        and isinstance(scalar.element, ScalarType)
-        and scalar.element.is_integer
-    }
+    outer = (scalar for scalar in kernel.objects if scalar.scope is Scope.EXTERNAL)
+    types = ((scalar, scalar.element) for scalar in outer if scalar.storage is Storage.SCALAR)
+    scalars = {scalar.host: scalar for scalar, type_ in types if isinstance(type_, ScalarType) and type_.is_integer}
     section = []
     for bound in argument.section:
         lower, length = _host_value(bound.lower, scalars), _host_value(bound.length, scalars)

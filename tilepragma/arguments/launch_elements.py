@@ -61,11 +61,8 @@ def with_elements_at_launch(kernel: Kernel) -> Kernel:
         return kernel
     body = with_accesses(kernel.body, lambda access: instead.get(access, access))
     used = {use.object for use in uses(body, kernel.functions)}
-    objects = [
-        object_
-        for object_ in kernel.objects
-        if object_ in used or not any(object_ == element.object for element in instead)
-    ]
+    replaced = {element.object for element in instead}
+    objects = [object_ for object_ in kernel.objects if object_ in used or object_ not in replaced]
     return replace(kernel, body=body, objects=(*objects, *(element.object for element in instead.values())))
 
 
@@ -167,7 +164,5 @@ def _scalar(access: Access, names: Names) -> Access:
     text = expression_text(access)
     assert isinstance(access.type, ScalarType)
     base = "_".join(re.findall(r"\w+", text))
-    object_ = replace(
-        names.scalar(base, access.type), host=text, scope=Scope.EXTERNAL, range=access.object.range, is_element=True
-    )
-    return access_to(object_)
+    scalar = names.scalar(base, access.type)
+    return access_to(replace(scalar, host=text, scope=Scope.EXTERNAL, range=access.object.range, is_element=True))

@@ -175,13 +175,9 @@ def _check_locals(body: Block, context: ScalarContext) -> None:
 def _check_local(
     object_: DataObject, declaration: Statement, rest: tuple[Statement, ...], context: ScalarContext
 ) -> None:
-    writes = [
-        use.range
-        for statement in rest
-        for nest in _distributed_nests(statement)
-        for use in uses(nest, context.functions)
-        if use.object == object_ and use.writes
-    ]
+    nests = (nest for statement in rest for nest in _distributed_nests(statement))
+    used = (use for nest in nests for use in uses(nest, context.functions))
+    writes = [use.range for use in used if use.object == object_ and use.writes]
     if not writes:
         return
     is_scalar = object_.storage is Storage.SCALAR
@@ -208,11 +204,8 @@ def scalar_arguments(kernel: Kernel, steps: Iterable[Step], shared: Iterable[Dat
     steps = tuple(steps)
     read |= set(_read_by(kernel, steps, inside=not all(isinstance(step, Launch) for step in steps)))
     read -= set(shared)
-    return tuple(
-        object_
-        for object_ in kernel.objects
-        if object_ in read and object_.storage is Storage.SCALAR and object_.scope is not Scope.LOCAL
-    )
+    outer = (object_ for object_ in kernel.objects if object_.scope is not Scope.LOCAL)
+    return tuple(object_ for object_ in outer if object_ in read and object_.storage is Storage.SCALAR)
 
 
 def _read_by(kernel: Kernel, steps: Iterable[Step], *, inside: bool) -> Iterator[DataObject]:

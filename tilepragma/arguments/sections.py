@@ -51,9 +51,8 @@ def _fills(boxes: Sequence[Box], place: int, bound: SectionBound) -> bool:
     """Whether accesses touch the first and the last index of a dimension, if any."""
     assert not isinstance(bound.length, ClauseExpression)
     last = polynomial(bound.length) - number(1)
-    return any(box.dimensions[place].low == number(0) for box in boxes) and any(
-        box.dimensions[place].high == last for box in boxes
-    )
+    sides = [box.dimensions[place] for box in boxes]
+    return any(side.low == number(0) for side in sides) and any(side.high == last for side in sides)
 
 
 def _whole(length: Expression) -> SectionBound:
@@ -88,9 +87,8 @@ def user_section(
             bounds.append(_whole(length))
         else:
             inferred_bounds = inferred(section.range)
-            bounds.append(
-                inferred_bounds[place] if inferred_bounds else SectionBound(integer(0, LONG), integer(0, LONG))
-            )
+            empty = SectionBound(integer(0, LONG), integer(0, LONG))
+            bounds.append(inferred_bounds[place] if inferred_bounds else empty)
     return tuple(bounds)
 
 
@@ -101,11 +99,8 @@ def _rest(
     value = length.value if isinstance(length, IntegerLiteral) else None
     if lower.literal is not None and value is not None:
         return SectionBound(lower, integer(value - lower.literal, LONG))
-    diagnostics.error(
-        section.range,
-        f"the section of '{section.path}' has a lower bound but no length",
-        "write the length, as in [lower:length]",
-    )
+    message = f"the section of '{section.path}' has a lower bound but no length"
+    diagnostics.error(section.range, message, "write the length, as in [lower:length]")
     return SectionBound(lower, integer(0, LONG))
 
 
@@ -143,11 +138,8 @@ def inferred_section(
         unknown = [place for place, length in enumerate(object_.lengths) if length is None]
         boxes = _boxes(object_, uses, invariant, unknown)
     except _NotFoundError as error:
-        diagnostics.error(
-            error.range,
-            f"the extent of '{object_.host}' cannot be found: {error.reason}",
-            _advice(object_, error.boxes),
-        )
+        message = f"the extent of '{object_.host}' cannot be found: {error.reason}"
+        diagnostics.error(error.range, message, _advice(object_, error.boxes))
         return ()
     return _unknown_dimensions(object_, boxes)
 
@@ -194,11 +186,8 @@ def _advice(object_: DataObject, boxes: tuple[Box, ...]) -> str:
         section = object_.host + "".join(parts)
         return f"add data({section}) to the kernel directive, if '{object_.host}' has all these elements"
     section = object_.host + "".join(f"[0:N{place + 1}]" for place in range(object_.rank))
-    names = (
-        f"length of '{object_.host}' for N1"
-        if object_.rank == 1
-        else f"lengths of '{object_.host}' for N1 to N{object_.rank}"
-    )
+    several = f"lengths of '{object_.host}' for N1 to N{object_.rank}"
+    names = f"length of '{object_.host}' for N1" if object_.rank == 1 else several
     return f"add data({section}) to the kernel directive, with the {names}"
 
 

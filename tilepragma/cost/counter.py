@@ -130,10 +130,7 @@ class Counter:
         key = id(body)
         if key not in self._decisive:
             self._decisive[key] = body, _decisive(body)
-        names = set(self._decisive[key][1])
-        for loop in loops:
-            names |= _names((loop.lower, loop.upper, loop.step))
-        return frozenset(names)
+        return self._decisive[key][1].union(*(_names((loop.lower, loop.upper, loop.step)) for loop in loops))
 
 
 def branches(node: If, batch: ParameterBatch) -> Iterator[tuple[Block, Integers]]:

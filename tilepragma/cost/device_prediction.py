@@ -119,7 +119,6 @@ class _LaunchTerms:
 
     @cached_property
     def model(self) -> LaunchModel:
-        """The launch in the thesis's model."""
         most = (int(self.workers[0].max()), int(self.workers[1].max()), int(self.workers[2].max()))
         model = launch_model(self.work, self.gpu, most)
         if self.cached:
@@ -173,21 +172,18 @@ class _LaunchTerms:
 
     @cached_property
     def mix(self) -> Mix:
-        """The instructions of a point."""
         work, launch = self.work, self.work.place.launch
         points = np.maximum(work.points, 1)
         operations = work.operations / points
         special = operations * _special_share(launch.body)
         accesses = work.accesses / points / self.element
-        chain = operations + LINKS
-        plain = operations - special
         return Mix(
-            plain,
+            operations - special,
             special,
             ADDRESS * accesses,
             accesses,
             conflicts=self._conflicts,
-            chain=chain,
+            chain=operations + LINKS,
             element=self.element,
             double=self.element == 8,
         )

@@ -31,9 +31,8 @@ def register_use(plan: KernelPlan, launch: Launch, gpu: Gpu) -> RegisterUse:
     if measured is not None:
         return measured
     wanted = REGISTERS + kept_elements(launch) * (2 if is_double(launch) else 1)
-    return RegisterUse(
-        launch.name, min(wanted, gpu.registers_per_thread), 4 * max(wanted - gpu.registers_per_thread, 0)
-    )
+    most = gpu.registers_per_thread
+    return RegisterUse(launch.name, min(wanted, most), 4 * max(wanted - most, 0))
 
 
 def kept_elements(launch: Launch) -> int:
@@ -56,10 +55,8 @@ def gang_bytes(launch: Launch, workers: tuple[int, int, int], gpu: Gpu) -> int:
 
 def shared_bytes(launch: Launch, workers: tuple[int, int, int]) -> int:
     """Shared memory bytes of scratchpads and staged array tiles, for these workers of a gang."""
-    scratchpads = sum(
-        _bytes(scratchpad.object, [_length(length) for length in scratchpad.object.lengths])
-        for scratchpad in launch.scratchpads
-    )
+    objects = [scratchpad.object for scratchpad in launch.scratchpads]
+    scratchpads = sum(_bytes(object_, [_length(length) for length in object_.lengths]) for object_ in objects)
     boxes = sum(staged_bytes(array, workers) for array in staged_arrays(launch))
     return scratchpads + boxes * (2 if copies_ahead(launch) else 1)
 
@@ -73,14 +70,11 @@ def staged_bytes(staged: Staged, workers: tuple[int, int, int]) -> int:
 
 
 def _side(side: StagedSide, workers: tuple[int, int, int]) -> int:
-    extents = (
-        (
-            abs(term.coefficient),
-            term.points * workers[term.extent.dimension] if isinstance(term.extent, Axis) else term.extent,
-        )
-        for term in side.terms
-    )
-    return side.width + 1 + sum(factor * (extent - 1) for factor, extent in extents)
+    length = side.width + 1
+    for term in side.terms:
+        extent = term.points * workers[term.extent.dimension] if isinstance(term.extent, Axis) else term.extent
+        length += abs(term.coefficient) * (extent - 1)
+    return length
 
 
 def _length(length: Expression | None) -> int:

@@ -57,9 +57,8 @@ def _need(place: Place, entries: Entries, dimension: int) -> Integers:
     loops = [loop for loop in place.launch.loops if any(tile.axis == axis for tile in loop.tiles)]
     if not loops:
         raise UncountableError(f"how many workers {place.launch.name} has depends on what runs inside its tiles")
-    needs = [
-        -(-entries.batch.all(entries.batch.evaluation.trips(loop.loop)) // mapped_loop(loop).points) for loop in loops
-    ]
+    batch = entries.batch
+    needs = [-(-batch.all(batch.evaluation.trips(loop.loop)) // mapped_loop(loop).points) for loop in loops]
     return np.maximum(np.maximum.reduceat(np.max(needs, axis=0), entries.starts), 1)
 
 

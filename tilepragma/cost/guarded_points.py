@@ -148,10 +148,8 @@ class _Forms:
     @staticmethod
     def of(loops: tuple[Loop, ...], batch: ParameterBatch) -> _Forms:
         names = tuple(loop.iterator.name for loop in loops)
-        known: dict[str, AffineForm | None] = {
-            name: AffineForm(tuple(int(name == other) for other in names), 0) for name in names
-        }
-        return _Forms(names, known, batch)
+        units = (AffineForm(tuple(int(name == other) for other in names), 0) for name in names)
+        return _Forms(names, dict(zip(names, units, strict=True)), batch)
 
     def bounds(self, loop: Loop) -> Iterator[AffineForm]:
         """iterator - lower and upper - iterator, for each operand of a bound's maximum/minimum."""
@@ -166,7 +164,6 @@ class _Forms:
             yield _plus(self.form(upper), iterator, -1, -(loop.comparison == "<"))
 
     def declared(self, declaration: Declaration) -> _Forms:
-        """With the scalars of a declaration."""
         forms = self
         for declarator in declaration.declarators:
             initializer = declarator.initializer
@@ -175,7 +172,6 @@ class _Forms:
         return forms
 
     def maybe(self, node: Expression) -> AffineForm | None:
-        """The form of an expression, None if it has none."""
         try:
             return self.form(node)
         except (_NotAffineError, UncountableError):
@@ -257,7 +253,8 @@ def points_in(boxes: Boxes) -> Integers:
         return np.where(some, np.prod(boxes.lengths, axis=0), 0)
     meets = (least < 0) & some
     chosen = _common_sum([cut.factors for cut, met in zip(boxes.cuts, meets, strict=True) if met.any()])
-    same_sum = np.array([_same_sum(cut.factors, chosen) for cut in boxes.cuts])
+    either_sign = (chosen, tuple(-factor for factor in chosen))
+    same_sum = np.array([cut.factors in either_sign for cut in boxes.cuts])
     split = np.any(meets[~same_sum], axis=0)
     index = np.flatnonzero(some & ~split)
     of_chosen = tuple(cut for cut, met in zip(boxes.cuts, same_sum, strict=True) if met)
@@ -301,10 +298,6 @@ def _common_sum(factors: Sequence[Factors]) -> Factors:
     sums = [factor if factor > tuple(-f for f in factor) else tuple(-f for f in factor) for factor in factors]
     units = [sum_ for sum_ in sums if any(sum_) and all(f in (-1, 0, 1) for f in sum_)]
     return max(units, key=units.count, default=())
-
-
-def _same_sum(factors: Factors, chosen: Factors) -> bool:
-    return factors in (chosen, tuple(-factor for factor in chosen))
 
 
 def _with_sum(boxes: Boxes, chosen: Factors) -> Integers:
@@ -358,10 +351,7 @@ def _split(boxes: Boxes) -> Integers:
 def _at_value(boxes: Boxes, place: int, value: Integers) -> Boxes:
     """The boxes of the other variables at this value of one variable."""
     cuts = tuple(
-        AffineForm(
-            (*cut.factors[:place], *cut.factors[place + 1 :]),
-            cut.constant + cut.factors[place] * value,
-        )
+        AffineForm((*cut.factors[:place], *cut.factors[place + 1 :]), cut.constant + cut.factors[place] * value)
         for cut in boxes.cuts
     )
     constant = tuple(cut for cut in cuts if not any(cut.factors))

@@ -95,9 +95,8 @@ def _references(
 
 
 def _around(constants: list[tuple[int, ...]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    return tuple(min(along_axis) for along_axis in zip(*constants, strict=True)), tuple(
-        max(along_axis) for along_axis in zip(*constants, strict=True)
-    )
+    columns = list(zip(*constants, strict=True))
+    return tuple(map(min, columns)), tuple(map(max, columns))
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,14 +243,9 @@ class NestWork:
             sums = np.bincount(groups.index, weights=values * weights, minlength=groups.count)
             return np.asarray(sums, dtype=np.float64)
 
-        return NestWork(
-            summed(self.points),
-            summed(self.padding),
-            summed(self.rows),
-            summed(self.control),
-            self.footprint.gathered(groups),
-            np.array([summed(row) for row in self.moved]).reshape(len(self.moved), groups.count),
-        )
+        points, padding, rows, control = map(summed, (self.points, self.padding, self.rows, self.control))
+        moved = np.array([summed(row) for row in self.moved]).reshape(len(self.moved), groups.count)
+        return NestWork(points, padding, rows, control, self.footprint.gathered(groups), moved)
 
 
 @dataclass
@@ -412,12 +406,7 @@ def launch_nest(work: LaunchWork, counter: NestCounter) -> NestWork:
     scale = np.where(seen, work.points, 0) / np.where(seen, total.points, 1)
     rows = np.where(seen | (work.points == 0), total.rows * scale, np.inf)
     return NestWork(
-        total.points * scale,
-        total.padding * scale,
-        rows,
-        total.control * scale,
-        total.footprint,
-        total.moved * scale,
+        total.points * scale, total.padding * scale, rows, total.control * scale, total.footprint, total.moved * scale
     )
 
 
@@ -446,6 +435,5 @@ def operators_in(parts: Iterable[Expression]) -> int:
 
 
 def _is_unrolled(loop: Loop) -> bool:
-    if not isinstance(loop.lower, IntegerLiteral) or not isinstance(loop.upper, IntegerLiteral):
-        return False
-    return loop.upper.value - loop.lower.value <= _UNROLLED
+    low, high = loop.lower, loop.upper
+    return isinstance(low, IntegerLiteral) and isinstance(high, IntegerLiteral) and high.value - low.value <= _UNROLLED

@@ -96,9 +96,8 @@ def _held(plan: KernelPlan, scalars: Mapping[str, Values]) -> tuple[Integers, In
         arrays = array_bytes(plan, values)
         if arrays is None:
             raise UncountableError("the length of a section is not known")
-        sizes.append(
-            (sum(array.bytes for array in arrays), sum(array.bytes * (array.reads + array.writes) for array in arrays))
-        )
+        moved = sum(array.bytes * (array.reads + array.writes) for array in arrays)
+        sizes.append((sum(array.bytes for array in arrays), moved))
     whole, once = np.array(sizes, dtype=np.int64)[index].T
     return whole, once
 
@@ -139,9 +138,8 @@ class _LaunchTerms:
         levels = zip(processor.memories, processor.memories[1:], nest.moved, strict=False)
         last = len(processor.memories) - 2
         for level, (nearer, memory, moved) in enumerate(levels):
-            every = moved
-            kept = np.minimum(every, self.once) if nearer.sharers < processor.cores else np.zeros(work.cases)
-            every = np.where(self.whole <= nearer.size * USABLE, kept, every)
+            kept = np.minimum(moved, self.once) if nearer.sharers < processor.cores else np.zeros(work.cases)
+            every = np.where(self.whole <= nearer.size * USABLE, kept, moved)
             shared = share * processor.cores if memory.sharers < processor.cores else np.ones(work.cases)
             seen = 1.0 if level == last else SEEN[min(level, len(SEEN) - 1)]
             columns.append(every * shared * seen / (memory.bandwidth or float("inf")))
@@ -184,10 +182,8 @@ class _LaunchTerms:
 
     def _crossing(self, alone: _Flags) -> Numbers:
         """Seconds from one launch to the next, in each case."""
-        overheads = self.processor.overheads
-        alone_seconds, all_seconds = (
-            USUAL_CROSSING if overheads is None else cost_at(overheads.wavefront, np.array([1, self.processor.cores]))
-        )
+        overheads, counts = self.processor.overheads, np.array([1, self.processor.cores])
+        alone_seconds, all_seconds = USUAL_CROSSING if overheads is None else cost_at(overheads.wavefront, counts)
         return np.where(alone, alone_seconds, all_seconds + JOINING * self.processor.is_opencl)
 
     def _instructions(self) -> tuple[float, float, float]:
@@ -254,9 +250,8 @@ def slowest_part(work: LaunchWork, cores: int) -> Numbers | None:
     (trips,) = nest.trips()
     most, every = _of_entries(nest, trips, cores, work.place.launch.pipelined)
     cases = len(work.starts)
-    slowest, whole = (
-        np.bincount(entries.case, weights=points * entries.repeats, minlength=cases) for points in (most, every)
-    )
+    weights = (points * entries.repeats for points in (most, every))
+    slowest, whole = (np.bincount(entries.case, weights=weight, minlength=cases) for weight in weights)
     return np.asarray(np.where(whole > 0, slowest / np.maximum(whole, 1e-300), 1 / cores))
 
 
@@ -285,8 +280,7 @@ def _points(nest: MappedNest, trips: Integers, taken: Integers) -> Numbers:
     place = number * (trips[index] - 1) // np.maximum(taken[index] - 1, 1)
     counts = Counter(samples=_SAMPLES).count(nest.body, nest.batch.iterations(loop, index, place))
     points = np.zeros((len(taken), _PLACES))
-    points[index, number] = sum(
-        (np.broadcast_to(count, (len(index),)) for count in counts.values()), np.zeros(len(index))
-    )
+    every = (np.broadcast_to(count, (len(index),)) for count in counts.values())
+    points[index, number] = sum(every, np.zeros(len(index)))
     points[trips <= 0] = 0.0
     return points

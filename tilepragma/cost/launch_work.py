@@ -15,7 +15,7 @@ import numpy as np
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.counter import Counter
 from tilepragma.cost.launch_counts import ENTRIES, Entries, Place, entries_of, places_of
-from tilepragma.cost.parameter_batch import Counts, ParameterBatch, chosen, summed, total
+from tilepragma.cost.parameter_batch import Counts, ParameterBatch, chosen, summed
 from tilepragma.cost.statement_counts import SourceCounts, distinct_cases, each_case
 from tilepragma.cost.tile_work import MappedLoop, TileWork, mapped_nest, nonempty_tiles, representative_tile
 from tilepragma.ir.directives import Target
@@ -133,23 +133,20 @@ def _launch(place: Place, source: SourceCounts, among: tuple[Launch, ...], most:
         if held is not None:
             nonempty, all_held = held
             tiles, exact = nonempty, exact and all_held
-    counts = source.of_launch(place.launch, among, entries.batch)
+    counts, all_run = source.of_launch(place.launch, among, entries.batch), source.exact
     if counts is None:
         counts, all_run = _run(place, entries, tile, tiles)
-        exact = exact and all_run
-    else:
-        exact = exact and source.exact
     return LaunchWork(
         place=place,
         starts=entries.starts,
         repeats=entries.repeats,
         loops=() if nest is None else nest.loops,
         trips=trips,
-        exact=exact,
+        exact=exact and all_run,
         nonempty=nonempty,
-        points=place.batch.all(total(counts.values())),
-        operations=place.batch.all(total(count * source.operations(leaf) for leaf, count in counts.items())),
-        accesses=place.batch.all(total(count * source.accesses(leaf) for leaf, count in counts.items())),
+        points=place.batch.all(sum(counts.values())),
+        operations=place.batch.all(sum(count * source.operations(leaf) for leaf, count in counts.items())),
+        accesses=place.batch.all(sum(count * source.accesses(leaf) for leaf, count in counts.items())),
         find_tile=tile,
     )
 
@@ -162,9 +159,8 @@ def _run(place: Place, entries: Entries, tile: Callable[[], TileWork], tiles: In
     try:
         all_entries = entries_of(place, None)
         counts = Counter(RUN_BUDGET).count(place.launch.body, all_entries.batch)
-        return {
-            leaf: summed(all_entries.case, all_entries.repeats * count, cases) for leaf, count in counts.items()
-        }, True
+        case, repeats = all_entries.case, all_entries.repeats
+        return {leaf: summed(case, repeats * count, cases) for leaf, count in counts.items()}, True
     except UncountableError:
         of_launches, of_tiles = tile().order[0]
         nest = mapped_nest(place.launch, entries.at_part(*of_launches))

@@ -57,9 +57,8 @@ def array_tile_conflicts(nest: TileNest, place: Place, banks: int, width: int) -
         stride = np.zeros(batch.count, dtype=np.int64)
         for start, end, length in zip(worker, beside, lengths[array], strict=True):
             stride = stride * length + (end - start)
-        degrees = {
-            int(step): element_conflicts(int(step), element_bytes(array), banks, width) for step in np.unique(stride)
-        }
+        steps = map(int, np.unique(stride))
+        degrees = {step: element_conflicts(step, element_bytes(array), banks, width) for step in steps}
         conflicts.append(np.array([degrees[int(step)] for step in stride]))
     return np.asarray(np.mean(conflicts, axis=0) if conflicts else np.ones(batch.count), dtype=np.float64)
 

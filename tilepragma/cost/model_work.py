@@ -58,20 +58,9 @@ def launch_model(work: LaunchWork, gpu: Gpu, workers: Workers) -> LaunchModel:
         # A gang keeps array tiles in shared memory only if they fit.
         tiles = place.batch.all(array_tile_bytes(place.launch, place.batch.evaluation.value))
         shared = shared + np.where(tiles <= gpu.shared_per_block, tiles, 0)
-    return LaunchModel(
-        Work(
-            steps=steps,
-            warps=warps,
-            points=np.asarray(np.rint(points), dtype=np.int64),
-            transfers=transfers,
-            shared=shared,
-            wavefronts=work.launches,
-            rounds=rounds,
-        ),
-        full_tiles,
-        traffic,
-        work,
-    )
+    whole_points = np.asarray(np.rint(points), dtype=np.int64)
+    of_tiles = Work(steps, warps, whole_points, transfers, shared, wavefronts=work.launches, rounds=rounds)
+    return LaunchModel(of_tiles, full_tiles, traffic, work)
 
 
 def slowest_share(work: LaunchWork, cores: int) -> Numbers:

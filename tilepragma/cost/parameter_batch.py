@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -188,14 +188,6 @@ def add(counts: Counts, added: Counts) -> None:
     """Adds up executions of the same leaves."""
     for leaf, values in added.items():
         counts[leaf] = counts[leaf] + values if leaf in counts else values
-
-
-def total(counts: Iterable[Values]) -> Values:
-    """The sum over all leaves."""
-    result: Values = 0
-    for values in counts:
-        result = result + values
-    return result
 
 
 def _line(statement: Statement) -> str:

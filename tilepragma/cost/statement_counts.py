@@ -90,12 +90,11 @@ class SourceCounts:
 
     @cached_property
     def _accesses(self) -> dict[object, int]:
-        return {
-            place: sum(
-                (use.reads + use.writes) * element_bytes(use.object) for use in uses(statement) if is_of_memory(use)
-            )
-            for place, statement in self._statements
-        }
+        def accessed(statement: ExpressionStatement) -> int:
+            in_memory = (use for use in uses(statement) if is_of_memory(use))
+            return sum((use.reads + use.writes) * element_bytes(use.object) for use in in_memory)
+
+        return {place: accessed(statement) for place, statement in self._statements}
 
     @property
     def _statements(self) -> Iterator[tuple[object, ExpressionStatement]]:

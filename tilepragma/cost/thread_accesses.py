@@ -59,11 +59,8 @@ def accesses_of(plan: KernelPlan) -> tuple[WorkerAccess, ...]:
     try:
         region = region_without_dependences(replace(plan, kernel=plan.device_kernel or plan.kernel))
         with operation_limit(region.scop.context, DEFAULT_LIMIT, "looking at what workers access"):
-            accesses = [
-                access
-                for executed in instance_maps(region, plan.device_steps, sizes)
-                for access in _accesses(executed, region.scop.layouts)
-            ]
+            executed = instance_maps(region, plan.device_steps, sizes)
+            accesses = [access for instances in executed for access in _accesses(instances, region.scop.layouts)]
     except (OperationLimitError, NotProvenError):
         return ()
     private = {launch.name: frozenset(launch.privates) for launch in plan.device}
@@ -102,20 +99,13 @@ def _accesses(executed: InstanceMap, layouts: Layouts) -> Iterator[WorkerAccess]
             direction = [0] * leaf.depth
             direction[element.first + place] = by or 0
             step = step_by(leaf.domain, tuple(direction)) if by else None
-            axis = workers[-1].axis
+            axis, blocked = workers[-1].axis, tiled.tiles[-1] is not workers[-1]
+            first = axis is not None and axis.dimension == 0
             for reference in executed.statement.references:
                 access_pattern = pattern(executed.relation.apply_range(reference.relation), step)
                 apart = _apart(access_pattern, reference.object, layouts)
-                yield WorkerAccess(
-                    leaf.launch.name,
-                    reference,
-                    tiled,
-                    _in_elements(access_pattern, apart),
-                    apart,
-                    axis is not None and axis.dimension == 0,
-                    tiled.tiles[-1] is not workers[-1],
-                    leaf.depth,
-                )
+                change = _in_elements(access_pattern, apart)
+                yield WorkerAccess(leaf.launch.name, reference, tiled, change, apart, first, blocked, leaf.depth)
 
 
 def _apart(access_pattern: Pattern, object_: DataObject, layouts: Layouts) -> Polynomial | None:

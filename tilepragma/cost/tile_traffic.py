@@ -206,10 +206,8 @@ def _of_gang(
         evaluation = batch.evaluation
         first, step = evaluation.value(access_to(loop.iterator)), evaluation.value(loop.step)
         beyond = evaluation.value(loop.lower) + step * evaluation.trips(loop)
-        extent = np.minimum(
-            batch.all(chosen(workers.get(mapped.dimension, 1), case) * mapped.points), (beyond - first) // step
-        )
-        lengths = np.maximum(extent, 0)
+        together = batch.all(chosen(workers.get(mapped.dimension, 1), case) * mapped.points)
+        lengths = np.maximum(np.minimum(together, (beyond - first) // step), 0)
         if lengths.sum() > BUDGET:
             raise UncountableError(f"more than {BUDGET} iterations to enumerate")
         index, place = members(lengths)
@@ -408,7 +406,6 @@ class _Ranges:
         return _Range((left.low + up) // right.low, (left.high + up) // right.low)
 
     def of_loop(self, loop: Loop) -> _Range:
-        """The values of a loop's iterator."""
         lower, upper = self.of(loop.lower), self.of(loop.upper)
         inside = 0 if len(loop.comparison) == 2 and loop.comparison != "!=" else 1
         if loop.decreasing:
@@ -461,7 +458,6 @@ class _Ranges:
 
 
 def _visit(node: Statement, ranges: _Ranges, boxes: _Touched[_Range]) -> None:
-    """Collects the boxes of accesses."""
     if isinstance(node, Block):
         for statement in node.statements:
             if any(isinstance(part, Block) for part in (statement, *statements_of(statement))):

@@ -13,7 +13,7 @@ import numpy as np
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.counter import Counter, branches, names_behind
 from tilepragma.cost.launch_counts import Entries
-from tilepragma.cost.parameter_batch import ParameterBatch, declared_along, in_parts, ragged, summed, total
+from tilepragma.cost.parameter_batch import ParameterBatch, declared_along, in_parts, ragged, summed
 from tilepragma.ir.directives import AxisKind, TileKind
 from tilepragma.ir.evaluation import UncountableError
 from tilepragma.ir.expressions import Binary, Expression
@@ -77,12 +77,8 @@ def mapped_nest(launch: Launch, batch: ParameterBatch) -> MappedNest | None:
     """The nest mapped to gangs or threads; None if one instance does everything. All instances run
     the loops around it, so these are part of the body. Raises UncountableError.
     """
-    nests = [
-        node
-        for node in walk(launch.body)
-        if isinstance(node, TileNest)
-        and any(tile.axis is not None and tile.axis.kind is not AxisKind.WORKER for tile in node.order)
-    ]
+    every = (node for node in walk(launch.body) if isinstance(node, TileNest))
+    nests = [nest for nest in every if {tile.axis.kind for tile in nest.order if tile.axis} - {AxisKind.WORKER}]
     if not nests:
         return None
     if len(nests) > 1:
@@ -122,7 +118,6 @@ def _outermost(block: Block, batch: ParameterBatch, nest: TileNest) -> tuple[Sta
 
 
 def _with_body(node: Statement, nest: TileNest, body: Block) -> Statement:
-    """The statement with `body` in place of the nest."""
     if node is nest:
         return body
 
@@ -212,15 +207,13 @@ _Parts = dict[int | None, list[tuple[Integers, Integers]]]
 
 @dataclass
 class _TileFronts:
-    """The wavefronts of tiles."""
-
     counter: Counter = field(default_factory=Counter)
     fronts: _Parts = field(default_factory=dict)
 
     def add(self, nest: MappedNest, batch: ParameterBatch, case: Integers) -> Integers:
         """Adds the wavefronts of tiles that have points, and returns their points."""
         if not any(isinstance(node, TileNest) for node in walk(nest.body)):
-            return batch.all(total(self.counter.count(nest.body, batch).values()))
+            return batch.all(sum(self.counter.count(nest.body, batch).values()))
         fronts: _Parts = {}
         self._collect(nest.body, batch, np.arange(batch.count), fronts)
         points = np.zeros(batch.count, dtype=np.int64)
@@ -236,7 +229,7 @@ class _TileFronts:
     def _collect(self, node: Statement, batch: ParameterBatch, case: Integers, fronts: _Parts) -> None:
         nests = isinstance(node, TileNest) or any(isinstance(node, TileNest) for node in walk(node))
         if not nests or isinstance(node, TileNest):
-            values = batch.all(total(self.counter.count(node, batch).values()))
+            values = batch.all(sum(self.counter.count(node, batch).values()))
             if nests or values.any():
                 fronts.setdefault(id(node) if nests else None, []).append((case, values))
         elif isinstance(node, Block):
@@ -266,9 +259,8 @@ def nonempty_tiles(nest: MappedNest, trips: tuple[Integers, ...]) -> tuple[Integ
     plan's non-empty condition (which may be slightly weak), and whether all were counted. None if
     tiles have no condition.
     """
-    content = [
-        node for _, node in declared_along(nest.body, ParameterBatch(1, {})) if not isinstance(node, Declaration)
-    ]
+    statements = declared_along(nest.body, ParameterBatch(1, {}))
+    content = [node for _, node in statements if not isinstance(node, Declaration)]
     if len(content) != 1 or not isinstance(content[0], If) or content[0].otherwise is not None:
         return None
     launched = np.prod(trips, axis=0, dtype=np.int64)
@@ -310,12 +302,9 @@ def _holding(body: Block, loop: Loop, batch: ParameterBatch) -> Integers:
         raise UncountableError("a mapped loop has a step other than 1")
     samples = []
     for value in (0, 1, 2):
-        (sides,) = (
-            list(_sides(statement.condition, declared))
-            for declared, statement in declared_along(body, batch.inside({loop.iterator.name: value}))
-            if isinstance(statement, If)
-        )
-        samples.append(sides)
+        statements = declared_along(body, batch.inside({loop.iterator.name: value}))
+        ((declared, condition),) = ((before, node.condition) for before, node in statements if isinstance(node, If))
+        samples.append(list(_sides(condition, declared)))
     for at_zero, at_one, at_two in zip(*samples, strict=True):
         slope = at_one - at_zero
         if np.any(at_two - at_one != slope):

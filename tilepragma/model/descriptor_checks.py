@@ -75,8 +75,7 @@ GPU = (
         "warps_unit",
         Value.POWER,
         "warps: where registers go to warps, the partitions of a multiprocessor that warps are mapped to; "
-        "where they go to "
-        "blocks, a block's warps are rounded up to a multiple of it",
+        "where they go to blocks, a block's warps are rounded up to a multiple of it",
     ),
     Field("transaction", Value.POWER, "bytes that an access to global memory moves at least"),
     Field("banks", Value.POWER, "banks of shared memory"),
@@ -152,7 +151,6 @@ class _Reader:
     faulty: set[Path] = field(default_factory=set)
 
     def error(self, path: Path, message: str, *remedies: str) -> None:
-        """Report a fault of the value at `path`."""
         self.faulty.add(path)
         self.diagnostics.error(self.json.place(path), message, *remedies)
 
@@ -174,11 +172,8 @@ class _Reader:
                 if (*path, entry.name) not in self.faulty:
                     result[entry.name] = read
             elif entry.required:
-                self.error(
-                    path,
-                    f"{_called(path)} has no field '{entry.name}'",
-                    f'write "{entry.name}": {entry.value.value}; {entry.meaning}',
-                )
+                remedy = f'write "{entry.name}": {entry.value.value}; {entry.meaning}'
+                self.error(path, f"{_called(path)} has no field '{entry.name}'", remedy)
         return result
 
     def value(self, value: object, path: Path, field_: Field) -> Any:
@@ -188,9 +183,8 @@ class _Reader:
         if field_.value is Value.OVERHEADS:
             return None if value is None else self.record(value, path, OVERHEADS)
         if not _RULES[field_.value](value):
-            self.error(
-                path, f"'{field_.name}' is {_shown(value)}", f"it must be {field_.value.value}: {field_.meaning}"
-            )
+            remedy = f"it must be {field_.value.value}: {field_.meaning}"
+            self.error(path, f"'{field_.name}' is {_shown(value)}", remedy)
             return None
         if isinstance(value, list):
             return tuple(tuple(each) if isinstance(each, list) else each for each in value)
@@ -210,11 +204,8 @@ def _device(reader: _Reader) -> Device | None:
     kind = whole.get("kind") if isinstance(whole, dict) else None
     if not isinstance(whole, dict) or not isinstance(kind, str) or kind not in _KINDS:
         problem = "there is no 'kind'" if kind is None else f"'kind' is {_shown(kind)}"
-        reader.error(
-            ("kind",),
-            f"{problem}: what the device is, is not said",
-            'write "kind": "gpu" or "kind": "processor" in an object',
-        )
+        remedy = 'write "kind": "gpu" or "kind": "processor" in an object'
+        reader.error(("kind",), f"{problem}: what the device is, is not said", remedy)
         return None
     values = reader.record(whole, (), TOP + _KINDS[kind])
     if reader.diagnostics.has_errors:
@@ -247,25 +238,15 @@ def _contradictions(gpu: Gpu) -> Iterator[tuple[str, str, str]]:
     )
     for less, greater in ordered:
         if getattr(gpu, less) > getattr(gpu, greater):
-            yield (
-                less,
-                f"'{less}' is {getattr(gpu, less)}, more than '{greater}', {getattr(gpu, greater)}",
-                "one of the two is wrong",
-            )
+            message = f"'{less}' is {getattr(gpu, less)}, more than '{greater}', {getattr(gpu, greater)}"
+            yield less, message, "one of the two is wrong"
     if gpu.threads_per_multiprocessor % gpu.warp:
+        message = f"{gpu.threads_per_multiprocessor} threads are no number of warps of {gpu.warp}"
         remedy = f"a multiprocessor holds whole warps: a multiple of {gpu.warp}"
-        yield (
-            "threads_per_multiprocessor",
-            f"{gpu.threads_per_multiprocessor} threads are no number of warps of {gpu.warp}",
-            remedy,
-        )
+        yield "threads_per_multiprocessor", message, remedy
     if 0 < gpu.shared_opt_in < gpu.shared_per_block:
-        remedy = "leave it out where a block may have no more than 'shared_per_block'"
-        yield (
-            "shared_opt_in",
-            f"a block may ask for {gpu.shared_opt_in} bytes, less than what it has without asking",
-            remedy,
-        )
+        message = f"a block may ask for {gpu.shared_opt_in} bytes, less than what it has without asking"
+        yield "shared_opt_in", message, "leave it out where a block may have no more than 'shared_per_block'"
     if gpu.shared_carve_outs and gpu.shared_carve_outs[-1] != gpu.shared_per_multiprocessor:
         remedy = f"end the list with {gpu.shared_per_multiprocessor}"
         yield "shared_carve_outs", "the largest of 'shared_carve_outs' is not 'shared_per_multiprocessor'", remedy
@@ -274,12 +255,8 @@ def _contradictions(gpu: Gpu) -> Iterator[tuple[str, str, str]]:
 def _check_memories(reader: _Reader, memories: tuple[Memory, ...], units: int, word: str) -> None:
     for number, memory in enumerate(memories):
         if memory.sharers > units:
-            place = ("memories", number, "sharers")
-            reader.error(
-                place,
-                f"{memory.sharers} {word} share '{memory.name}', but there are {units}",
-                f"write {units} where all share it",
-            )
+            message = f"{memory.sharers} {word} share '{memory.name}', but there are {units}"
+            reader.error(("memories", number, "sharers"), message, f"write {units} where all share it")
 
 
 def _is_whole(value: object, least: int = 1) -> bool:
@@ -326,9 +303,8 @@ def _names(fields: tuple[Field, ...]) -> str:
 
 
 def _called(path: Path) -> str:
-    return (
-        "the descriptor" if not path else "/".join(f"{step}" if isinstance(step, str) else f"[{step}]" for step in path)
-    )
+    steps = (step if isinstance(step, str) else f"[{step}]" for step in path)
+    return "/".join(steps) if path else "the descriptor"
 
 
 def _shown(value: object) -> str:

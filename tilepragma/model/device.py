@@ -117,11 +117,7 @@ class Processor:
             for memory in self.memories
         )
         return replace(
-            self,
-            cores=cores,
-            memories=memories,
-            float_rate=self.float_rate * part,
-            double_rate=self.double_rate * part,
+            self, cores=cores, memories=memories, float_rate=self.float_rate * part, double_rate=self.double_rate * part
         )
 
 

@@ -136,14 +136,9 @@ def predict(
     crossing = cost_at(overheads.wavefront, np.asarray(blocks) * units)
     compute, barriers, memory = tile_time(work, coefficients, barrier)
     tile = compute + barriers + memory
-    return Parts(
-        tile,
-        work.rounds * compute,
-        work.rounds * barriers,
-        work.rounds * memory,
-        work.wavefronts * crossing,
-        np.broadcast_to(np.float64(overheads.kernel), tile.shape),
-    )
+    of_tiles = (work.rounds * compute, work.rounds * barriers, work.rounds * memory)
+    launch = np.broadcast_to(np.float64(overheads.kernel), tile.shape)
+    return Parts(tile, *of_tiles, work.wavefronts * crossing, launch)
 
 
 def cost_at(table: Sequence[tuple[int, float]], number: int | Integers) -> Numbers:

@@ -126,9 +126,8 @@ def _by_registers(gpu: Gpu, threads: Integers, registers: Integers) -> tuple[Int
         # a block's warps used all partitions.
         room = gpu.registers_per_multiprocessor // gpu.warps_unit // np.maximum(of_warp, 1) * gpu.warps_unit
         fits = np.asarray(room // warps, np.int64)
-        refused = (of_warp * _up(warps, gpu.warps_unit) > gpu.registers_per_block) | (
-            registers > gpu.registers_per_thread
-        )
+        of_block = of_warp * _up(warps, gpu.warps_unit)
+        refused = (of_block > gpu.registers_per_block) | (registers > gpu.registers_per_thread)
     return np.where(refused, 0, np.where(given > 0, fits, UNLIMITED)), given
 
 

@@ -35,9 +35,8 @@ def subdomain_side(device: Device | None, bytes_of_point: int, dimensions: int) 
     if isinstance(device, Gpu):
         room = min(device.shared_per_block, device.shared_per_multiprocessor // GANGS)
     else:
-        room = max(
-            (memory.size for memory in device.memories[:-1] if memory.sharers == 1), default=device.memories[0].size
-        )
+        private = (memory.size for memory in device.memories[:-1] if memory.sharers == 1)
+        room = max(private, default=device.memories[0].size)
 
     def fits(side: int) -> bool:
         if isinstance(device, Gpu):

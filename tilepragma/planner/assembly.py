@@ -120,9 +120,8 @@ def assemble_plan(region: TiledRegion, diagnostics: Diagnostics) -> KernelPlan:
     # Sections are of the arrays as the user declares them.
     flat = flattened(kernel)
     all_uses = (*uses(flat.body, kernel.functions), *function_uses(kernel.functions))
-    reached = with_substituted_subscripts(
-        with_reach(all_uses, kernel.functions, invariant_members(flat)), flat, on_host
-    )
+    reaching = with_reach(all_uses, kernel.functions, invariant_members(flat))
+    reached = with_substituted_subscripts(reaching, flat, on_host)
     automatic = region.automatic is not None
     data = DataContext(flat, reached, on_host, diagnostics, region.assumptions, not automatic)
 
@@ -234,18 +233,13 @@ def _warn_as_written(kernel: Kernel, reason: str, diagnostics: Diagnostics) -> N
     """Warn of each request of the user's that a region as written does not fulfil."""
     directive = kernel.directive
     if any(target.is_parallel for target in directive.targets):
-        diagnostics.warning(
-            directive.range,
-            f"the kernel runs the original loops, on one core: {reason}",
-            "add 'independent' if no iteration depends on another, or say the tiles",
-        )
+        remedy = "add 'independent' if no iteration depends on another, or say the tiles"
+        diagnostics.warning(directive.range, f"the kernel runs the original loops, on one core: {reason}", remedy)
     for loop in loops_in(kernel.body):
         if loop.directive is not None and loop.directive.independent:
-            diagnostics.warning(
-                loop.directive.range,
-                f"'independent' has no effect on the loop over '{loop.iterator.host}': {reason}",
-                "put the kernel directive before this loop, so that each round of the loop around it is a launch",
-            )
+            message = f"'independent' has no effect on the loop over '{loop.iterator.host}': {reason}"
+            remedy = "put the kernel directive before this loop, so that each round of the loop around it is a launch"
+            diagnostics.warning(loop.directive.range, message, remedy)
 
 
 def _user_steps(
@@ -253,23 +247,12 @@ def _user_steps(
 ) -> ScheduleCandidate:
     """The launches of the user's tiles, one after another."""
     kernel = region.kernel
-    chains = ChainContext(
-        region.host,
-        loop_symbols(kernel),
-        host_evaluable(written_objects(kernel)),
-        literal_counts(kernel.directive.counts),
-        diagnostics,
-    )
+    on_host, counts = host_evaluable(written_objects(kernel)), literal_counts(kernel.directive.counts)
+    chains = ChainContext(region.host, loop_symbols(kernel), on_host, counts, diagnostics)
     vouched = kernel.directive.independent or any(directive.independent for directive in loop_directives(kernel.body))
-    scalars = ScalarContext(
-        kernel.directive,
-        kernel.functions,
-        live_out,
-        frozenset(value.iterator.name for value in final),
-        vouched,
-        region.floating,
-        diagnostics,
-    )
+    names = frozenset(value.iterator.name for value in final)
+    facts = (kernel.directive, kernel.functions, live_out, names, vouched, region.floating)
+    scalars = ScalarContext(*facts, diagnostics)
     host, shared = make_launches(kernel, region.statements, region.host, chains, scalars)
     device, device_shared = host, shared
     if region.device != region.host:

@@ -124,7 +124,6 @@ def _as_it_stands(region: TiledRegion, diagnostics: Diagnostics) -> Planned:
 
 
 def _with_notes(planned: Planned, rows: DelinearisedKernel) -> Planned:
-    """The plan with notes on delinearised arrays."""
     plan = planned.plan
     noted = replace(plan, storage=(*rows.seen, *plan.storage), rejected=(*plan.rejected, *rows.left))
     return replace(planned, plan=noted)
@@ -271,9 +270,9 @@ def _with_scalars(attempt: Attempt, diagnostics: Diagnostics) -> Planned | None:
     fewer strides, or reload less, than the user's; else None.
     """
     taken = attempt.choice(STRATEGIES).taken
-    if taken is None or (
-        taken.steps is not None and not taken.steps.strides and not long_sums(attempt.tiled.statements)
-    ):
+    if taken is None:
+        return None
+    if taken.steps is not None and not taken.steps.strides and not long_sums(attempt.tiled.statements):
         return None
     outside, hoisted = attempt, frozenset[DataObject]()
     hoisting = with_hoisted_scalars(attempt.tiled.kernel)
@@ -417,11 +416,8 @@ class Choice:
             return
         jammed = best.jammed()
         if isinstance(jammed, ScheduleCandidate) and jammed.host_steps != best.host_steps:
-            self._take(
-                jammed,
-                f"{best.strategy}, on cores: innermost loops wait for themselves, "
-                f"which {JAMMED_ROWS} rows side by side hide",
-            )
+            clause = f"wait for themselves, which {JAMMED_ROWS} rows side by side hide"
+            self._take(jammed, f"{best.strategy}, on cores: innermost loops {clause}")
 
     def overlap(self, best: ScheduleCandidate, answers: Iterable[ScheduleCandidate | Refusal]) -> None:
         """Take the device steps of the first right answer: the user asks for overlapped tiles."""
@@ -552,8 +548,7 @@ def _rows_that_meet(kernel: Kernel) -> str | None:
         if rows and (touched[first] or touched[second]) and not _distinct(first, second):
             return (
                 f"rows of '{first.host}' and of '{second.host}' may be the same memory: declare one of them "
-                "restrict, or say "
-                "their sections in a data clause"
+                "restrict, or say their sections in a data clause"
             )
     return None
 

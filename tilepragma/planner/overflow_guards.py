@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 from tilepragma.base.diagnostics import Diagnostics
@@ -91,10 +92,8 @@ def _warn_of_what_never_holds(kernel: Kernel, conditions: tuple[Expression, ...]
     never = never_holding(conditions)
     if never:
         checks = " and ".join(f"'{plain_text(condition)}'" for condition in never)
-        diagnostics.warning(
-            kernel.range,
-            f"kernel '{kernel.name}' always runs as the original loop: its launch check {checks} never holds",
-        )
+        message = f"kernel '{kernel.name}' always runs as the original loop: its launch check {checks} never holds"
+        diagnostics.warning(kernel.range, message)
 
 
 def never_holding(conditions: Iterable[Expression]) -> tuple[Expression, ...]:
@@ -231,10 +230,7 @@ def _greatest_sum(value: Polynomial) -> int:
     greatest = 0
     for monomial, factor in value.terms:
         if factor > 0 and all(isinstance(atom.type, ScalarType) and atom.type.is_integer for atom in monomial):
-            size = factor
-            for atom in monomial:
-                size *= _values_of(atom)[1]
-            greatest += size
+            greatest += factor * prod(_values_of(atom)[1] for atom in monomial)
     return greatest
 
 
@@ -277,14 +273,11 @@ def _doubtful_iterator(loop: Loop) -> Iterator[_Doubt]:
             ends = (loop.lower, upper) if loop.decreasing else (upper, loop.lower)
             yield _Doubt(Binary("-", *ends, LONG), 0, None, False)
         return
-    closed = len(loop.comparison) == 2
+    open_end = 0 if len(loop.comparison) == 2 else 1 if loop.decreasing else -1
     behind = Binary("+", upper, loop.step, LONG)
-    if not closed:
-        behind = Binary("+", behind, integer(1 if loop.decreasing else -1), LONG)
-    low, high = (
-        ends + steps - (0 if closed else 1 if not loop.decreasing else -1)
-        for ends, steps in zip(_values_of(upper), _values_of(loop.step), strict=True)
-    )
+    if open_end:
+        behind = Binary("+", behind, integer(open_end), LONG)
+    low, high = (sum(ends) + open_end for ends in zip(_values_of(upper), _values_of(loop.step), strict=True))
     if least <= (low if loop.decreasing else high) <= greatest:
         return
     yield from _outside(behind, least if loop.decreasing else None, None if loop.decreasing else greatest, type_)

@@ -54,9 +54,8 @@ def with_divisions(plan: KernelPlan, diagnostics: Diagnostics) -> KernelPlan:
 def _check_traffic(plan: KernelPlan, divisions: tuple[Division, ...]) -> None:
     """Refuse to send whole arrays between devices in each round. Raises RefusalError."""
     written = {use.object for division in divisions for use in division.uses if use.writes}
-    repeated = [
-        launch for step in plan.device_steps if isinstance(step, HostLoop) for launch in launches_in(step.steps)
-    ]
+    loops = (step for step in plan.device_steps if isinstance(step, HostLoop))
+    repeated = [launch for loop in loops for launch in launches_in(loop.steps)]
     for launch, division in zip(plan.device, divisions, strict=True):
         for use in division.uses:
             if launch in repeated and use.least is None and use.object in written:
@@ -113,10 +112,8 @@ def _loops(launch: Launch) -> Iterator[TiledLoop]:
     if not nests or body.statements != (nests[0],) or (len(nests) > 1 and not launch.scratchpads):
         return
     for tiled in nests[0].loops:
-        distributed = any(
-            tile.axis is not None and tile.axis.kind in (AxisKind.GANG, AxisKind.THREAD) for tile in tiled.tiles
-        )
-        if distributed and tiled.launch_bounds and polynomial(tiled.loop.step).constant:
+        kinds = {tile.axis.kind for tile in tiled.tiles if tile.axis is not None}
+        if kinds & {AxisKind.GANG, AxisKind.THREAD} and tiled.launch_bounds and polynomial(tiled.loop.step).constant:
             yield tiled
 
 

@@ -61,9 +61,8 @@ def _lines(plan: KernelPlan) -> Iterator[str]:
 
 def _choices(where: str, choices: tuple[SizeChoice, ...]) -> Iterator[str]:
     for choice in choices:
-        limits = [
-            f"{most} {name}" for name, most in (("bytes", choice.bytes), ("trips", choice.trips)) if most is not None
-        ]
+        most = (("bytes", choice.bytes), ("trips", choice.trips))
+        limits = [f"{limit} {name}" for name, limit in most if limit is not None]
         reach = f" up to {' and '.join(limits)}" if limits else ""
         yield f"  tile sizes on {where}{reach}: {', '.join(map(str, choice.sizes))}"
 

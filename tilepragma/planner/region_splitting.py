@@ -93,12 +93,8 @@ def _split(kernel: Kernel, parts: Parts, make: Make, diagnostics: Diagnostics) -
     needed = [array for region in regions for planned in region.planned for array in planned.plan.arrays]
     held = HeldRegion(kernel, _resident_arrays(parts, needed), parts.reads)
     names = frozenset(array.object.host for array in held.arrays)
-    names |= {
-        member.host
-        for group in parts.exchanged
-        for member in group.used
-        if names & {pointer.host for pointer in group.live_in}
-    }
+    staying = [group for group in parts.exchanged if names & {pointer.host for pointer in group.live_in}]
+    names |= {member.host for group in staying for member in group.used}
     return PlannedRegion(
         tuple(kernel for region in regions for kernel in region.kernels),
         tuple(_in_region(planned, names) for region in regions for planned in region.planned),
@@ -159,20 +155,15 @@ def _resident_arrays(parts: Parts, needed: Sequence[ArrayArgument]) -> tuple[Arr
         for argument in synchronised_arrays(DataContext(joined, reached, on_host, Diagnostics()))
         if argument.section and not argument.present
     }
-    held = [
-        argument
-        for argument in arguments.values()
-        if argument.object not in first and argument.object not in parts.changed
-    ]
+    moving = first.keys() | parts.changed
+    held = [argument for argument in arguments.values() if argument.object not in moving]
     for group in parts.exchanged:
         argument = arguments.get(group.used[0])
         members = (*group.used, *group.live_in)
         if argument is not None and len({(each.storage, each.element, each.lengths[1:]) for each in members}) == 1:
             # Values come and go with the whole group.
-            held += [
-                replace(argument, object=member, reads=True, writes=True, copy_in=True, copy_out=True)
-                for member in group.live_in
-            ]
+            whole = replace(argument, reads=True, writes=True, copy_in=True, copy_out=True)
+            held += [replace(whole, object=member) for member in group.live_in]
     return tuple(held)
 
 

@@ -84,11 +84,8 @@ def _better(plan: KernelPlan, launch: Launch, gpu: Gpu, compiler: Compiler) -> t
 def _why(plan: KernelPlan, launch: Launch, gpu: Gpu, best: str, share: float) -> str:
     use = register_use(plan, launch, gpu)
     spilled = f" and spills {use.spilled} bytes" if use.spilled else ""
-    worth = (
-        f"{best} are predicted to take {share:.2f} of the time"
-        if share > 0
-        else f"no gang has room, with {best} it has"
-    )
+    predicted = f"{best} are predicted to take {share:.2f} of the time"
+    worth = predicted if share > 0 else f"no gang has room, with {best} it has"
     points = f"{_points_text(launch)} points of a worker of launch {launch.name}"
     return f"{points}, which takes {use.registers} registers{spilled}: {worth}"
 

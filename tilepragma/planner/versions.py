@@ -105,9 +105,8 @@ def with_kept_sizes(
     try:
         verify(kept.plan, kept.proof)
     except PlanFault as fault:
-        diagnostics.warning(
-            applied[0].place, f"kept tile sizes are ignored, since they are not proven right: {fault}", _REMEDY
-        )
+        message = f"kept tile sizes are ignored, since they are not proven right: {fault}"
+        diagnostics.warning(applied[0].place, message, _REMEDY)
         return planned
     return kept
 

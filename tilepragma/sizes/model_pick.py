@@ -124,16 +124,14 @@ def _predict(
 
 
 def _columns(occasions: tuple[_Occasion, ...]) -> dict[str, Integers]:
-    """The values of each scalar on all occasions."""
     every = [scalars for _, _, scalars in occasions]
     return {name: np.array([scalars[name] for scalars in every]) for name in every[0]}
 
 
 def _occasions(plan: KernelPlan) -> Iterator[_Occasion]:
     """Occasions in the order of limits. Raises UncountableError if lengths are undetermined."""
-    names = [
-        scalar.name for scalar in plan.scalars if isinstance(scalar.element, ScalarType) and scalar.element.is_integer
-    ]
+    types = ((scalar.name, scalar.element) for scalar in plan.scalars)
+    names = [name for name, type_ in types if isinstance(type_, ScalarType) and type_.is_integer]
     usual = dict.fromkeys(names, 64)
     extents = [name for name in names if _held(plan, usual | {name: 128}) > 1.3 * _held(plan, usual)]
     others = [name for name in names if name not in extents]

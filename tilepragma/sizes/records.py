@@ -104,9 +104,8 @@ def _entries(located: LocatedJson, diagnostics: Diagnostics) -> Iterator[TuningR
     whole = located.value
     kernels = kernels_in(whole)
     if kernels is None:
-        problem = (
-            f"'version' is not {VERSION}" if isinstance(whole, dict) and "version" in whole else "there is no 'version'"
-        )
+        has_version = isinstance(whole, dict) and "version" in whole
+        problem = f"'version' is not {VERSION}" if has_version else "there is no 'version'"
         if isinstance(whole, dict) and whole.get("version") == VERSION:
             problem = "'kernels' is no object"
         diagnostics.warning(located.place(("version",)), f"kept tile sizes are ignored: {problem}", _AGAIN)
@@ -114,9 +113,8 @@ def _entries(located: LocatedJson, diagnostics: Diagnostics) -> Iterator[TuningR
     for kernel, entry in kernels.items():
         classes = entry if isinstance(entry, dict) else {}
         if not classes or not set(classes) <= {class_.name for class_ in CLASSES}:
-            message = (
-                f"what is kept of kernel '{kernel}' is ignored: it must be an object with 'host', 'device' or both"
-            )
+            problem = "it must be an object with 'host', 'device' or both"
+            message = f"what is kept of kernel '{kernel}' is ignored: {problem}"
             diagnostics.warning(located.place(("kernels", kernel)), message, _AGAIN)
             continue
         for size_class in CLASSES:
@@ -267,16 +265,11 @@ def with_records(plan: KernelPlan, kept: Iterable[TuningRecord]) -> KernelPlan:
 def _with_choices(plan: KernelPlan, kept: TuningRecord, on_host: bool) -> KernelPlan:
     plans = {"": plan} | {version.text: version.plan for version in plan.versions}
     places = list(plans)
-    choices = tuple(
-        SizeChoice(
-            choice.bytes,
-            choice.trips,
-            tuple(choice.sizes[name] for name in _names(plans[choice.version])) if choice.sizes else (),
-            places.index(choice.version),
-        )
-        for choice in kept.choices
-    )
-    measured = MeasuredSizes(kept.least, choices)
+    choices = []
+    for choice in kept.choices:
+        sizes = tuple(choice.sizes[name] for name in _names(plans[choice.version])) if choice.sizes else ()
+        choices.append(SizeChoice(choice.bytes, choice.trips, sizes, places.index(choice.version)))
+    measured = MeasuredSizes(kept.least, tuple(choices))
     if not on_host:
         default = tuple(size.device for size in plan.sizes)
         return replace(plan, device_choices=around(measured, (), default))
@@ -291,9 +284,8 @@ def warn_of_unknown(kept: Iterable[TuningRecord], kernels: Iterable[str], diagno
         if record.kernel not in known:
             near = difflib.get_close_matches(record.kernel, known, 1)
             remedy = f"did you mean '{near[0]}'?" if near else f"kernels are {', '.join(known)}"
-            diagnostics.warning(
-                record.place, f"what is kept of kernel '{record.kernel}' is ignored: there is no such kernel", remedy
-            )
+            message = f"what is kept of kernel '{record.kernel}' is ignored: there is no such kernel"
+            diagnostics.warning(record.place, message, remedy)
 
 
 # -- Writing

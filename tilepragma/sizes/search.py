@@ -179,8 +179,7 @@ def _predictor(plan: KernelPlan, scalars: Mapping[str, int], target: Target, dev
 
 
 def _columns(names: tuple[str, ...], layouts: list[Sizes]) -> dict[str, Integers]:
-    columns = np.array(layouts, dtype=np.int64).T
-    return dict(zip(names, columns, strict=True))
+    return dict(zip(names, np.array(layouts, dtype=np.int64).T, strict=True))
 
 
 def _search(
@@ -196,14 +195,9 @@ def _search(
     yield list(dict.fromkeys((default, *others, *_combined(default, varied[: len(_COARSE)], steps))))
     for _ in range(rounds):
         best = sorted(seconds_of, key=lambda sizes: seconds_of[sizes])[:_BEST]
-        near = dict.fromkeys(
-            layout
-            for sizes in best
-            for place in varied
-            for layout in beside(sizes, place, (0.5, 2.0))
-            if layout not in seconds_of
-        )
-        wanted = list(near)[: max(0, MOST_LAYOUTS - len(seconds_of))]
+        near = (layout for sizes in best for place in varied for layout in beside(sizes, place, (0.5, 2.0)))
+        unknown = dict.fromkeys(layout for layout in near if layout not in seconds_of)
+        wanted = list(unknown)[: max(0, MOST_LAYOUTS - len(seconds_of))]
         if not wanted:
             return
         yield wanted

@@ -228,9 +228,8 @@ def _residue_parts(scop: Scop, splits: Mapping[DataObject, Modulus]) -> Iterator
             pairs = tuple(zip(modulus, residues, strict=True))
 
             def users(values: Sequence[Polynomial], pairs: tuple[tuple[int, int], ...] = pairs) -> list[Polynomial]:
-                return [
-                    value * number(step) + number(residue) for value, (step, residue) in zip(values, pairs, strict=True)
-                ]
+                every = zip(values, pairs, strict=True)
+                return [value * number(step) + number(residue) for value, (step, residue) in every]
 
             yield _Part(object_, _ending(residues), partial(_residue_cells, scop, object_, pairs), users)
 
@@ -309,10 +308,8 @@ def with_lifted_arrays(region: Region) -> ExpandedKernel | None:
     try:
         with operation_limit(region.scop.context, DEFAULT_LIMIT, "looking for the elements of rows"):
             touching = _as_written(region)
-            parts = (
-                _Part(object_, "lanes", partial(_lane_cells, touching, object_, side), users, turned=True)
-                for object_ in columns
-            )
+            cells = ((object_, partial(_lane_cells, touching, object_, side)) for object_ in columns)
+            parts = (_Part(object_, "lanes", cells_of, users, turned=True) for object_, cells_of in cells)
             return _moved(region, parts, change, note, touching)
     except (OperationLimitError, UnwritableError):
         return None

@@ -102,11 +102,8 @@ def with_expanded_scalars(region: Region) -> ExpandedKernel | None:
         with operation_limit(region.scop.context, DEFAULT_LIMIT, "looking for the values of scalars"):
             flows = _flows(region.scop, candidates)
             webs = (web for flow in flows.values() for web in _webs(flow))
-            expanded = tuple(
-                Expansion(sites, loops, _cells(sites, loops))
-                for sites, loops in webs
-                if 0 < len(loops) <= _most_loops(region)
-            )
+            wanted = ((sites, loops) for sites, loops in webs if 0 < len(loops) <= _most_loops(region))
+            expanded = tuple(Expansion(sites, loops, _cells(sites, loops)) for sites, loops in wanted)
         return _expanded_kernel(region, flows, expanded)
     except OperationLimitError:
         return None
@@ -115,23 +112,17 @@ def with_expanded_scalars(region: Region) -> ExpandedKernel | None:
 def _candidates(region: Region) -> tuple[DataObject, ...]:
     """Written arrays with a false dependence, but for those that functions use or clauses name."""
     false = {dependence.source.object for dependence in region.dependences if dependence.sink.writes}
-    return tuple(
-        object_
-        for object_ in not_named(region, region.kernel.objects)
-        if object_ in false
-        and object_.storage is not Storage.SCALAR
-        and object_.scope is not Scope.LOCAL
-        and object_.rank < MOST_RANK
-        and object_ not in region.scop.layouts
-    )
+    shared = (object_ for object_ in not_named(region, region.kernel.objects) if object_.scope is not Scope.LOCAL)
+    arrays = (object_ for object_ in shared if object_ in false and object_.storage is not Storage.SCALAR)
+    layouts = region.scop.layouts
+    return tuple(object_ for object_ in arrays if object_.rank < MOST_RANK and object_ not in layouts)
 
 
 def _most_loops(region: Region) -> int:
     """The most loops for which a new array has dimensions: the region's greatest rank."""
     layouts = region.scop.layouts
-    return min(
-        max(max(object_.rank, 1 + len(layouts.get(object_, ()))) for object_ in region.kernel.objects), MOST_RANK
-    )
+    ranks = (max(object_.rank, 1 + len(layouts.get(object_, ()))) for object_ in region.kernel.objects)
+    return min(max(ranks), MOST_RANK)
 
 
 def _flows(scop: Scop, candidates: tuple[DataObject, ...]) -> Flows:
@@ -331,21 +322,13 @@ def _redirected(
 ) -> tuple[Site, ...] | None:
     """The reads of old values that the loop's dependences start from; None if one is inexact."""
     under = carried.statements_under(loop)
-    inner = {
-        inner_loop.index: inner_loop
-        for statement in carried.scop.statements
-        if statement.name in under
-        for inner_loop in statement.loops[len(around) :]
-    }
-    sources = {
-        id(dependence.source)
-        for inner_loop in inner.values()
-        for dependence in carried.by(inner_loop, under)
-        if dependence.kind is DependenceKind.ANTI and dependence.source.object == object_
-    }
-    sites = tuple(
-        site for site in flow.reads if id(site.reference) in sources and _is_old(site, loop, len(around), flow)
-    )
+    nests = (statement.loops for statement in carried.scop.statements if statement.name in under)
+    inner = {inner_loop.index: inner_loop for loops in nests for inner_loop in loops[len(around) :]}
+    every = (dependence for inner_loop in inner.values() for dependence in carried.by(inner_loop, under))
+    anti = (dependence.source for dependence in every if dependence.kind is DependenceKind.ANTI)
+    sources = {id(source) for source in anti if source.object == object_}
+    reads = (site for site in flow.reads if id(site.reference) in sources)
+    sites = tuple(site for site in reads if _is_old(site, loop, len(around), flow))
     texts = {site.reference.range for site in sites}
     shared = [site for site in flow.sites if site.reference.range in texts and site not in sites]
     return None if shared or not all(site.reference.exact for site in sites) else sites

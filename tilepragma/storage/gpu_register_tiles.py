@@ -95,12 +95,8 @@ def _changed(node: Any) -> set[DataObject]:
 
 def _summed_scalars(loop: Loop) -> set[DataObject]:
     """The scalars declared before the loop that it updates."""
-    declared = {
-        declarator.object
-        for node in walk(loop.body)
-        if isinstance(node, Declaration)
-        for declarator in node.declarators
-    }
+    declarations = (node for node in walk(loop.body) if isinstance(node, Declaration))
+    declared = {declarator.object for declaration in declarations for declarator in declaration.declarators}
     return {object_ for object_ in _changed(loop.body) - declared if object_.rank == 0}
 
 

@@ -138,6 +138,5 @@ def not_named(region: Region, objects: Iterable[DataObject]) -> Iterator[DataObj
 
 def is_dead(region: Region, object_: DataObject) -> bool:
     """Whether no code can read it after the region."""
-    return (
-        object_.scope is Scope.REGION or object_.storage is Storage.SCALAR or object_.name in region.kernel.dead_arrays
-    )
+    is_inside = object_.scope is Scope.REGION or object_.storage is Storage.SCALAR
+    return is_inside or object_.name in region.kernel.dead_arrays

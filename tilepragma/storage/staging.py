@@ -239,11 +239,8 @@ class _Planner:
             outside = {_place(node) for node in nodes if isinstance(node, Access)}
             read = [reading for reading in read if _place(reading.access) not in outside]
         written = {use.object for use in uses(launch.body, functions) if use.writes}
-        shared = (
-            {object_ for object_ in self.plan.kernel.objects if object_.storage is Storage.SCALAR}
-            - written
-            - set(launch.privates)
-        )
+        scalars = {object_ for object_ in self.plan.kernel.objects if object_.storage is Storage.SCALAR}
+        shared = scalars - written - set(launch.privates)
         shared |= around | {loop.loop.iterator for loop in tile.nest.loops if not _is_mapped(loop)}
         shared |= {size.object for size in self.plan.sizes}
         said = literal_counts(self.plan.counts)
@@ -280,13 +277,8 @@ def _split(loop: Loop, iterator: DataObject, size: int, arrays: tuple[Staged, ..
     ends = loop_ends(loop, {})
     assert ends is not None, "a loop that can be split"
     start, upper = of_atom(access_to(iterator)), ends.high + number(1)
-    inner = replace(
-        loop,
-        lower=expression(start),
-        comparison="<",
-        upper=expression(minimum((start + number(size), upper))),
-        range=NOWHERE,
-    )
+    end = expression(minimum((start + number(size), upper)))
+    inner = replace(loop, lower=expression(start), comparison="<", upper=end, range=NOWHERE)
     return Loop(
         index=index,
         iterator=iterator,
@@ -358,10 +350,8 @@ def _can_be_hoisted(statement: Statement) -> bool:
     """Whether a declaration splits into one without value and an assignment."""
     if not isinstance(statement, Declaration):
         return True
-    return all(
-        declarator.object.rank == 0 and not isinstance(declarator.initializer, tuple)
-        for declarator in statement.declarators
-    )
+    declared = ((declarator.object, declarator.initializer) for declarator in statement.declarators)
+    return all(object_.rank == 0 and not isinstance(value, tuple) for object_, value in declared)
 
 
 def _is_plain(tiled: TiledLoop) -> bool:
@@ -386,16 +376,12 @@ def _split_tile(nest: TileNest) -> _Tile | None:
     if ordered:
         tiled = ordered[-1]
         loop = replace(tiled.loop, body=nest.body, declares_iterator=True)
-        rest = replace(
-            nest,
-            loops=tuple(loop for loop in nest.loops if loop is not tiled),
-            order=tuple(tile for tile in nest.order if tile.loop != tiled.loop.index),
-            body=Block((loop,)),
-        )
+        loops = tuple(other for other in nest.loops if other is not tiled)
+        order = tuple(tile for tile in nest.order if tile.loop != tiled.loop.index)
+        rest = replace(nest, loops=loops, order=order, body=Block((loop,)))
         return _Tile(rest, loop) if _can_be_split(loop, nest) else None
-    inner_loops = [
-        (place, statement) for place, statement in enumerate(nest.body.statements) if isinstance(statement, Loop)
-    ]
+    places = enumerate(nest.body.statements)
+    inner_loops = [(place, statement) for place, statement in places if isinstance(statement, Loop)]
     if len(inner_loops) != 1 or not _can_be_split(inner_loops[0][1], nest):
         return None
     place, loop = inner_loops[0]
@@ -486,9 +472,8 @@ def _candidates(
 def _moves_with(value: Polynomial, terms: Terms, shared: frozenset[DataObject]) -> bool:
     """Whether the subscript is a sum of tile iterators and shared scalars."""
     parts = _without(value, terms)
-    return parts is not None and all(
-        is_scalar(atom) and getattr(atom, "object", None) in shared for atom in parts[1].atoms
-    )
+    atoms = () if parts is None else parts[1].atoms
+    return parts is not None and all(is_scalar(atom) and getattr(atom, "object", None) in shared for atom in atoms)
 
 
 Ends = tuple[int, int]
@@ -532,9 +517,8 @@ def _candidate(
         min(tuple(abs(ends[end] - bound[end]) for bound, ends in zip(bounds, offsets, strict=True)) for offsets in sure)
         for end in (0, 1)
     )
-    return replace(
-        judged, staged=replace(judged.staged, before=before if any(before) else (), after=after if any(after) else ())
-    )
+    staged = replace(judged.staged, before=before if any(before) else (), after=after if any(after) else ())
+    return replace(judged, staged=staged)
 
 
 def _holds(ends: Ends, offsets: Ends) -> bool:

@@ -64,10 +64,8 @@ def milliseconds_a_number(effort: Effort, count: int) -> float:
 
 def words_for(subject: CalibrationTarget, host: Host, effort: Effort) -> list[str]:
     """The measurements of a device, in the order in which they are made."""
-    common = [
-        word("launch", subject.units),
-        *(word("wavefront", blocks) for blocks in blocks_of(subject.units, effort)),
-    ]
+    wavefronts = (word("wavefront", blocks) for blocks in blocks_of(subject.units, effort))
+    common = [word("launch", subject.units), *wavefronts]
     if subject.target == "threads":
         streams = [word("stream", length) for _, length in working_sets(host, effort)]
         return ["clock", "vector", word("rate", 4), word("rate", 8), *streams, *common]

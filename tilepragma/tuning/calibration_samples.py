@@ -31,12 +31,7 @@ _FOREIGN = (
     "TILEK_SPECIALIZE",
     "TILEK_NUM_THREADS",
 )
-_WORDS = {
-    "clock": "clock",
-    "vector": "vector",
-    "rate:4": "floats",
-    "rate:8": "doubles",
-}
+_WORDS = {"clock": "clock", "vector": "vector", "rate:4": "floats", "rate:8": "doubles"}
 _COUNTS = {"launch": "block", "wavefront": "block", "barrier": "thread"}
 _DATA = {
     "stream": "stream of {}",
@@ -122,12 +117,8 @@ class Findings:
     def steadier(self, again: Findings) -> Findings:
         """These findings, with those of `again` that spread less."""
         better = {series.word: series for series in again.series if series.samples}
-        return Findings(
-            tuple(
-                min((series, better.get(series.word, series)), key=lambda candidate: candidate.spread)
-                for series in self.series
-            )
-        )
+        pairs = ((series, better.get(series.word, series)) for series in self.series)
+        return Findings(tuple(min(pair, key=lambda candidate: candidate.spread) for pair in pairs))
 
     def failures(self) -> list[Series]:
         """The failed measurements."""
@@ -135,9 +126,8 @@ class Findings:
 
     def wide(self) -> list[Series]:
         """The measurements with a wide spread, the widest first."""
-        return sorted(
-            (series for series in self.series if series.spread > WIDE_SPREAD), key=lambda series: -series.spread
-        )
+        wide = (series for series in self.series if series.spread > WIDE_SPREAD)
+        return sorted(wide, key=lambda series: -series.spread)
 
 
 def word(measure: str, argument: int = 0) -> str:
@@ -240,11 +230,8 @@ def _watch(process: subprocess.Popen[str]) -> threading.Timer:
 
 def rows(findings: Findings, labels: Mapping[str, str]) -> list[tuple[str, str, str]]:
     """One row a measurement without attributes; `labels` name those whose words say too little."""
-    return [
-        (labels.get(series.word) or _label(series.word), _amount(series), _spread(series))
-        for series in findings.series
-        if not series.word.startswith("attribute:")
-    ]
+    shown = (series for series in findings.series if not series.word.startswith("attribute:"))
+    return [(labels.get(series.word) or _label(series.word), _amount(series), _spread(series)) for series in shown]
 
 
 def _label(word: str) -> str:
@@ -279,9 +266,8 @@ def scaled(value: float, unit: str) -> str:
     """`1.25 TB/s`."""
     for prefix, power in (("T", 1e12), ("G", 1e9), ("M", 1e6)):
         if value >= power:
-            return (
-                f"{value / power:.3g} {prefix}{unit}" if value < 1e3 * power else f"{value / power:.0f} {prefix}{unit}"
-            )
+            amount = value / power
+            return f"{amount:.3g} {prefix}{unit}" if value < 1e3 * power else f"{amount:.0f} {prefix}{unit}"
     return f"{value:.3g} {unit}"
 
 

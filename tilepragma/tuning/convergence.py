@@ -10,14 +10,7 @@ from enum import Enum
 from pathlib import Path
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.tuning.programs import (
-    ProgramError,
-    ending,
-    kernel_times,
-    last_line,
-    streamed,
-    users_environment,
-)
+from tilepragma.tuning.programs import ProgramError, ending, kernel_times, last_line, streamed, users_environment
 
 #: Extra seconds for a program's first launch, which may compile kernels, and for the sweeps between
 #: two reports.

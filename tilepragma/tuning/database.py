@@ -128,9 +128,8 @@ def opened_to_read(path: Path) -> Iterator[Database]:
         # A read-only folder has no room for SQLite's shared-memory files; a log's content must be
         # read.
         alone = not os.access(path.parent, os.W_OK) and not (log.exists() and log.stat().st_size)
-        connection = sqlite3.connect(
-            f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if alone else ''}", PATIENCE, uri=True
-        )
+        address = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if alone else ''}"
+        connection = sqlite3.connect(address, PATIENCE, uri=True)
         try:
             if not _pragma(connection, "schema_version"):
                 raise MeasurementsError(f"{path} is empty: nothing was measured yet")
@@ -248,10 +247,8 @@ class Database:
     def _row(self, table: str, key: Mapping[str, str | int], attributes: Mapping[str, str | int]) -> int:
         """The number of the row with that key; a new one if there is none."""
         values = {**key, **attributes}
-        self.connection.execute(
-            f"INSERT OR IGNORE INTO {table} ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})",
-            tuple(values.values()),
-        )
+        text = f"INSERT OR IGNORE INTO {table} ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
+        self.connection.execute(text, tuple(values.values()))
         where = " AND ".join(f"{name} = ?" for name in key)
         return int(self.connection.execute(f"SELECT id FROM {table} WHERE {where}", tuple(key.values())).fetchone()[0])
 
@@ -318,25 +315,18 @@ class Study:
 
     def add(self, trial: Trial, outcome: Outcome) -> None:
         """Store the outcome of a trial durably; another tuner's earlier outcome stays."""
+        key = (self.kernel, self.environment, trial.version, trial.sizes, trial.attempt)
         self.connection.execute(
             "INSERT OR IGNORE INTO measurements (kernel, environment, version, sizes, attempt, seconds, "
-            "failure, spent, date)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                self.kernel,
-                self.environment,
-                *(trial.version, trial.sizes, trial.attempt),
-                *(json.dumps(outcome.seconds), outcome.failure, outcome.spent, outcome.date),
-            ),
+            "failure, spent, date) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (*key, json.dumps(outcome.seconds), outcome.failure, outcome.spent, outcome.date),
         )
 
     def forget(self, sizes: Iterable[str]) -> None:
         """Delete the measurements at these sizes, to repeat them."""
         with transaction(self.connection):
-            self.connection.executemany(
-                "DELETE FROM measurements WHERE kernel = ? AND environment = ? AND sizes = ?",
-                [(self.kernel, self.environment, size) for size in sizes],
-            )
+            text = "DELETE FROM measurements WHERE kernel = ? AND environment = ? AND sizes = ?"
+            self.connection.executemany(text, [(self.kernel, self.environment, size) for size in sizes])
 
 
 def _outcome(row: tuple[str, str, float, str]) -> Outcome:
@@ -379,13 +369,9 @@ def measured_kernels(measurements: Iterable[Measurement]) -> list[MeasuredKernel
     """A kernel for each name, target, device and text, in its latest environment, sorted."""
     groups: dict[tuple[str, str, str, str], dict[Environment, list[Measurement]]] = {}
     for measurement in measurements:
-        key = (
-            measurement.kernel.name,
-            measurement.environment.target,
-            measurement.environment.device,
-            measurement.kernel.digest,
-        )
-        groups.setdefault(key, {}).setdefault(measurement.environment, []).append(measurement)
+        kernel, environment = measurement.kernel, measurement.environment
+        key = (kernel.name, environment.target, environment.device, kernel.digest)
+        groups.setdefault(key, {}).setdefault(environment, []).append(measurement)
     kernels = []
     for _, environments in sorted(groups.items()):
         newest = max(environments, key=lambda environment: max(row.outcome.date for row in environments[environment]))
@@ -412,9 +398,8 @@ def measurements_of(lines: Iterable[str]) -> Iterator[Measurement]:
     _, first = next(numbered, (1, ""))
     header = _object(first, 1)
     if header.get(_HEADER) != FORM:
-        problem = (
-            f"has version {header[_HEADER]}, not {FORM}" if _HEADER in header else "is no export of tilepragma tune"
-        )
+        other = f"has version {header.get(_HEADER)}, not {FORM}"
+        problem = other if _HEADER in header else "is no export of tilepragma tune"
         raise SharingError(f"line 1: it {problem}")
     for number, line in numbered:
         whole = _object(line, number)
@@ -460,8 +445,7 @@ def _part(of: type[_Part], document: object, number: int) -> _Part:
 
 
 def _checked(outcome: Outcome, number: int) -> Outcome:
-    if not all(
-        isinstance(second, (int, float)) and 0 <= second < float("inf") for second in (*outcome.seconds, outcome.spent)
-    ):
+    every = (*outcome.seconds, outcome.spent)
+    if not all(isinstance(second, (int, float)) and 0 <= second < float("inf") for second in every):
         raise SharingError(f"line {number}: there are seconds that are none")
     return Outcome(tuple(map(float, outcome.seconds)), outcome.failure, float(outcome.spent), outcome.date)

@@ -185,12 +185,9 @@ def _why(groups: Sequence[list[Occasion]], most: int) -> str:
         return f"no {most} versions reach more than {reached:.1%} of the best at every size"
     if len(groups) > _MOST_GROUPS:
         return f"arrays have more than {_MOST_GROUPS} lengths, so that iterations were not looked at"
-    alike = [len({occasion.trips for occasion in group}) < len(group) for group in groups]
-    return (
-        "sizes with as many bytes and iterations need different versions, and launches know no more"
-        if any(alike)
-        else f"more than {MOST_RULES} rules would be needed"
-    )
+    if any(len({occasion.trips for occasion in group}) < len(group) for group in groups):
+        return "sizes with as many bytes and iterations need different versions, and launches know no more"
+    return f"more than {MOST_RULES} rules would be needed"
 
 
 def _shares(occasion: Occasion, layouts: Sequence[Sizes]) -> Shares:
@@ -277,7 +274,6 @@ def _weighted(shares: Shares, attainable: float, enough: float) -> Shares:
 
 
 def _layout(ranges: _Ranges, cell: _Cell) -> int:
-    """The layout that the rules take at the cell."""
     rules = next(rules for end, rules in ranges if cell[0] < end)
     return next(layout for last, layout in rules if last is None or cell[1] <= last)
 
@@ -288,9 +284,8 @@ class _Cuts:
     def __init__(self, grid: Shares) -> None:
         self._grid = grid
         rows = len(grid)
-        self._parts = {
-            (first, end): _Row(grid[first:end]) for first in range(rows) for end in range(first + 1, rows + 1)
-        }
+        ranges = itertools.combinations(range(rows + 1), 2)
+        self._parts = {(first, end): _Row(grid[first:end]) for first, end in ranges}
         # best[count][end]: the worth of that many rules for the rows before `end`, and the first
         # row and the number of rules of the last range.
         self._best: list[dict[int, tuple[float, int, int]]] = [{0: (0.0, 0, 0)}]
@@ -422,7 +417,8 @@ def _covering(shares: Shares, most: int, share: float) -> tuple[int, ...] | None
         ordered = sorted(columns, key=lambda mask: -(mask & left).bit_count())
         if (ordered[0] & left).bit_count() * count < left.bit_count():
             return None
-        holders = [[mask for mask in ordered if mask >> row & 1] for row in _bits(left)]
+        rows_left = (row for row in range(left.bit_length()) if left >> row & 1)
+        holders = [[mask for mask in ordered if mask >> row & 1] for row in rows_left]
         for column in min(holders, key=len):
             branches += 1
             others = search(left & ~column, count - 1)
@@ -444,7 +440,3 @@ def _maximal(masks: Sequence[int]) -> dict[int, int]:
         if mask and not any(mask & larger == mask for larger in kept):
             kept[mask] = first[mask]
     return kept
-
-
-def _bits(mask: int) -> list[int]:
-    return [place for place in range(mask.bit_length()) if mask >> place & 1]

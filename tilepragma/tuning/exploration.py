@@ -113,10 +113,8 @@ class Search(Results):
         remaining = {}
         for sizes, versions in self.versions.items():
             ordered = self.ordered(sizes)
-            new = set(versions[first:end])
-            remaining[sizes] = self._best(
-                sizes, [version for version in ordered if version in new or version in ordered[:_LEAST]]
-            )
+            looked_at = {*versions[first:end], *ordered[:_LEAST]}
+            remaining[sizes] = self._best(sizes, [version for version in ordered if version in looked_at])
         number = 0
         while number == 0 or any(len(versions) > _LEAST + 1 for versions in remaining.values()):
             self._round(remaining, _ATTEMPTS[min(number, len(_ATTEMPTS) - 1)])
@@ -163,7 +161,6 @@ class Search(Results):
                 self._attempt(version, sizes)
 
     def _runs(self, version: str, sizes: str) -> int:
-        """The number of its runs so far."""
         return len(self.seconds.get(sizes, {}).get(version, ()))
 
     def _attempt(self, version: str, sizes: str) -> None:

@@ -83,10 +83,9 @@ class FittedRules:
         if self.shares is not None:
             return dict(self.shares)
         choices = self.decision.measured.choices
-        taken = {
-            text: chosen_sizes(choices, (occasion.bytes, occasion.trips)) for text, occasion in self.occasions.items()
-        }
-        shares = {text: case.share(taken[text] or choices[-1].sizes) for text, case in self.occasions.items()}
+        occasions = self.occasions.items()
+        taken = {text: chosen_sizes(choices, (case.bytes, case.trips)) for text, case in occasions}
+        shares = {text: case.share(taken[text] or choices[-1].sizes) for text, case in occasions}
         return {text: share for text, share in shares.items() if share > 0}
 
     @property
@@ -162,17 +161,12 @@ def lesson_of(
             occasions = _occasions(results, name, build.plan, target, on_host)
             decision = decided(list(occasions.values()), most=MOST)
             if decision is not None and len(decision.shares) == len(occasions):
-                before = tuple(
-                    occasion.best / (results.typical(DEFAULT, text) or occasion.best)
-                    for text, occasion in occasions.items()
-                )
+                usual = {text: results.typical(DEFAULT, text) for text in occasions}
+                before = tuple(case.best / (usual[text] or case.best) for text, case in occasions.items())
                 others = _others(results, name, occasions)
                 single = decided(list(occasions.values()), most=1)
-                lessons.append(
-                    FittedRules(
-                        build.plan, target, on_host, decision, before, others, name, build.steps, single, occasions
-                    )
-                )
+                lesson = (build.plan, target, on_host, decision, before, others, name, build.steps, single, occasions)
+                lessons.append(FittedRules(*lesson))
     if embed is not None and lessons and not lessons[0].build:
         with_versions = _with_versions(lessons[0], results, builds, embed)
         lessons += [] if with_versions is None else [with_versions]
@@ -198,9 +192,8 @@ def _with_versions(
     while len(left) > 1:
         places = list(left)
         # A layout is named by its build's number and its tile sizes (none: the build's own).
-        extended = {
-            text: _with_others(usual, results, left, text, occasion) for text, occasion in usual.occasions.items()
-        }
+        occasions = usual.occasions.items()
+        extended = {text: _with_others(usual, results, left, text, occasion) for text, occasion in occasions}
         decision = decided(list(extended.values()), MOST)
         if decision is None:
             return None
@@ -222,15 +215,11 @@ def _with_versions(
             del left[max(worths, key=worths.__getitem__)]
             continue
         numbers = {name: number for number, name in enumerate(taken, 1)}
-        choices = [
-            replace(choice, sizes=choice.sizes[1:], version=numbers.get(places[choice.sizes[0]], 0))
-            for choice in decision.measured.choices
-        ]
+        rules = decision.measured.choices
+        choices = [replace(rule, sizes=rule.sizes[1:], version=numbers.get(places[rule.sizes[0]], 0)) for rule in rules]
         plan = replace(usual.plan, versions=tuple(versions[name] for name in taken))
-        reached = {
-            text: occasion.share(chosen_sizes(decision.measured.choices, (occasion.bytes, occasion.trips)) or ())
-            for text, occasion in extended.items()
-        }
+        layouts = {text: chosen_sizes(rules, (case.bytes, case.trips)) for text, case in extended.items()}
+        reached = {text: case.share(layouts[text] or ()) for text, case in extended.items()}
         measured = MeasuredSizes(decision.measured.least, tuple(choices))
         others = {name: count for name, count in usual.others.items() if name not in taken}
         return replace(usual, plan=plan, decision=replace(decision, measured=measured), others=others, shares=reached)
@@ -251,7 +240,6 @@ def _worth_without(name: str, places: Sequence[str], occasions: Iterable[Occasio
 def _with_others(
     usual: FittedRules, results: Results, builds: Mapping[str, Build], text: str, occasion: Occasion
 ) -> Occasion:
-    """The occasion with the other builds' seconds."""
     seconds: dict[Sizes, float] = {(0, *sizes): seconds_ for sizes, seconds_ in occasion.seconds.items()}
     places = list(builds)
     for name in results.ordered(text):

@@ -42,17 +42,13 @@ def this_host(cpus: Path = _CPUS, description: Path = Path("/proc/cpuinfo")) -> 
     """The current host, with usual values for unknown ones."""
     ours = _our_cpus()
     folders = {cpu: cpus / f"cpu{cpu}" for cpu in ours}
-    siblings = {
-        cpu: _listed(folder / "topology" / "thread_siblings_list") & ours or {cpu} for cpu, folder in folders.items()
-    }
+    lists = ((cpu, folder / "topology" / "thread_siblings_list") for cpu, folder in folders.items())
+    siblings = {cpu: _listed(path) & ours or {cpu} for cpu, path in lists}
     first = min(ours)
     caches = tuple(_caches(folders[first], ours, siblings)) or tuple(_default_caches())
     facts = _cpuinfo(description)
-    line = (
-        _number(folders[first] / "cache" / "index0" / "coherency_line_size")
-        or _sysconf("SC_LEVEL1_DCACHE_LINESIZE")
-        or 64
-    )
+    nearest = folders[first] / "cache" / "index0"
+    line = _number(nearest / "coherency_line_size") or _sysconf("SC_LEVEL1_DCACHE_LINESIZE") or 64
     memory = _sysconf("SC_PAGE_SIZE") * _sysconf("SC_PHYS_PAGES") or 4 << 30
     clock = float(facts.get("cpu MHz", "0") or 0) * 1e6
     return Host(facts.get("model name") or "processor", _cores(ours, siblings), len(ours), caches, line, memory, clock)
@@ -65,9 +61,7 @@ def usual_processor(cores: int) -> Device:
 
 
 def _our_cpus() -> set[int]:
-    if hasattr(os, "sched_getaffinity"):
-        return set(os.sched_getaffinity(0))
-    return set(range(os.cpu_count() or 1))
+    return set(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1))
 
 
 def _cores(cpus: set[int], siblings: dict[int, set[int]]) -> int:
@@ -82,8 +76,7 @@ def _caches(folder: Path, ours: set[int], siblings: dict[int, set[int]]) -> Iter
         if level and size and _text(index / "type") in {"Data", "Unified"}:
             sharers = _listed(index / "shared_cpu_list") & ours or {min(ours)}
             caches[level] = Cache(level, size, _cores(sharers, siblings), len(sharers))
-    for level in sorted(caches):
-        yield caches[level]
+    yield from (caches[level] for level in sorted(caches))
 
 
 def _default_caches() -> Iterator[Cache]:

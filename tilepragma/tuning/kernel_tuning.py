@@ -137,8 +137,7 @@ def tuning_of(
         raise TuningError(
             "was never launched in this run",
             "give the program arguments with which it gets there; or it was built from another source, or "
-            "TILEK_PROFILE=1 shows that "
-            "the loop ran as written",
+            "TILEK_PROFILE=1 shows that the loop ran as written",
         )
     if wanted and times.targets != (wanted,):
         raise TuningError(
@@ -178,8 +177,7 @@ def taken_sizes(plan: KernelPlan, times: KernelTimes) -> tuple[Sizes, ...]:
         if set(sizes) != set(names):
             raise TuningError(
                 f"has the tile sizes {', '.join(names)} here, but {', '.join(sizes)} in the program: it "
-                f"was built from another source, or "
-                "with other options",
+                "was built from another source, or with other options",
                 "build it again",
             )
     return tuple(tuple(sizes[name] for name in names) for sizes in times.sizes)

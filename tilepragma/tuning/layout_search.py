@@ -84,11 +84,8 @@ class LayoutSearch:
     @property
     def compared(self) -> tuple[Trial, ...]:
         """The finalists and the default, the fastest first by `ratio`."""
-        whole = [
-            (ratio, finalist)
-            for finalist in (*self.finalists, self.default)
-            if (ratio := self.ratio(finalist)) is not None
-        ]
+        ratios = ((self.ratio(finalist), finalist) for finalist in (*self.finalists, self.default))
+        whole = [(ratio, finalist) for ratio, finalist in ratios if ratio is not None]
         return tuple(trial for _, trial in sorted(whole, key=lambda pair: pair[0])) if self.finalists else ()
 
     @property

@@ -158,11 +158,10 @@ def recorded(
             seconds = measure(trial)
         except ProgramMissingError:
             raise
-        except NotBuiltError as error:
-            failure = str(error)
         except ProgramError as error:
             failure = str(error)
-            check()
+            if not isinstance(error, NotBuiltError):
+                check()
         outcome = Outcome(seconds, failure, monotonic() - began, date)
         study.add(trial, outcome)
         return outcome

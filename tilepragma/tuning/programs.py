@@ -176,12 +176,7 @@ def _status(
     try:
         with signals_held_back():  # until it is known which process is to end too
             process = subprocess.Popen(
-                command,
-                env=environment,
-                stdin=_input(),
-                stdout=output,
-                stderr=errors,
-                start_new_session=True,
+                command, env=environment, stdin=_input(), stdout=output, stderr=errors, start_new_session=True
             )
         return process.wait(limit)
     except OSError as error:
@@ -234,9 +229,8 @@ def kernel_times(trace: Path) -> dict[tuple[str, str], KernelTimes]:
                 # Another version's sizes are not the kernel's.
                 taken = {} if arguments.get("version") else arguments.get("tile sizes", {})
                 sizes = {name: int(size) for name, size in taken.items()}
-                events_by_kernel.setdefault(key, []).append(
-                    {**arguments, "dur": float(event["dur"]), "tile sizes": sizes}
-                )
+                entry = {**arguments, "dur": float(event["dur"]), "tile sizes": sizes}
+                events_by_kernel.setdefault(key, []).append(entry)
         except (ValueError, KeyError, TypeError, AttributeError):
             raise _unreadable() from None
     if count >= _MOST_EVENTS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Iterable, Mapping
 
@@ -26,15 +27,11 @@ def parse_ranges(words: Iterable[str]) -> tuple[dict[str, int], ...]:
                 f"as in n=256:4096:x2"
             )
         values.setdefault(match[1], set()).update(_range(word, match))
-    count = 1
-    for value in values.values():
-        count *= len(value)
+    count = math.prod(map(len, values.values()))
     if count > MOST:
         raise CommandError(f"--sizes: there are {count} combinations, and more than {MOST} are not measured")
-    return tuple(
-        dict(zip(values, combination, strict=True))
-        for combination in itertools.product(*(sorted(choices) for choices in values.values()))
-    )
+    combinations = itertools.product(*map(sorted, values.values()))
+    return tuple(dict(zip(values, combination, strict=True)) for combination in combinations)
 
 
 def _range(word: str, match: re.Match[str]) -> list[int]:

@@ -156,9 +156,7 @@ def _with_steps(request: TranslateRequest, plan: KernelPlan, target: str, source
 
 def _same(first: KernelPlan, second: KernelPlan, target: str) -> bool:
     """Whether both launch the same on a target; processors under OpenCL run host launches."""
-    if first.host_steps != second.host_steps:
-        return False
-    return target in _HOSTS or first.device_steps == second.device_steps
+    return first.host_steps == second.host_steps and (target in _HOSTS or first.device_steps == second.device_steps)
 
 
 #: A version with its predicted seconds of each kind of work; no terms without a prediction.
@@ -182,9 +180,8 @@ def space_of(
     order: dict[str, list[str]] = {}
     for text, numbers in points.items():
         default = (Version(), _terms(builds[""].plan, numbers, serves, device))
-        others = [
-            (Version(name), _terms(build.alone(), numbers, serves, device)) for name, build in builds.items() if name
-        ]
+        named = ((name, build) for name, build in builds.items() if name)
+        others = [(Version(name), _terms(build.alone(), numbers, serves, device)) for name, build in named]
         layouts = _layouts(builds, numbers, serves, device) if with_sizes else []
         in_order = ordered(default, others, layouts)
         versions |= {version.text: version for version in in_order}
@@ -242,7 +239,6 @@ def _launches(
 
 
 def _row(ranking: Ranking, place: int) -> Numbers:
-    """The prediction for a layout."""
     if ranking.terms is not None:
         return np.asarray(ranking.terms.seconds[place])
     seconds = ranking.layouts[place].seconds
@@ -276,13 +272,9 @@ def _spread(default: Candidate, known: Sequence[Candidate]) -> list[Candidate]:
     """By predicted time, spreading kinds. The default came first, and is the first of its kind."""
     keys = []
     for kind in _kinds([default, *known] if default[1].size else known):
-        members = sorted(kind, key=lambda candidate: candidate is not default)
-        keys += [
-            (_seconds(candidate) * (1 + AGAIN * place), candidate)
-            for place, candidate in enumerate(members)
-            if candidate is not default
-        ]
-    return [candidate for _, candidate in sorted(keys, key=lambda key: key[0])]
+        members = enumerate(sorted(kind, key=lambda candidate: candidate is not default))
+        keys += [(_seconds(candidate) * (1 + AGAIN * place), candidate) for place, candidate in members]
+    return [candidate for _, candidate in sorted(keys, key=lambda key: key[0]) if candidate is not default]
 
 
 def _kinds(known: Sequence[Candidate]) -> list[list[Candidate]]:
@@ -354,6 +346,5 @@ def _whole(roots: Sequence[Any], size: TileSize, known: Evaluation) -> int | Non
 
 
 def _is_division(node: Any) -> bool:
-    return (isinstance(node, Call) and node.function in _QUOTIENTS) or (
-        isinstance(node, Binary) and node.operator in ("/", "%")
-    )
+    is_call = isinstance(node, Call) and node.function in _QUOTIENTS
+    return is_call or (isinstance(node, Binary) and node.operator in ("/", "%"))

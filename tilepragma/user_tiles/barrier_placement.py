@@ -9,6 +9,7 @@ is refused.
 from __future__ import annotations
 
 import dataclasses
+from functools import reduce
 from typing import Any
 
 from tilepragma.base.diagnostics import Diagnostics
@@ -96,22 +97,15 @@ class _Barriers:
             below += map(self._touched, node.statements)
         else:
             below.append(self._used(with_blocks(node, emptied)))
-        touched = _Touched(
-            frozenset().union(*(part.reads for part in below)), frozenset().union(*(part.writes for part in below))
-        )
+        touched = reduce(_Touched.union, below, _NOTHING)
         self.touched_by[id(node)] = node, touched
         return touched
 
     def _used(self, node: Statement) -> _Touched:
-        reads, writes = set(), set()
-        for use in uses(node, self.functions, launch=True):
-            if use.object.scope is Scope.LOCAL or use.object in self.privates:
-                continue
-            if use.reads:
-                reads.add(use.object)
-            if use.writes:
-                writes.add(use.object)
-        return _Touched(frozenset(reads), frozenset(writes))
+        every = uses(node, self.functions, launch=True)
+        shared = [use for use in every if use.object.scope is not Scope.LOCAL and use.object not in self.privates]
+        reads = frozenset(use.object for use in shared if use.reads)
+        return _Touched(reads, frozenset(use.object for use in shared if use.writes))
 
     def _check_launch(self, statement: Statement, block: Block, touched: _Touched) -> None:
         """Gangs and threads cannot wait for each other inside a launch."""
@@ -150,9 +144,8 @@ class _Barriers:
 
 def _is_sequential(statement: Statement) -> bool:
     """Whether a loop of the nest runs in order inside each instance."""
-    return isinstance(statement, TileNest) and any(
-        all(tile.axis is None for tile in tiled.tiles) for tiled in statement.loops
-    )
+    loops = statement.loops if isinstance(statement, TileNest) else ()
+    return any(all(tile.axis is None for tile in tiled.tiles) for tiled in loops)
 
 
 def _decisions(node: Any) -> tuple[Any, ...]:

@@ -30,11 +30,9 @@ def check_tiles(
     if len(clauses) > _MOST_TILES:
         diagnostics.error(clauses[_MOST_TILES].range, f"a loop has at most {_MOST_TILES} tiles")
     if clauses and leaves_early(loop.body):
-        diagnostics.error(
-            loop.header,
-            f"the loop over '{loop.iterator.host}' is tiled, but a break or continue of it stands in its body",
-            "write the rest of the body as the branch of an if, or leave the loop untiled",
-        )
+        message = f"the loop over '{loop.iterator.host}' is tiled, but a break or continue of it stands in its body"
+        remedy = "write the rest of the body as the branch of an if, or leave the loop untiled"
+        diagnostics.error(loop.header, message, remedy)
     kinds = {clause.kind for clause in clauses}
     if clauses and not kinds & {TileKind.DYNAMIC, TileKind.SIZE} and covers(loop, clauses, counts) is False:
         diagnostics.warning(
@@ -171,8 +169,6 @@ def check_hoisted(
     written = {use.object for statement in before for use in uses(statement, kernel.functions) if use.writes}
     stale = next((use for use in uses(declaration, kernel.functions) if use.reads and use.object in written), None)
     if stale is not None:
-        diagnostics.error(
-            stale.range,
-            f"this declaration reads '{stale.object.host}', which the kernel writes before it",
-            "declare the variable inside the loop that uses it, or split the kernel in two",
-        )
+        message = f"this declaration reads '{stale.object.host}', which the kernel writes before it"
+        remedy = "declare the variable inside the loop that uses it, or split the kernel in two"
+        diagnostics.error(stale.range, message, remedy)

@@ -43,18 +43,14 @@ def check_legality(
     try:
         scop = extract_scop(body.statements, functions, written, assuming=False)
         with operation_limit(scop.context, DEFAULT_LIMIT, "finding the dependences"):
-            dependences = [
-                dependence for dependence in memory_dependences(scop) if dependence.source.object not in owned
-            ]
+            every = memory_dependences(scop)
+            dependences = [dependence for dependence in every if dependence.source.object not in owned]
             for nest, ordered in _with_ordered(body, frozenset()):
                 _check_nest(nest, ordered, dependences, vouched, diagnostics)
     except OperationLimitError:
         if not vouched:
-            diagnostics.note(
-                nests[0].range,
-                "the dependences of this nest are too many to prove its tiles legal",
-                "the tiles are taken as said",
-            )
+            message = "the dependences of this nest are too many to prove its tiles legal"
+            diagnostics.note(nests[0].range, message, "the tiles are taken as said")
 
 
 def _order(nest: TileNest) -> tuple[Tile, ...]:
@@ -83,10 +79,10 @@ def _check_nest(
     nest: TileNest, ordered: frozenset[int], dependences: list[Dependence], vouched: bool, diagnostics: Diagnostics
 ) -> None:
     certain = [dependence for dependence in dependences if dependence.exact]
-    arrays = [dependence for dependence in certain if not _is_scalar(dependence.source.object)]
-    suspected = [
-        dependence for dependence in dependences if not dependence.exact and not _is_scalar(dependence.source.object)
-    ]
+    # Scalars in distributed loops follow other rules (arguments/scalars.py).
+    of_arrays = [dependence for dependence in dependences if dependence.source.object.storage is not Storage.SCALAR]
+    arrays = [dependence for dependence in of_arrays if dependence.exact]
+    suspected = [dependence for dependence in of_arrays if not dependence.exact]
     for tiled in nest.loops:
         kinds = {tile.axis.kind: tile for tile in tiled.tiles if tile.axis is not None}
         for kind, tile in kinds.items():
@@ -107,27 +103,18 @@ def _check_nest(
             diagnostics.add(_wrong_order(nest, order, broken, certain, vouched))
 
 
-def _is_scalar(object_: DataObject) -> bool:
-    """Scalars in distributed loops follow other rules (arguments/scalars.py)."""
-    return object_.storage is Storage.SCALAR
-
-
 def _wrong_distribution(
     nest: TileNest, tiled: TiledLoop, tile: Tile, broken: Violation, dependences: list[Dependence], vouched: bool
 ) -> Diagnostic:
     assert tile.axis is not None
-    free = [
-        loop.iterator.host
-        for loop in broken.dependence.loops
-        if loop.index != tiled.loop.index and distribution_violation(dependences, loop.index) is None
-    ]
+    others = (loop for loop in broken.dependence.loops if loop.index != tiled.loop.index)
+    free = [loop.iterator.host for loop in others if distribution_violation(dependences, loop.index) is None]
     outer = carried_outside(broken, nest.loops[0].loop.index)
     if free:
         remedy = f"the loop over '{free[0]}' carries no dependence and can be distributed instead"
     elif outer is not None:
-        remedy = (
-            f"take the loop over '{outer.iterator.host}' out of the kernel, so that each of its iterations is a launch"
-        )
+        host = outer.iterator.host
+        remedy = f"take the loop over '{host}' out of the kernel, so that each of its iterations is a launch"
     else:
         remedy = "leave the loop undistributed: no loop of this nest can be distributed in this order"
     name = tiled.loop.iterator.host
@@ -143,14 +130,9 @@ def _wrong_order(
     names = {tiled.loop.index: tiled.loop.iterator.host for tiled in nest.loops}
     legal = _nearest_legal(nest, order, dependences)
     text = ", ".join(f"{names[tile.loop]} ({tile.kind.value})" for tile in legal)
-    return _broken(
-        order[broken.place].range,
-        "in this tile order iterations run before others that they depend on "
-        f"(tile of '{names[order[broken.place].loop]}')",
-        broken,
-        f"the nearest legal order is {text}",
-        vouched,
-    )
+    tile = order[broken.place]
+    what = f"in this tile order iterations run before others that they depend on (tile of '{names[tile.loop]}')"
+    return _broken(tile.range, what, broken, f"the nearest legal order is {text}", vouched)
 
 
 def _broken(where: SourceRange, what: str, broken: Violation, remedy: str, vouched: bool) -> Diagnostic:

@@ -27,11 +27,8 @@ def _check(name: str, object_: DataObject | None, word: str, range_: SourceRange
     if object_ is None:
         diagnostics.error(range_, f"'{name}' cannot be {word}: the kernel does not use it", "remove it from the clause")
     elif object_.storage is not Storage.SCALAR:
-        remedy = (
-            f"gather in a scalar, and store it in '{name}' after the kernel"
-            if word == "reduced"
-            else f"declare '{name}' inside the distributed loop"
-        )
+        gather = f"gather in a scalar, and store it in '{name}' after the kernel"
+        remedy = gather if word == "reduced" else f"declare '{name}' inside the distributed loop"
         diagnostics.error(range_, f"'{name}' cannot be {word}: it is an array", remedy)
 
 

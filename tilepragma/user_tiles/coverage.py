@@ -57,11 +57,8 @@ def check_repeated(node: Any, diagnostics: Diagnostics, around: tuple[Axis, ...]
     """Report nests with an axis of a nest around them."""
     if isinstance(node, TileNest):
         for axis in _ordered(nest_axes(node) & set(around)):
-            diagnostics.error(
-                node.loops[0].loop.header,
-                f"{axis_text(axis)} is distributed here and again by a loop around this one",
-                "give each of the loops its own dimension",
-            )
+            message = f"{axis_text(axis)} is distributed here and again by a loop around this one"
+            diagnostics.error(node.loops[0].loop.header, message, "give each of the loops its own dimension")
         around = (*around, *nest_axes(node))
     for part in statements_of(node):
         check_repeated(part, diagnostics, around)

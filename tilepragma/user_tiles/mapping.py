@@ -32,11 +32,8 @@ def literal_counts(counts: Iterable[CountClause]) -> dict[Axis, int]:
 
 def user_clauses(node: Any) -> dict[int, tuple[TileClause, ...]]:
     """The user's tiles of each loop under `node`, by the loop's index."""
-    return {
-        loop.index: loop.directive.tiles
-        for loop in loops_in(node)
-        if loop.directive is not None and loop.directive.tiles
-    }
+    directives = ((loop.index, loop.directive) for loop in loops_in(node))
+    return {index: directive.tiles for index, directive in directives if directive is not None and directive.tiles}
 
 
 def top_loops(statement: Statement) -> Iterator[Loop]:

@@ -144,16 +144,12 @@ def _nest(chain: tuple[Loop, ...], placed: list[_Placed], context: ChainContext,
     _check_axes(order, context.diagnostics)
     _check_crossing(placed, outer, context.diagnostics)
     _check_triangular(chain, order, context.diagnostics)
-    loops = tuple(
-        TiledLoop(
-            loop,
-            context.symbols[loop.index],
-            tuple(tile.tile for tile in placed if tile.tile.loop == loop.index),
-            all(context.on_host(bound) for bound in (loop.lower, loop.upper, loop.step)),
-        )
-        for loop in chain
-    )
-    return TileNest(loops, order, chain[-1].body, chain[0].range)
+    loops = []
+    for loop in chain:
+        tiles = tuple(tile.tile for tile in placed if tile.tile.loop == loop.index)
+        on_host = all(map(context.on_host, (loop.lower, loop.upper, loop.step)))
+        loops.append(TiledLoop(loop, context.symbols[loop.index], tiles, on_host))
+    return TileNest(tuple(loops), order, chain[-1].body, chain[0].range)
 
 
 def _check_axes(order: tuple[Tile, ...], diagnostics: Diagnostics) -> None:
@@ -162,12 +158,9 @@ def _check_axes(order: tuple[Tile, ...], diagnostics: Diagnostics) -> None:
         if tile.axis is None:
             continue
         if tile.axis in seen and seen[tile.axis].loop != tile.loop:
-            what = axis_text(tile.axis)
-            diagnostics.error(
-                tile.range,
-                f"two tiles of this nest are distributed over {what}",
-                f"the other stands on line {seen[tile.axis].range.start.line}; give each its own dimension",
-            )
+            message = f"two tiles of this nest are distributed over {axis_text(tile.axis)}"
+            remedy = f"the other stands on line {seen[tile.axis].range.start.line}; give each its own dimension"
+            diagnostics.error(tile.range, message, remedy)
         seen.setdefault(tile.axis, tile)
 
 
