@@ -52,14 +52,7 @@ from tilepragma.tuning.fitted_rules import FittedRules, NoRulesError, embedding,
 from tilepragma.tuning.input_space import input_name
 from tilepragma.tuning.kernel_tuning import TuningError, profile_key, taken_sizes
 from tilepragma.tuning.measuring import DEFAULT, FIRST_SECONDS, Bench, LostError, alone, recorded
-from tilepragma.tuning.programs import (
-    ElsewhereError,
-    KernelTimes,
-    ProgramError,
-    ProgramMissingError,
-    has_no_input,
-    run,
-)
+from tilepragma.tuning.programs import ElsewhereError, KernelTimes, ProgramError, ProgramMissingError, has_no_input, run
 from tilepragma.tuning.size_ranges import sizes_text
 from tilepragma.tuning.trial_versions import FAMILIES, Build, builds_of, families_of, space_of
 

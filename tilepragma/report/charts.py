@@ -133,8 +133,7 @@ def draw_field(sheet: Sheet, across: Scale, up: Scale, names: tuple[str, str], p
 def draw_curve(sheet: Sheet, points: Sequence[Point], look: Look) -> None:
     """A line through points, with 8 markers at most, the first and the last point among them."""
     sheet.draw(
-        path(points, fill="none", stroke=look.colour, stroke_linejoin="round", class_="curve", **_stroke(look)),
-        *points,
+        path(points, fill="none", stroke=look.colour, stroke_linejoin="round", class_="curve", **_stroke(look)), *points
     )
     count = min(8, len(points))
     places = {round(k * (len(points) - 1) / max(count - 1, 1)) for k in range(count)}

@@ -277,10 +277,7 @@ def bent_arrow(start: Point, end: Point, bend: float, stroke: Stroke) -> Node:
     """An arrow that leaves the straight line by `bend`, to the left of its direction."""
     size = math.hypot(end[0] - start[0], end[1] - start[1]) or 1.0
     across = ((end[1] - start[1]) / size, -(end[0] - start[0]) / size)
-    control = (
-        (start[0] + end[0]) / 2 + 2 * bend * across[0],
-        (start[1] + end[1]) / 2 + 2 * bend * across[1],
-    )
+    control = ((start[0] + end[0]) / 2 + 2 * bend * across[0], (start[1] + end[1]) / 2 + 2 * bend * across[1])
     last = math.hypot(end[0] - control[0], end[1] - control[1]) or 1.0
     ahead = ((end[0] - control[0]) / last, (end[1] - control[1]) / last)
     neck = (end[0] - 0.8 * _HEAD * ahead[0], end[1] - 0.8 * _HEAD * ahead[1])
