@@ -89,7 +89,6 @@ def _on_cores(plan: KernelPlan, sizes: Sizes) -> dict[str, int]:
 
 
 def _with_device_facts(lines: Iterable[LaunchLine], plan: KernelPlan) -> Iterator[LaunchLine]:
-    """The lines, with the facts of device launches."""
     accesses = access_lines(plan)
     persistent = {launch.of for launch in persistent_launches(plan)}
     staged = [launch for launch in plan.device if launch.staged_scratchpads]
@@ -371,18 +370,15 @@ def _row(use: RowUse, division: Division, offset: int) -> str:
 Workers = tuple[int, int, int]
 
 
-def register_rows(plan: KernelPlan, sizes: Sizes, device: Device | None) -> tuple[str, ...]:
+def register_rows(plan: KernelPlan, sizes: Sizes, device: Device | None) -> Iterator[str]:
     """A clause on each device launch; none where no GPU is planned for."""
     if plan.registers is None or not isinstance(device, Gpu):
-        return ()
-    return tuple(_register_clauses(plan, sizes, plan.registers.by, device))
-
-
-def _register_clauses(plan: KernelPlan, sizes: Sizes, by: str, gpu: Gpu) -> Iterator[str]:
-    workers = _known_workers(plan, sizes, gpu)
+        return
+    known = _known_workers(plan, sizes, device)
     for launch in plan.device:
-        likely = gang_workers_by_dimension(likely_workers(plan, launch, gpu.threads_per_block))
-        yield f"{_of_launch(plan, launch, gpu, workers.get(launch.name, likely), launch.name in workers)} ({by})"
+        likely = gang_workers_by_dimension(likely_workers(plan, launch, device.threads_per_block))
+        words = _of_launch(plan, launch, device, known.get(launch.name, likely), launch.name in known)
+        yield f"{words} ({plan.registers.by})"
 
 
 def _known_workers(plan: KernelPlan, sizes: Sizes, gpu: Gpu) -> Mapping[str, Workers]:

@@ -108,7 +108,8 @@ def _condition(mask: Expression) -> str:
 
 def _sweeps(nest: SorNest) -> str:
     """`forward sweeps, one an iteration of t`, `symmetric sweeps until the condition of …`"""
-    which = _which(nest)
+    ways = ["symmetric (forward, then backward)"] if nest.is_symmetric else map(_direction, nest.sweeps)
+    which = " and ".join(dict.fromkeys(ways))
     loop = nest.sweep_loop
     if loop is None:
         return f"one {which} sweep"
@@ -116,12 +117,6 @@ def _sweeps(nest: SorNest) -> str:
         return f"{which} sweeps, as many as there are iterations of {loop.iterator.host}"
     line = loop.range.start.line if nest.condition is None else nest.condition.range.start.line
     return f"{which} sweeps until line {line} ends them"
-
-
-def _which(nest: SorNest) -> str:
-    if nest.is_symmetric:
-        return "symmetric (forward, then backward)"
-    return " and ".join(dict.fromkeys(_direction(sweep) for sweep in nest.sweeps))
 
 
 def _direction(sweep: Sweep) -> str:
