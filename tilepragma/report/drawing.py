@@ -236,10 +236,8 @@ class Sheet:
 
     def finished(self, entries: Sequence[LegendEntry], title: str, description: str) -> str:
         """The drawing with its legend below, as an SVG document."""
-        box = around(self.reach).grown(_MARGIN)
-        legend, box = _legend(entries, box)
-        background = rectangle(box, fill=PAPER)
-        return document([background, *self.nodes, *legend], box, title, description)
+        legend, box = _legend(entries, around(self.reach).grown(_MARGIN))
+        return document([rectangle(box, fill=PAPER), *self.nodes, *legend], box, title, description)
 
 
 @dataclass(frozen=True)

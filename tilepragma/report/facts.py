@@ -17,6 +17,7 @@ from tilepragma.ir.types import RecordType, ScalarType
 from tilepragma.model.device import Device
 from tilepragma.normalise.delinearisation import with_delinearised_arrays
 from tilepragma.normalise.ordered_zeros import ordered_zeros
+from tilepragma.plan.array_bytes import element_bytes
 from tilepragma.plan.balanced_chunking import even_parts
 from tilepragma.plan.dispatch_table import outermost_loop
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, SectionBound, SizeChoice, TileSize
@@ -94,13 +95,7 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Dev
         rows={title: tuple(filter(None, clauses)) for title, clauses in rows.items()},
         finals=tuple(dict.fromkeys(final.iterator.host for final in plan.final_values)),
         landscape=landscape,
-        data=(
-            *(_data_row(argument, sizes, plan.held) for argument in plan.arrays),
-            *(
-                (table.host, _element(table), "read", "a table of the program", byte_text(table_bytes(table)))
-                for table in plan.constants
-            ),
-        ),
+        data=(*(_data_row(argument, sizes, plan.held) for argument in plan.arrays), *map(_table_row, plan.constants)),
         scalars=", ".join(
             object_.host if sizes.of(object_) is None else f"{object_.host} = {sizes.of(object_)}"
             for object_ in plan.scalars
@@ -203,16 +198,17 @@ def _rejected(plan: KernelPlan, sizes: Sizes) -> Iterator[str]:
 
 def _data_row(argument: ArrayArgument, sizes: Sizes, held: Collection[str]) -> tuple[str, str, str, str, str]:
     object_ = argument.object
-    bounds = "".join(_bounds_text(bound) for bound in argument.section)
-    if object_.rank and not argument.section:
-        bounds = "[…]"
+    bounds = "".join(map(_bounds_text, argument.section)) or ("[…]" if object_.rank else "")
     mode = " and ".join(word for word, holds in (("read", argument.reads), ("written", argument.writes)) if holds)
-    moves = [word for word, holds in (("in", argument.copy_in), ("out", argument.copy_out)) if holds]
-    if argument.doubt is not None:
-        moves = []
+    copied = () if argument.doubt is not None else (("in", argument.copy_in), ("out", argument.copy_out))
+    moves = [word for word, holds in copied if holds]
     movement = "must be present" if argument.present else f"copied {' and '.join(moves)}" if moves else "not copied"
     movement = "held for the region around" if object_.host in held else movement
     return f"{object_.host}{bounds}", _element(object_), mode, movement, _bytes(argument, sizes)
+
+
+def _table_row(table: DataObject) -> tuple[str, str, str, str, str]:
+    return table.host, _element(table), "read", "a table of the program", byte_text(table_bytes(table))
 
 
 def _bounds_text(bound: SectionBound) -> str:
@@ -226,15 +222,10 @@ def _element(object_: DataObject) -> str:
 
 
 def _bytes(argument: ArrayArgument, sizes: Sizes) -> str:
-    element = argument.object.element
-    if isinstance(element, ScalarType):
-        count = element.bits // 8
-    elif isinstance(element, RecordType):
-        count = element.size
-    else:
-        return ""
     elements = _elements(argument, sizes)
-    return "" if elements is None else byte_text(count * elements)
+    if elements is None or not isinstance(argument.object.element, (ScalarType, RecordType)):
+        return ""
+    return byte_text(element_bytes(argument.object) * elements)
 
 
 def _elements(argument: ArrayArgument, sizes: Sizes) -> int | None:
@@ -278,10 +269,9 @@ def version_rows(plan: KernelPlan) -> Iterator[str]:
             listed = list(choices)
             while listed and listed[-1].version == 0 and listed[-1].sizes == usual:
                 listed.pop()
-            rest = (
-                () if listed and (listed[-1].bytes, listed[-1].trips) == (None, None) else ("version 0 for all others",)
-            )
-            yield f"on {where}: {'; '.join((*size_rules(plan, listed, on_host), *rest))}"
+            has_all = bool(listed) and (listed[-1].bytes, listed[-1].trips) == (None, None)
+            rules = size_rules(plan, listed, on_host) + ([] if has_all else ["version 0 for all others"])
+            yield f"on {where}: {'; '.join(rules)}"
 
 
 def _taken(plan: KernelPlan, choice: SizeChoice, on_host: bool) -> str:
