@@ -51,8 +51,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         targets = _targets(console)
     except (runtime_library.RuntimeLibraryError, OSError) as error:
-        runtime_library.report(error)
-        return 1
+        return runtime_library.report(error)
     table = Table(title="Samples: the original on one core against each target", box=box.SIMPLE_HEAD)
     for heading in ("sample and size", "target"):
         table.add_column(heading, no_wrap=True)

@@ -152,8 +152,7 @@ def _explain(options: argparse.Namespace, request: TranslateRequest, result: Tra
     try:
         measure(options, request, result, sizes)
     except (runtime_library.RuntimeLibraryError, OSError) as error:
-        runtime_library.report(error)
-        return 1
+        return runtime_library.report(error)
     return 0
 
 

@@ -323,8 +323,7 @@ def _answer(query: str) -> int:
         try:
             print(shlex.join(runtime_library.link_flags()))
         except (runtime_library.RuntimeLibraryError, OSError) as error:
-            runtime_library.report(error)
-            return SOURCE_ERRORS
+            return runtime_library.report(error)
     else:
         name = "tilepragma.mk" if query == "makefile" else "Tilepragma.cmake"
         print(resource_folder("templates") / "make" / name)
