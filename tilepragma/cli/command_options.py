@@ -74,9 +74,8 @@ def chosen_kernels(name: str, result: TranslateResult, request: TranslateRequest
     known = [plan.kernel.name for plan in result.plans]
     diagnostics = Diagnostics()
     if not known:
-        diagnostics.error(
-            _COMMAND_LINE, f"{request.source} has no kernel regions to tune", "write '#pragma tilek kernel' over a loop"
-        )
+        remedy = "write '#pragma tilek kernel' over a loop"
+        diagnostics.error(_COMMAND_LINE, f"{request.source} has no kernel regions to tune", remedy)
     else:
         near = difflib.get_close_matches(name, known, 1)
         remedy = f"did you mean '{near[0]}'?" if near else f"kernels are {', '.join(known)}"

@@ -124,9 +124,8 @@ def accelerators() -> list[ListedDevice]:
     done = subprocess.run([str(_lister())], capture_output=True, text=True, errors="replace", check=False, timeout=120)
     devices = [_parsed(entry.split("\t")) for entry in done.stdout.splitlines()]
     if done.returncode:
-        raise runtime_library.RuntimeLibraryError(
-            f"asking for devices failed with status {done.returncode}: {done.stderr.strip()}"
-        )
+        words = f"asking for devices failed with status {done.returncode}: {done.stderr.strip()}"
+        raise runtime_library.RuntimeLibraryError(words)
     return devices
 
 
@@ -285,7 +284,6 @@ def _show_measured(measured: Measured, path: Path) -> None:
     wide = measured.findings.wide()
     if wide:
         many = f"{len(wide)} measurement{'s' * (len(wide) != 1)} spread by more than 20 %"
-        console.print(
-            f"  {many}, {wide[0].word} most: something else ran; calibrate again on a quiet machine", markup=False
-        )
+        words = f"{many}, {wide[0].word} most: something else ran; calibrate again on a quiet machine"
+        console.print(f"  {words}", markup=False)
     console.print(f"  kept in {path}", markup=False)

@@ -60,8 +60,6 @@ if TYPE_CHECKING:
     from tilepragma.driver.state import TranslateRequest, TranslateResult
     from tilepragma.model.device import Device
     from tilepragma.plan.kernel_plan import KernelPlan
-    from tilepragma.tuning.database import Outcome, Trial
-    from tilepragma.tuning.exploration import Search
 
 
 _DONE, _NOTHING_TUNED = 0, 1
@@ -165,18 +163,9 @@ def explore(options: argparse.Namespace, request: TranslateRequest, result: Tran
     families = listed(options.versions or VERSIONS) if has_versions else ("sizes",)
     others = listed(OTHER_VERSIONS) if has_versions and not options.versions else ()
     with tempfile.TemporaryDirectory(prefix="tilepragma-tune-") as folder:
-        job = _Job(
-            request,
-            result,
-            points,
-            options.program,
-            UserBuild(options.build, Path(request.source), Path(folder)) if options.build else None,
-            families,
-            others,
-            Path(folder),
-            options.again,
-            options.keep,
-        )
+        build = UserBuild(options.build, Path(request.source), Path(folder)) if options.build else None
+        searched = request, result, points, options.program, build, families, others
+        job = _Job(*searched, Path(folder), options.again, options.keep)
         return _explored(job, tasks, _seconds(options.budget or BUDGET))
 
 
@@ -235,9 +224,8 @@ def _explored_kernel(job: _Job, task: _Task, budget: float, database: Database) 
     """
     plan = task.plan
     if plan.as_written is not None:
-        raise TuningError(
-            f"runs the original loops, without tiles: {plan.as_written}", "'tilepragma explain' says more"
-        )
+        reason = f"runs the original loops, without tiles: {plan.as_written}"
+        raise TuningError(reason, "'tilepragma explain' says more")
     subject = _user_subject(job, task) if job.program else _made_subject(job, task)
     first, target, points, builds = subject.first, subject.target, subject.points, subject.builds
     serves = "threads" if first.on_host and target == "opencl" else target
@@ -248,11 +236,9 @@ def _explored_kernel(job: _Job, task: _Task, budget: float, database: Database) 
         print(f"{title} has no versions of {', '.join(job.families)}: trying {', '.join(job.others)}")
         return _explored_kernel(replace(job, families=job.others, others=()), task, budget, database)
     if len(versions) < 2:
-        raise TuningError(
-            f"has nothing to try among the versions {', '.join(job.families)}",
-            f"'tilepragma explain' shows its tile sizes; --versions names others"
-            f"{', which need --build' if job.program and job.build is None else ''}: {', '.join(FAMILIES)}",
-        )
+        needs = ", which need --build" if job.program and job.build is None else ""
+        remedy = f"'tilepragma explain' shows its tile sizes; --versions names others{needs}: {', '.join(FAMILIES)}"
+        raise TuningError(f"has nothing to try among the versions {', '.join(job.families)}", remedy)
     key = KernelKey(Path(job.request.source).name, plan.kernel.name, kernel_digest(job.result, plan))
     study = database.study(key, environment_of(target, job.request.options, job.command_line))
     if job.again:
@@ -355,26 +341,21 @@ def _builds(job: _Job, plan: KernelPlan, target: str) -> dict[str, Build]:
 
 
 def _first_run(
-    command: Command,
-    task: _Task,
-    numbers: Mapping[str, int],
-    variables: Mapping[str, str] | None = None,
-    is_made: bool = False,
+    command: Command, task: _Task, numbers: Mapping[str, int], variables: Mapping[str, str] = {}, is_made: bool = False
 ) -> KernelTimes:
     """One run of the unchanged source: whether it runs, and where. Raises TuningError."""
     with measuring_progress() as progress:
         progress.add_task(f"running {task.plan.kernel.name} once as it is", total=None)
         try:
-            environment = {**(variables or {}), **({"TILEK_TARGET": task.target} if task.target else {})}
+            environment = {**variables, **({"TILEK_TARGET": task.target} if task.target else {})}
             done = run(command("", numbers, 1, 1), environment, FIRST_SECONDS)
             key = profile_key(task.plan)
             return done.times_on(key, task.target) if task.target else done.kernels[key]
         except ProgramMissingError:
             raise
         except KeyError:
-            raise TuningError(
-                "was never launched in this run", "give the program arguments with which it gets there"
-            ) from None
+            remedy = "give the program arguments with which it gets there"
+            raise TuningError("was never launched in this run", remedy) from None
         except ProgramError as error:
             place = f" at {sizes_text(numbers)}" if numbers else ""
             raise TuningError(f"cannot be measured{place}: its program {error}", _remedy(error, is_made)) from None

@@ -260,9 +260,8 @@ def run_compiler(command: Sequence[str]) -> None:
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"})
     except OSError as error:
-        raise RuntimeLibraryError(
-            f"{command[0]} cannot be run ({error.strerror}); set TILEK_CC to a C compiler"
-        ) from None
+        words = f"{command[0]} cannot be run ({error.strerror}); set TILEK_CC to a C compiler"
+        raise RuntimeLibraryError(words) from None
     if done.returncode:
         raise RuntimeLibraryError(f"the runtime library did not build:\n{' '.join(command)}\n{done.stderr}")
 

@@ -16,8 +16,8 @@ from tilepragma.base.refusals import CommandError
 from tilepragma.base.resources import GARBAGE_COLLECTIONS
 from tilepragma.base.user_compiler import SEPARATE_VALUE
 
-#: Exit statuses (INTERNAL_FAULT is in cli/output.py).
-DONE, SOURCE_ERRORS, WRONG_USAGE = 0, 1, 2
+#: Exit statuses (further ones are in cli/output.py).
+DONE, WRONG_USAGE = 0, 2
 
 _COMPILER_OPTIONS = """\
 Options of the C compiler are passed on to where they matter: -I -D -U -std= -include -isystem -iquote -idirafter
