@@ -237,7 +237,6 @@ def _cells(row: Measured, original: Measured | None) -> tuple[str, str, str, str
 
 
 def _json(request: TranslateRequest, targets: Sequence[str], rows: Mapping[str, Sequence[Measured]]) -> str:
-    """All calls of all programs, with the machines."""
     document = {
         "source": request.source,
         "compiler": shlex.join([*compiler(), *with_optimisation(request.options)]),

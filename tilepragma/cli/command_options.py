@@ -11,10 +11,9 @@ from tilepragma.base.diagnostics import Diagnostics, LocatedError
 from tilepragma.base.refusals import CommandError
 from tilepragma.base.source_ranges import Position, SourceRange
 from tilepragma.cli.output import print_diagnostics
-from tilepragma.driver.state import TARGET_NAMES
+from tilepragma.driver.state import TARGET_NAMES, TranslateRequest, TranslateResult
 
 if TYPE_CHECKING:
-    from tilepragma.driver.state import TranslateRequest, TranslateResult
     from tilepragma.model.device import Device
     from tilepragma.plan.kernel_plan import KernelPlan
 

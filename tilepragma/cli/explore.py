@@ -245,13 +245,11 @@ def _explored_kernel(job: _Job, task: _Task, budget: float, database: Database) 
         study.forget(points)
     identity = plan.kernel.name, profile_key(plan), target
     bench = Bench(*identity, versions, points, subject.command, not job.program, subject.keeps_arrays, subject.embedded)
-    take = recorded(
-        study,
-        lambda trial: bench.measure(trial, study),
-        bench.check,
-        time.monotonic,
-        lambda: datetime.now().astimezone().isoformat(timespec="seconds"),
-    )
+
+    def now() -> str:
+        return datetime.now().astimezone().isoformat(timespec="seconds")
+
+    take = recorded(study, lambda trial: bench.measure(trial, study), bench.check, time.monotonic, now)
     search = Search(space, budget, take)
     try:
         with _shown_progress(search, title):
@@ -300,10 +298,9 @@ def _user_subject(job: _Job, task: _Task) -> _Subject:
         job.build.with_versions(plan.kernel.name, list(embedded.values()), not first.on_host)
         first = _first_run(command, task, numbers)
         if _first_run(command, task, numbers, {"TILEK_VERSION": "1"}).versions != (next(iter(embedded.values())),):
-            raise TuningError(
-                f"has none of the versions to try in its program after '{job.build.command}'",
-                "the command must build the program of this source with tilecc, whenever the source has changed",
-            )
+            reason = f"has none of the versions to try in its program after '{job.build.command}'"
+            remedy = "the command must build the program of this source with tilecc, whenever the source has changed"
+            raise TuningError(reason, remedy)
     taken_sizes(plan, first)
     return _Subject(target, first, command, job.points, builds, embedded)
 

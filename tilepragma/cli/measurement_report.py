@@ -125,11 +125,8 @@ def report(options: argparse.Namespace, sources: Sequence[Source]) -> int:
 
 def _pictures(sections: Sequence[KernelSection], figures: Sequence[Figure]) -> list[tuple[str, Figure]]:
     """Every picture with a file name, without its ending; kernels' names may be anything."""
-    named = [
-        (re.sub(r"[^\w-]", "_", f"{part.name}-{part.target}-{figure.name}"), figure)
-        for part in sections
-        for figure in part.figures
-    ]
+    drawn = [(f"{part.name}-{part.target}-{figure.name}", figure) for part in sections for figure in part.figures]
+    named = [(re.sub(r"[^\w-]", "_", name), figure) for name, figure in drawn]
     return [*_numbered([(figure.name, figure) for figure in figures]), *_numbered(named)]
 
 
@@ -364,7 +361,6 @@ def kernel_section(measured: MeasuredKernel, space: InputSpace, known: KnownSour
 
 
 def _why_no_rules(known: KnownSource | None, space: InputSpace) -> str:
-    """Why there are no rules, as a sentence."""
     if known is None:
         return "Name the source (tilepragma report IN.c) to see what learned rules reach."
     if known.lesson is None:
@@ -668,7 +664,6 @@ def _runs_launches_of_hosts(measured: MeasuredKernel) -> bool:
 
 
 def _predicted(plan: KernelPlan, sizes: Sizes, device: Device | None) -> tuple[Landscape | None, str]:
-    """The model's prediction, or why there is none."""
     if device is None:
         words = "what it was measured on is not calibrated here (tilepragma devices --calibrate)"
         return None, f"{words}, and no --device is named"

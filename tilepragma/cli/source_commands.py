@@ -169,7 +169,6 @@ def _write_page(options: argparse.Namespace, page: ExplainPage) -> None:
 
 
 def _write(options: argparse.Namespace, result: TranslateResult) -> None:
-    """Write OUT.c and its depfile, each atomically."""
     output = result.output or b""
     if options.depfile or options.depfile_name:
         name = options.depfile_name or str(Path(options.output).with_suffix(".d"))

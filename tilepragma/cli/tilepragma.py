@@ -235,9 +235,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_translate(commands)
     check = _source_command(commands, "check", "report errors, warnings and notes only")
-    check.add_argument(
-        "--format", choices=("text", "json"), default="text", help="how to report (default: %(default)s)"
-    )
+    about = "how to report (default: %(default)s)"
+    check.add_argument("--format", choices=("text", "json"), default="text", help=about)
     _add(check, "--loops: note what each loop is: DOALL, DOACROSS or sequential")
     about = "say what became of each kernel: loops, dependences, tiles, wavefronts, mapping, data"
     explain = _source_command(commands, "explain", about, _EXPLAIN)

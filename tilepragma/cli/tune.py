@@ -20,8 +20,8 @@ from tilepragma.base.refusals import CommandError
 from tilepragma.cli.command_options import chosen_kernels
 from tilepragma.cli.devices import calibrated, machine_of
 from tilepragma.cli.output import measuring_progress, new_table, print_diagnostics, print_error, print_table
-from tilepragma.driver.state import TARGET_NAMES
-from tilepragma.report.size_values import check_sizes, parse_sizes
+from tilepragma.driver.state import TARGET_NAMES, TranslateRequest, TranslateResult
+from tilepragma.report.size_values import Sizes, check_sizes, parse_sizes
 from tilepragma.tuning.kernel_tuning import KernelTuning, TuningError, has_sizes, tuning_of
 from tilepragma.tuning.layout_search import LEAST_GAIN, ROUNDS, SURE_ROUNDS, LayoutSearch, Trial
 from tilepragma.tuning.programs import ProgramError, ProgramMissingError, Run, run
@@ -30,9 +30,7 @@ from tilepragma.tuning.source_records import TuningRecord, keep, recorded_layout
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from tilepragma.driver.state import TranslateRequest, TranslateResult
     from tilepragma.plan.kernel_plan import KernelPlan
-    from tilepragma.report.size_values import Sizes
 
 _DONE, _NOTHING_TUNED = 0, 1
 #: Layouts to time besides the default.
@@ -225,7 +223,6 @@ def _layout(tuning: KernelTuning, trial: Trial) -> str:
 
 
 def _show(tuning: KernelTuning) -> None:
-    """The table of the measurements so far, the fastest first."""
     print_table(_table(tuning))
     if tuning.layouts.compared:
         share = f"a share that was reached in {SURE_ROUNDS} of {ROUNDS} rounds in turn with the default"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from tilepragma.arguments.array_arguments import doubts
@@ -70,6 +71,7 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Dev
     start = plan.kernel.range.start
     nests = [loop for statement in _analysed(plan).body.statements for loop in top_loops(statement)]
     choice, landscape = choice_facts(plan, sizes, device)
+    targets = ", ".join(target.value for target in plan.targets) or "none"
     rows: dict[str, Iterable[str | None]] = {
         "original": [plan.as_written],
         "relaxation": [*relaxation_rows(region_as_written(plan)), *order_rows(plan)],
@@ -86,7 +88,7 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Dev
         "counted": dict.fromkeys(_counted(plan)),
         "storage": plan.storage,
         "rejected": dict.fromkeys(_rejected(plan, sizes)),
-        "targets": [_targets(plan)],
+        "targets": [targets if plan.preferred.value == "auto" else f"{targets}; {plan.preferred.value} is preferred"],
     }
     return KernelFacts(
         name=plan.kernel.name,
@@ -152,9 +154,8 @@ def _tile_sizes(plan: KernelPlan) -> str:
         rules += _placed("on devices ", size_rules(plan, plan.device_choices, on_host=False))
     changed = [plan.sizes[part.place].object.host for part in even_parts(plan.host_steps, plan.sizes)]
     if changed:
-        rules.append(
-            f"launches on cores take another {' and '.join(changed)} where threads would have unequal shares otherwise"
-        )
+        taken = f"launches on cores take another {' and '.join(changed)}"
+        rules.append(f"{taken} where threads would have unequal shares otherwise")
     if plan.measured is not None:
         last = plan.measured.choices[-1].bytes or 0
         rules.append(f"measured for arrays of {byte_text(plan.measured.least)} to {byte_text(last)}")
@@ -171,11 +172,6 @@ def _tile_size(size: TileSize, on_host: bool, on_device: bool) -> str:
     if on_host and on_device:
         return f"{name} = {size.host}" + ("" if size.device == size.host else f" ({size.device} on devices)")
     return f"{name} = {size.device} (on devices)" if on_device else f"{name} = {size.host} (on cores)"
-
-
-def _targets(plan: KernelPlan) -> str:
-    names = ", ".join(target.value for target in plan.targets) or "none"
-    return names if plan.preferred.value == "auto" else f"{names}; {plan.preferred.value} is preferred"
 
 
 def _rejected(plan: KernelPlan, sizes: Sizes) -> Iterator[str]:
@@ -230,15 +226,10 @@ def _bytes(argument: ArrayArgument, sizes: Sizes) -> str:
 
 def _elements(argument: ArrayArgument, sizes: Sizes) -> int | None:
     """The number of elements of the section, None where it is not known."""
-    if argument.object.rank and not argument.section:
+    lengths = [value_of(bound.length, sizes) for bound in argument.section]
+    if None in lengths or (argument.object.rank and not lengths):
         return None
-    count = 1
-    for bound in argument.section:
-        length = value_of(bound.length, sizes)
-        if length is None:
-            return None
-        count *= max(0, length)
-    return count
+    return math.prod(max(0, length) for length in lengths if length is not None)
 
 
 # -- rules of tile sizes and versions
@@ -275,7 +266,6 @@ def version_rows(plan: KernelPlan) -> Iterator[str]:
 
 
 def _taken(plan: KernelPlan, choice: SizeChoice, on_host: bool) -> str:
-    """The version, if any, and its launches' tile sizes."""
     version = plan.versions[choice.version - 1].plan if choice.version else plan
     used = used_sizes(version.host_steps if on_host else version.device_steps, version.sizes)
     places = [place for place, size in enumerate(version.sizes) if size in used] if choice.sizes else []

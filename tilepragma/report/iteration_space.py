@@ -128,7 +128,7 @@ def _space(analysis: NestAnalysis, wanted: Mapping[str, int], depth: int, tiles:
     instances = _tiled(points, tiles, TILE_EXTENT[depth])
     return IterationSpace(
         depth,
-        tuple(_statement(statement) for statement in analysis.statements),
+        tuple(map(_statement, analysis.statements)),
         tuple(replace(instance, point=instance.point[:MOST_DIMENSIONS]) for instance in instances),
         tuple(pairs),
         sizes,
@@ -209,11 +209,9 @@ def _truncated(analysis: NestAnalysis, domains: list[isl.Set], depth: int) -> tu
             if most - least < span:
                 continue
             cut = True
-            context = domain.get_ctx()
-            if loop.decreasing:
-                domain = domain.lower_bound_val(isl.dim_type.set, place, isl.Val(most - span + 1, context=context))
-            else:
-                domain = domain.upper_bound_val(isl.dim_type.set, place, isl.Val(least + span - 1, context=context))
+            end = isl.Val(most - span + 1 if loop.decreasing else least + span - 1, context=domain.get_ctx())
+            cut_off = domain.lower_bound_val if loop.decreasing else domain.upper_bound_val
+            domain = cut_off(isl.dim_type.set, place, end)
         result.append(domain)
     return result, cut
 
@@ -231,10 +229,9 @@ def _sliced(analysis: NestAnalysis, domains: list[isl.Set]) -> tuple[list[isl.Se
             if slice_ is None or slice_.is_empty():
                 ends = _range(domain, place)
                 assert ends is not None, "truncated loops have bounds"
-                least = domain.lower_bound_val(
-                    isl.dim_type.set, place, isl.Val((ends[0] + ends[1]) // 2, context=domain.get_ctx())
-                )
-                value = int(least.dim_min_val(place).to_python())
+                half = isl.Val((ends[0] + ends[1]) // 2, context=domain.get_ctx())
+                upper_half = domain.lower_bound_val(isl.dim_type.set, place, half)
+                value = int(upper_half.dim_min_val(place).to_python())
                 fixed.setdefault(name, value)
                 slice_ = _at(domain, place, value)
             domain = slice_

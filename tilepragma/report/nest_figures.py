@@ -356,9 +356,8 @@ def dependences(scene: Scene) -> Figure:
     shown = ends if everything else strong_ends
     entries = [*statement_entries(scene), *kind_entries(scene.space.pairs, shown.values())]
     caption = _dependence_caption(scene, chosen, everything)
-    return Figure(
-        "dependences", "Iterations and dependences", caption, sheet.finished(entries, "Iteration space", caption)
-    )
+    drawing = sheet.finished(entries, "Iteration space", caption)
+    return Figure("dependences", "Iterations and dependences", caption, drawing)
 
 
 def _dependence_caption(scene: Scene, chosen: int | None, everything: bool) -> str:
@@ -439,8 +438,7 @@ def _along(start: Point, end: Point, arc: bool) -> list[Box]:
     parts = max(2, int(math.dist(start, end) / 5))
     bend = min(0.28 * math.dist(start, end), 90.0) if arc else 0.0
     covered = []
-    for part in range(parts + 1):
-        along = part / parts
+    for along in (part / parts for part in range(parts + 1)):
         x, y = start[0] + along * (end[0] - start[0]), start[1] + along * (end[1] - start[1])
         bent = y - 4 * bend * along * (1 - along)
         covered.append(Box(x, bent, x, bent).grown(2.0))
@@ -448,7 +446,6 @@ def _along(start: Point, end: Point, arc: bool) -> list[Box]:
 
 
 def _label_places(start: Point, end: Point, arc: bool) -> Iterator[Point]:
-    """Places for the label of an arrow."""
     if arc:
         yield (start[0] + end[0]) / 2, start[1] - min(0.28 * math.dist(start, end), 90.0) - 9
         return
@@ -502,7 +499,6 @@ def _tiles_caption(scene: Scene, waves: int) -> str:
 
 
 def _time_entries(count: int) -> list[LegendEntry]:
-    """A bar of all colours, from first to last."""
     if count < 2:
         return []
     shown = min(count, 24)
@@ -679,22 +675,19 @@ def _solid(sheet: Sheet, points: Sequence[Vector], colour: str) -> _Solid:
     seen = [face for face in faces(points) if dot(face.normal, AXONOMETRIC.towards) > 1e-6]
     drawn: list[Node] = []
     for face in seen:
-        light = 0.9 + 0.28 * dot(face.normal, (-0.3, -0.55, 0.78))
+        fill = shaded(colour, 0.9 + 0.28 * dot(face.normal, (-0.3, -0.55, 0.78)))
         corners = [sheet.at(corner) for corner in face.corners]
         sheet.reach.extend(corners)
-        fill = shaded(colour, light)
         drawn.append(polygon(corners, fill=fill, stroke=shaded(colour, 0.5), stroke_width=0.9, stroke_linejoin="round"))
     if not seen:
         outline = hull(sheet.at(point) for point in points)
         margin = _blob_margin(outline)
         sheet.reach.extend((x + side, y + side) for x, y in outline for side in (-margin, margin))
         drawn += _blob(outline, margin, colour)
-    on_faces = [
-        point
-        for point in points
-        if not seen or any(abs(dot(face.normal, minus(point, face.corners[0]))) < 1e-6 for face in seen)
-    ]
-    drawn += [node("circle", cx=x, cy=y, r=1.5, fill=INK, opacity=0.6) for x, y in map(sheet.at, on_faces)]
+    for point in points:
+        if not seen or any(abs(dot(face.normal, minus(point, face.corners[0]))) < 1e-6 for face in seen):
+            x, y = sheet.at(point)
+            drawn.append(node("circle", cx=x, cy=y, r=1.5, fill=INK, opacity=0.6))
     sheet.draw(node("g", *drawn, class_="tile"))
     seen.sort(key=lambda face: -dot(face.normal, AXONOMETRIC.towards))
     places = [sheet.at(point) for point in points]
