@@ -89,9 +89,8 @@ def check_usage(options: argparse.Namespace) -> None:
         raise CommandError("--build goes with a program of yours: name that last, as in  -- ./program arguments")
     others = [name for name in listed(options.versions) if name != "sizes"]
     if options.program and others and not options.build:
-        raise CommandError(
-            f"--versions: {others[0]} needs the program to be built again: say how, as in  --build 'make CC=tilecc'"
-        )
+        remedy = "say how, as in  --build 'make CC=tilecc'"
+        raise CommandError(f"--versions: {others[0]} needs the program to be built again: {remedy}")
 
 
 def _seconds(budget: str) -> float:

@@ -204,11 +204,8 @@ def _print_unmeasured(
     why = "was measured with another text or other macros only" if older else "was not measured yet"
     options = "".join(f" {shlex.quote(word)}" for word in request.options)
     place = plan.kernel.directive.range.start
-    print_error(
-        f"kernel '{name}' {why}{on}; measure it: tilepragma tune {shlex.quote(request.source)} "
-        f"--kernel {name} --sizes NAME=RANGE{options}",
-        f"{place.file}:{place.line}",
-    )
+    command = f"tilepragma tune {shlex.quote(request.source)} --kernel {name} --sizes NAME=RANGE{options}"
+    print_error(f"kernel '{name}' {why}{on}; measure it: {command}", f"{place.file}:{place.line}")
 
 
 def _named(name: str, candidates: Sequence[MeasuredKernel], on: str) -> list[MeasuredKernel]:
@@ -390,10 +387,8 @@ def _shares_of_inputs(space: InputSpace, average: str, rules: Mapping[str, float
         curves[f"{name} (best on average)" if name == average else name] = space.shares(name).values()
     shares = space.shares(average)
     worst = min(shares, key=lambda text: (shares[text], text))
-    words = (
-        f"What share of the fastest version's speed each version reaches at {_count(len(space.inputs), 'input')}, "
-        f"each curve from its worst input to its best. "
-    )
+    where = f"at {_count(len(space.inputs), 'input')}, each curve from its worst input to its best"
+    words = f"What share of the fastest version's speed each version reaches {where}. "
     falls = f"{shares[worst]:.0%} at its worst input, {input_name(worst)}"
     if len(space.everywhere) == 1:
         words += f"The default alone ran at all of them, with {falls}. "
@@ -414,10 +409,8 @@ def _advice_on_inputs(least: float, rules: Mapping[str, float] | None, without: 
         return f"{reach} everywhere: keep them beside the source (tilepragma tune writes IN.tilek.json)."
     if lowest > least:
         return f"{reach} at their worst input: better than one version; measure longer (--budget) for more."
-    return (
-        f"The learned rules fall to {lowest:.0%} as well: measure longer (--budget), or at sizes between "
-        f"these, before relying on them."
-    )
+    remedy = "measure longer (--budget), or at sizes between these, before relying on them"
+    return f"The learned rules fall to {lowest:.0%} as well: {remedy}."
 
 
 def _count(number: int, thing: str) -> str:
@@ -445,18 +438,14 @@ def _ways(
 def _adaptive(ways: Sequence[Way], unit: str, average: str, without: str) -> Figure:
     """Figure 7 of the TileK paper."""
     ideal, rules = ways[0], next((way for way in ways if way.name == RULES), None)
-    words = (
-        "Mean, least and most over all inputs. Taking the fastest version of each input is "
-        f"{ideal.mean_speedup:.2f} times as fast as the best one on average ({average}), and "
-        f"{ideal.worst_speedup:.2f} times at the slowest input."
-    )
+    mean = f"{ideal.mean_speedup:.2f} times as fast as the best one on average ({average})"
+    words = f"Mean, least and most over all inputs. Taking the fastest version of each input is {mean}, "
+    words += f"and {ideal.worst_speedup:.2f} times at the slowest input."
     if rules is None:
         advice = without
     else:
-        words += (
-            f" The learned rules, learned from these same inputs, are {rules.mean_speedup:.2f} "
-            f"and {rules.worst_speedup:.2f} times as fast."
-        )
+        both = f"{rules.mean_speedup:.2f} and {rules.worst_speedup:.2f}"
+        words += f" The learned rules, learned from these same inputs, are {both} times as fast."
         advice = "They are near the ideal: build with them."
         if rules.mean_speedup < ENOUGH * ideal.mean_speedup:
             factor = f"a factor of {ideal.mean_speedup / rules.mean_speedup:.2f}"
@@ -686,10 +675,8 @@ def rooflines(kernels: Sequence[_Known]) -> tuple[list[Figure], list[str]]:
     kernels in none.
     """
     absent = dict.fromkeys(measured.environment.device for measured, _, known in kernels if known.device is None)
-    sentences = [
-        f"No roofline of {name}, not calibrated here: run 'tilepragma devices --calibrate', or name it with --device."
-        for name in absent
-    ]
+    remedy = "run 'tilepragma devices --calibrate', or name it with --device"
+    sentences = [f"No roofline of {name}, not calibrated here: {remedy}." for name in absent]
     uncounted = [_title(measured) for measured, _, known in kernels if known.device is not None and not known.points]
     if uncounted:
         why = "whose floating-point operations or bytes cannot be counted"
@@ -707,10 +694,8 @@ def _roofline_of(device: Device, kernels: Sequence[_Known]) -> Figure:
         (f"{_title(measured)}; the large sign is {input_name(space.inputs[-1])}", known.points)
         for measured, space, known in kernels
     ]
-    words = [
-        "The fastest run of each kernel at each input, under what arithmetic and memories allow; both "
-        "axes are logarithmic."
-    ]
+    allowed = "under what arithmetic and memories allow; both axes are logarithmic"
+    words = [f"The fastest run of each kernel at each input, {allowed}."]
     advised: dict[tuple[str, str], list[str]] = {}
     for measured, _, known in kernels:
         share = share_of_roof(known.points[-1], device)

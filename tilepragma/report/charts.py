@@ -101,9 +101,8 @@ def _round_up(step: float) -> float:
 
 def draw_field(sheet: Sheet, across: Scale, up: Scale, names: tuple[str, str], percent: bool = False) -> None:
     """Rules with their numbers: `across` at the bottom, `up` at the left, each with its name."""
-    sheet.draw(
-        path([(0, 0), (across.length, 0)], stroke=INK, stroke_width=HAIRLINE), (-_LEFT, 0.0), (across.length + 8, 0.0)
-    )
+    bottom = path([(0, 0), (across.length, 0)], stroke=INK, stroke_width=HAIRLINE)
+    sheet.draw(bottom, (-_LEFT, 0.0), (across.length + 8, 0.0))
     for value in up.ticks():
         y = -up.at(value)
         sheet.draw(path([(0, y), (across.length, y)], stroke=FAINT, stroke_width=HAIRLINE, opacity=0.55))
@@ -122,9 +121,8 @@ def draw_field(sheet: Sheet, across: Scale, up: Scale, names: tuple[str, str], p
 
 def draw_curve(sheet: Sheet, points: Sequence[Point], look: Look) -> None:
     """A line through points, with 8 markers at most, the first and the last point among them."""
-    sheet.draw(
-        path(points, fill="none", stroke=look.colour, stroke_linejoin="round", class_="curve", **_stroke(look)), *points
-    )
+    style: Style = {"stroke": look.colour, "stroke_linejoin": "round", "class_": "curve", **_stroke(look)}
+    sheet.draw(path(points, fill="none", **style), *points)
     count = min(8, len(points))
     for place in sorted({round(k * (len(points) - 1) / max(count - 1, 1)) for k in range(count)}):
         sheet.draw(marker(look, points[place]))

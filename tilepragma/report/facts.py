@@ -72,6 +72,7 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Dev
     nests = [loop for statement in _analysed(plan).body.statements for loop in top_loops(statement)]
     choice, landscape = choice_facts(plan, sizes, device)
     targets = ", ".join(target.value for target in plan.targets) or "none"
+    scalars = [(object_.host, sizes.of(object_)) for object_ in plan.scalars]
     rows: dict[str, Iterable[str | None]] = {
         "original": [plan.as_written],
         "relaxation": [*relaxation_rows(region_as_written(plan)), *order_rows(plan)],
@@ -98,10 +99,7 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Dev
         finals=tuple(dict.fromkeys(final.iterator.host for final in plan.final_values)),
         landscape=landscape,
         data=(*(_data_row(argument, sizes, plan.held) for argument in plan.arrays), *map(_table_row, plan.constants)),
-        scalars=", ".join(
-            object_.host if sizes.of(object_) is None else f"{object_.host} = {sizes.of(object_)}"
-            for object_ in plan.scalars
-        ),
+        scalars=", ".join(name if number is None else f"{name} = {number}" for name, number in scalars),
         launches=launch_groups(plan, sizes),
         nests=tuple(nest_facts(nests, plan, source, sizes)),
         listing=source.lines(plan.kernel.range),

@@ -492,10 +492,8 @@ def _tiles_caption(scene: Scene, waves: int) -> str:
     note = "" if scene.flat else ", pulled apart to be seen"
     if waves == 1:
         return f"Tiles of {shape}{note}. All of them run in parallel."
-    return (
-        f"Tiles of {shape}, smaller than those of a launch{note}. Tiles of one colour and number run in parallel, "
-        f"in {waves} wavefronts one after another."
-    )
+    order = f"Tiles of one colour and number run in parallel, in {waves} wavefronts one after another."
+    return f"Tiles of {shape}, smaller than those of a launch{note}. {order}"
 
 
 def _time_entries(count: int) -> list[LegendEntry]:

@@ -36,10 +36,8 @@ def order_rows(plan: KernelPlan) -> tuple[str, ...]:
     """The order of points, where it differs from the loops'; else what the user may ask for."""
     clause = plan.kernel.directive.sor
     if plan.reordered is not None and clause is not None:
-        return tuple(
-            f"sor({clause.method.value}): {note}; other iterates than the loops as written"
-            for note in plan.reordered.notes
-        )
+        iterates = "other iterates than the loops as written"
+        return tuple(f"sor({clause.method.value}): {note}; {iterates}" for note in plan.reordered.notes)
     return tuple(f"{order.message}, line {order.range.start.line}" for order in faster_orders(plan))
 
 
@@ -53,12 +51,9 @@ def faster_orders(plan: KernelPlan) -> Iterator[Diagnostic]:
         ):
             sweep_loop = relaxation.sweep_loop
             loop = relaxation.sweeps[0].loops[0] if sweep_loop is None else sweep_loop
-            yield Diagnostic(
-                Severity.NOTE,
-                loop.header if isinstance(loop, Loop) else loop.range,
-                f"sor(redblack) relaxes '{relaxation.array.host}' faster, but computes other iterates: "
-                "it is never taken unasked",
-            )
+            place = loop.header if isinstance(loop, Loop) else loop.range
+            why = "computes other iterates: it is never taken unasked"
+            yield Diagnostic(Severity.NOTE, place, f"sor(redblack) relaxes '{relaxation.array.host}' faster, but {why}")
 
 
 def region_planned(plan: KernelPlan) -> Kernel:
