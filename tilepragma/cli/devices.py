@@ -151,7 +151,14 @@ def _lister() -> Path:
 
 
 #: Environment variables that make a program another one.
-_SETTINGS = tuple(f"TILEK_{name}" for name in ("DEVICE", "GRAPHS", "NUM_THREADS", "OPENCL_FORM", "SPECIALIZE", "TILES"))
+_SETTINGS = (
+    "TILEK_DEVICE",
+    "TILEK_GRAPHS",
+    "TILEK_NUM_THREADS",
+    "TILEK_OPENCL_FORM",
+    "TILEK_SPECIALIZE",
+    "TILEK_TILES",
+)
 
 
 def calibrated(target: str) -> Device | None:
