@@ -45,9 +45,8 @@ _VERIFIED = re.compile(r"largest difference (\S+) absolute, (\S+) relative")
 def check_usage(options: argparse.Namespace) -> None:
     """Raises CommandError for wrong options."""
     if options.input == "-":
-        raise CommandError(
-            "standard input cannot be measured: its copies are built by the source's name, so name a file"
-        )
+        why = "its copies are built by the source's name, so name a file"
+        raise CommandError(f"standard input cannot be measured: {why}")
     targets_of(options.target)
     if options.json and not Path(options.json).absolute().parent.is_dir():
         raise CommandError(f"--json {options.json}: there is no such folder")
@@ -215,8 +214,7 @@ def _show(function: _Function, rows: Sequence[Measured]) -> None:
     table = new_table(f"{function.name} ({machines})", ("sizes", "program"), numbers)
     first: Measured | None = None
     for row in rows:
-        if not row.target:
-            first = row
+        first = first if row.target else row
         table.add_row(row.sizes if not row.target else "", row.target or _ORIGINAL, *_cells(row, first))
     print_table(table)
     for row in rows:
@@ -239,7 +237,6 @@ def _cells(row: Measured, original: Measured | None) -> tuple[str, str, str, str
 
 
 def _json(request: TranslateRequest, targets: Sequence[str], rows: Mapping[str, Sequence[Measured]]) -> str:
-    """All calls of all programs, with the machines."""
     document = {
         "source": request.source,
         "compiler": shlex.join([*compiler(), *with_optimisation(request.options)]),

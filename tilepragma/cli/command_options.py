@@ -11,10 +11,9 @@ from tilepragma.base.diagnostics import Diagnostics, LocatedError
 from tilepragma.base.refusals import CommandError
 from tilepragma.base.source_ranges import Position, SourceRange
 from tilepragma.cli.output import print_diagnostics
-from tilepragma.driver.state import TARGET_NAMES
+from tilepragma.driver.state import TARGET_NAMES, TranslateRequest, TranslateResult
 
 if TYPE_CHECKING:
-    from tilepragma.driver.state import TranslateRequest, TranslateResult
     from tilepragma.model.device import Device
     from tilepragma.plan.kernel_plan import KernelPlan
 
@@ -74,9 +73,8 @@ def chosen_kernels(name: str, result: TranslateResult, request: TranslateRequest
     known = [plan.kernel.name for plan in result.plans]
     diagnostics = Diagnostics()
     if not known:
-        diagnostics.error(
-            _COMMAND_LINE, f"{request.source} has no kernel regions to tune", "write '#pragma tilek kernel' over a loop"
-        )
+        remedy = "write '#pragma tilek kernel' over a loop"
+        diagnostics.error(_COMMAND_LINE, f"{request.source} has no kernel regions to tune", remedy)
     else:
         near = difflib.get_close_matches(name, known, 1)
         remedy = f"did you mean '{near[0]}'?" if near else f"kernels are {', '.join(known)}"

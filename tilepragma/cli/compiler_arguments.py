@@ -41,15 +41,8 @@ _NOT_FOR_TRANSLATION = _words(
     """
 )
 
-PREPROCESS, COMPILE, ASSEMBLE, OBJECT, LINK, DEPENDENCIES = (
-    "preprocess",
-    "check",
-    "assembly",
-    "object",
-    "link",
-    "dependencies",
-)
-
+PREPROCESS, COMPILE, ASSEMBLE, OBJECT = "preprocess", "check", "assembly", "object"
+LINK, DEPENDENCIES = "link", "dependencies"
 
 #: Options for partial links or with explicit libraries: the runtime is left out.
 _NO_RUNTIME = ("-r", "-nostdlib", "-nodefaultlibs", "-###")
@@ -155,17 +148,10 @@ def read_command(arguments: Sequence[str]) -> Command:
 
 def _earlier_stop(stage: str, argument: str) -> str:
     """The stage at which the driver stops, as in gcc: the earliest stop of all options."""
-    stops = {
-        "-M": DEPENDENCIES,
-        "-MM": DEPENDENCIES,
-        "-E": PREPROCESS,
-        "-fsyntax-only": COMPILE,
-        "-S": ASSEMBLE,
-        "-c": OBJECT,
-    }
+    stops = {"-E": PREPROCESS, "-fsyntax-only": COMPILE, "-S": ASSEMBLE, "-c": OBJECT}
+    stops |= dict.fromkeys(("-M", "-MM"), DEPENDENCIES)
     order = [DEPENDENCIES, PREPROCESS, COMPILE, ASSEMBLE, OBJECT, LINK]
-    wanted = stops.get(argument, LINK)
-    return min(stage, wanted, key=order.index)
+    return min(stage, stops.get(argument, LINK), key=order.index)
 
 
 def _setting(argument: str, next_argument: str) -> list[tuple[str, str]]:

@@ -51,8 +51,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         targets = _targets(console)
     except (runtime_library.RuntimeLibraryError, OSError) as error:
-        runtime_library.report(error)
-        return 1
+        return runtime_library.report(error)
     table = Table(title="Samples: the original on one core against each target", box=box.SIMPLE_HEAD)
     for heading in ("sample and size", "target"):
         table.add_column(heading, no_wrap=True)
@@ -122,15 +121,11 @@ def _sample(console: Console, table: Table, folder: Path, targets: Sequence[str]
 
 def _build(folder: Path, compiler: str) -> None:
     _checked(["make", "-s", "clean"], folder, {})
-    _checked(["make", "-s", f"CC={_compiler_command(compiler)}"], folder, {})
-
-
-def _compiler_command(compiler: str) -> str:
-    """The tilecc of this Python environment, whatever the PATH says."""
-    if compiler != "tilecc":
-        return os.environ.get("TILEK_CC") or compiler
-    beside = Path(sys.executable).with_name("tilecc")
-    return str(beside) if beside.is_file() else f"{sys.executable} -m tilepragma.cli.tilecc"
+    command = os.environ.get("TILEK_CC") or compiler
+    if compiler == "tilecc":  # that of this Python environment, whatever the PATH says
+        beside = Path(sys.executable).with_name("tilecc")
+        command = str(beside) if beside.is_file() else f"{sys.executable} -m tilepragma.cli.tilecc"
+    _checked(["make", "-s", f"CC={command}"], folder, {})
 
 
 def _run(folder: Path, label: str, environment: dict[str, str]) -> Run:

@@ -14,8 +14,7 @@ from tilepragma.cli.compiler_arguments import Command, Input
 
 def make_rule(target: str, dependencies: Sequence[str], phony: Collection[str] = ()) -> str:
     """`target: dependencies` in make's syntax; make survives the removal of `phony` ones (-MP)."""
-    lines = [f"{escape(target)}:"] + [f" {escape(dependency)}" for dependency in dependencies]
-    rule = " \\\n".join(lines) + "\n"
+    rule = " \\\n".join([f"{escape(target)}:", *(f" {escape(dependency)}" for dependency in dependencies)]) + "\n"
     return rule + "".join(f"{escape(dependency)}:\n" for dependency in dependencies if dependency in phony)
 
 
@@ -65,7 +64,7 @@ def _mend(text: str, made: Translated, phony: Collection[str]) -> str:
 
 def _candidates(command: Command, temporary: Sequence[Path]) -> list[Path]:
     """Every name under which gcc or clang may have written a depfile for this command."""
-    names = list(command.values("-MF"))
+    names = command.values("-MF")
     for word in command.arguments:
         names += re.findall(r"^-Wp,-MM?D,([^,]+)", word)
     stem = os.path.splitext(command.output or "a.out")[0]

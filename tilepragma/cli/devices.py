@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-import sys
 import tempfile
 from datetime import datetime
 from pathlib import Path
@@ -47,8 +46,7 @@ def print_devices() -> int:
         for device in [*host_devices(), *accelerators()]:
             print(line(device, calibrated_on(subject_of(device)) if device.number is not None else None))
     except (runtime_library.RuntimeLibraryError, OSError) as error:
-        runtime_library.report(error)
-        status = 1
+        status = runtime_library.report(error)
     return max(status, print_descriptors())
 
 
@@ -78,24 +76,22 @@ def line(device: ListedDevice, calibrated: str | None = None) -> str:
     """A device in one line, with the date of its calibration."""
     if device.number is None:
         return f"{device.target:8} -  not here: {device.name}"
-    details = [
+    details = (
         device.driver,
         device.kind.upper(),
         f"{device.compute_units} compute unit{'s' * (device.compute_units != 1)}" if device.compute_units else "",
-    ]
-    details.append(f"{device.memory / 2**30:.1f} GiB" if device.memory else "")
-    details.append(f"calibrated {calibrated}" if calibrated else "")
-    return f"{device.target:8} {device.number}  {device.name}  ({', '.join(detail for detail in details if detail)})"
+        f"{device.memory / 2**30:.1f} GiB" if device.memory else "",
+        f"calibrated {calibrated}" if calibrated else "",
+    )
+    return f"{device.target:8} {device.number}  {device.name}  ({', '.join(filter(None, details))})"
 
 
 def host_devices() -> list[ListedDevice]:
     """The devices of serial and threads."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     name = _processor_name()
-    return [
-        ListedDevice("serial", 0, name, kind="cpu", compute_units=1),
-        ListedDevice("threads", 0, name, kind="cpu", compute_units=cores),
-    ]
+    counts = {"serial": 1, "threads": cores}
+    return [ListedDevice(target, 0, name, kind="cpu", compute_units=count) for target, count in counts.items()]
 
 
 def machine_of(target: str) -> ListedDevice:
@@ -105,19 +101,13 @@ def machine_of(target: str) -> ListedDevice:
         return host
     choice = os.environ.get("TILEK_DEVICE", "")
     try:
-        present = [
-            accelerator
-            for accelerator in accelerators()
-            if accelerator.target == target and accelerator.number is not None
-        ]
+        present = [device for device in accelerators() if device.target == target and device.number is not None]
     except (runtime_library.RuntimeLibraryError, OSError):
-        present = []
-    chosen = [
-        device
-        for device in present
-        if choice in ("", str(device.number)) or (not choice.isdigit() and choice in device.name)
-    ]
-    return chosen[0] if chosen else host
+        return host
+    for device in present:
+        if choice in ("", str(device.number)) or (not choice.isdigit() and choice in device.name):
+            return device
+    return host
 
 
 def _processor_name() -> str:
@@ -134,9 +124,8 @@ def accelerators() -> list[ListedDevice]:
     done = subprocess.run([str(_lister())], capture_output=True, text=True, errors="replace", check=False, timeout=120)
     devices = [_parsed(entry.split("\t")) for entry in done.stdout.splitlines()]
     if done.returncode:
-        raise runtime_library.RuntimeLibraryError(
-            f"asking for devices failed with status {done.returncode}: {done.stderr.strip()}"
-        )
+        words = f"asking for devices failed with status {done.returncode}: {done.stderr.strip()}"
+        raise runtime_library.RuntimeLibraryError(words)
     return devices
 
 
@@ -228,22 +217,17 @@ def calibrate(quick: bool) -> int:
             program = _calibration_program(Path(folder))
             measured = _measure_all(program, quick)
     except (runtime_library.RuntimeLibraryError, OSError) as error:
-        runtime_library.report(error)
-        return 1
+        return runtime_library.report(error)
     return 0 if measured and _keep_all(measured) else 1
 
 
 def _keep_all(measured: list[Measured]) -> bool:
-    """Print and store all results; reports a failure to store."""
     now = datetime.now()
     try:
         for device in measured:
             _show_measured(device, calibration.keep(device.device, device.subject, now))
     except OSError as error:
-        print(
-            f"tilepragma: error: what was measured cannot be kept: {error}; set TILEK_DATA_DIR to a folder of yours",
-            file=sys.stderr,
-        )
+        print_error(f"what was measured cannot be kept: {error}; set TILEK_DATA_DIR to a folder of yours")
         return False
     return True
 
@@ -283,9 +267,8 @@ def _measure_all(program: Path, quick: bool) -> list[Measured]:
                 measured.append(calibration.described(subject, host, how, results, measured))
             except CalibrationError as failure:
                 warn(progress, f"{subject.key} ({subject.name}) is left out: {failure}")
-            progress.update(
-                task, completed=sum(len(words[subject]) for subject in subjects[: subjects.index(subject) + 1])
-            )
+            through = subjects[: subjects.index(subject) + 1]
+            progress.update(task, completed=sum(len(words[ended]) for ended in through))
     return measured
 
 
@@ -293,7 +276,6 @@ def _measure_all(program: Path, quick: bool) -> list[Measured]:
 
 
 def _show_measured(measured: Measured, path: Path) -> None:
-    """The table of one device, and the file that stores its results."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -309,7 +291,6 @@ def _show_measured(measured: Measured, path: Path) -> None:
     wide = measured.findings.wide()
     if wide:
         many = f"{len(wide)} measurement{'s' * (len(wide) != 1)} spread by more than 20 %"
-        console.print(
-            f"  {many}, {wide[0].word} most: something else ran; calibrate again on a quiet machine", markup=False
-        )
+        words = f"{many}, {wide[0].word} most: something else ran; calibrate again on a quiet machine"
+        console.print(f"  {words}", markup=False)
     console.print(f"  kept in {path}", markup=False)

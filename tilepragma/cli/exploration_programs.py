@@ -52,10 +52,8 @@ def check_sizes_used(words: Sequence[str], points: Mapping[str, Mapping[str, int
             values.setdefault(name, set()).add(number)
     for name, distinct in values.items():
         if len(distinct) > 1 and name not in places:
-            raise CommandError(
-                f"--sizes {name}: write {{{name}}} where the program's arguments have it; now it would run "
-                f"the same for all {len(distinct)} of them"
-            )
+            remedy = f"write {{{name}}} where the program's arguments have it"
+            raise CommandError(f"--sizes {name}: {remedy}; now it would run the same for all {len(distinct)} of them")
 
 
 def that_matter(
@@ -79,9 +77,8 @@ def fitting(
         if held <= room:
             fits[text] = numbers
         else:
-            print(
-                f"{name} at {text} is left out: its arrays take {held / 1e9:.1f} GB, and {room / 1e9:.1f} GB are free"
-            )
+            why = f"its arrays take {held / 1e9:.1f} GB, and {room / 1e9:.1f} GB are free"
+            print(f"{name} at {text} is left out: {why}")
     return fits
 
 
@@ -217,7 +214,6 @@ class UserBuild:
             try:
                 compiled(("sh", "-c", self.command), self.folder, environment)
             except NotBuiltError as error:
-                raise TuningError(
-                    f"cannot be tried: its program {error}", f"see what it says by itself: {self.command}"
-                ) from None
+                remedy = f"see what it says by itself: {self.command}"
+                raise TuningError(f"cannot be tried: its program {error}", remedy) from None
         self.is_built = True

@@ -52,14 +52,7 @@ from tilepragma.tuning.fitted_rules import FittedRules, NoRulesError, embedding,
 from tilepragma.tuning.input_space import input_name
 from tilepragma.tuning.kernel_tuning import TuningError, profile_key, taken_sizes
 from tilepragma.tuning.measuring import DEFAULT, FIRST_SECONDS, Bench, LostError, alone, recorded
-from tilepragma.tuning.programs import (
-    ElsewhereError,
-    KernelTimes,
-    ProgramError,
-    ProgramMissingError,
-    has_no_input,
-    run,
-)
+from tilepragma.tuning.programs import ElsewhereError, KernelTimes, ProgramError, ProgramMissingError, has_no_input, run
 from tilepragma.tuning.size_ranges import sizes_text
 from tilepragma.tuning.trial_versions import FAMILIES, Build, builds_of, families_of, space_of
 
@@ -67,8 +60,6 @@ if TYPE_CHECKING:
     from tilepragma.driver.state import TranslateRequest, TranslateResult
     from tilepragma.model.device import Device
     from tilepragma.plan.kernel_plan import KernelPlan
-    from tilepragma.tuning.database import Outcome, Trial
-    from tilepragma.tuning.exploration import Search
 
 
 _DONE, _NOTHING_TUNED = 0, 1
@@ -98,9 +89,8 @@ def check_usage(options: argparse.Namespace) -> None:
         raise CommandError("--build goes with a program of yours: name that last, as in  -- ./program arguments")
     others = [name for name in listed(options.versions) if name != "sizes"]
     if options.program and others and not options.build:
-        raise CommandError(
-            f"--versions: {others[0]} needs the program to be built again: say how, as in  --build 'make CC=tilecc'"
-        )
+        remedy = "say how, as in  --build 'make CC=tilecc'"
+        raise CommandError(f"--versions: {others[0]} needs the program to be built again: {remedy}")
 
 
 def _seconds(budget: str) -> float:
@@ -172,18 +162,9 @@ def explore(options: argparse.Namespace, request: TranslateRequest, result: Tran
     families = listed(options.versions or VERSIONS) if has_versions else ("sizes",)
     others = listed(OTHER_VERSIONS) if has_versions and not options.versions else ()
     with tempfile.TemporaryDirectory(prefix="tilepragma-tune-") as folder:
-        job = _Job(
-            request,
-            result,
-            points,
-            options.program,
-            UserBuild(options.build, Path(request.source), Path(folder)) if options.build else None,
-            families,
-            others,
-            Path(folder),
-            options.again,
-            options.keep,
-        )
+        build = UserBuild(options.build, Path(request.source), Path(folder)) if options.build else None
+        searched = request, result, points, options.program, build, families, others
+        job = _Job(*searched, Path(folder), options.again, options.keep)
         return _explored(job, tasks, _seconds(options.budget or BUDGET))
 
 
@@ -242,9 +223,8 @@ def _explored_kernel(job: _Job, task: _Task, budget: float, database: Database) 
     """
     plan = task.plan
     if plan.as_written is not None:
-        raise TuningError(
-            f"runs the original loops, without tiles: {plan.as_written}", "'tilepragma explain' says more"
-        )
+        reason = f"runs the original loops, without tiles: {plan.as_written}"
+        raise TuningError(reason, "'tilepragma explain' says more")
     subject = _user_subject(job, task) if job.program else _made_subject(job, task)
     first, target, points, builds = subject.first, subject.target, subject.points, subject.builds
     serves = "threads" if first.on_host and target == "opencl" else target
@@ -255,24 +235,20 @@ def _explored_kernel(job: _Job, task: _Task, budget: float, database: Database) 
         print(f"{title} has no versions of {', '.join(job.families)}: trying {', '.join(job.others)}")
         return _explored_kernel(replace(job, families=job.others, others=()), task, budget, database)
     if len(versions) < 2:
-        raise TuningError(
-            f"has nothing to try among the versions {', '.join(job.families)}",
-            f"'tilepragma explain' shows its tile sizes; --versions names others"
-            f"{', which need --build' if job.program and job.build is None else ''}: {', '.join(FAMILIES)}",
-        )
+        needs = ", which need --build" if job.program and job.build is None else ""
+        remedy = f"'tilepragma explain' shows its tile sizes; --versions names others{needs}: {', '.join(FAMILIES)}"
+        raise TuningError(f"has nothing to try among the versions {', '.join(job.families)}", remedy)
     key = KernelKey(Path(job.request.source).name, plan.kernel.name, kernel_digest(job.result, plan))
     study = database.study(key, environment_of(target, job.request.options, job.command_line))
     if job.again:
         study.forget(points)
     identity = plan.kernel.name, profile_key(plan), target
     bench = Bench(*identity, versions, points, subject.command, not job.program, subject.keeps_arrays, subject.embedded)
-    take = recorded(
-        study,
-        lambda trial: bench.measure(trial, study),
-        bench.check,
-        time.monotonic,
-        lambda: datetime.now().astimezone().isoformat(timespec="seconds"),
-    )
+
+    def now() -> str:
+        return datetime.now().astimezone().isoformat(timespec="seconds")
+
+    take = recorded(study, lambda trial: bench.measure(trial, study), bench.check, time.monotonic, now)
     search = Search(space, budget, take)
     try:
         with _shown_progress(search, title):
@@ -321,10 +297,9 @@ def _user_subject(job: _Job, task: _Task) -> _Subject:
         job.build.with_versions(plan.kernel.name, list(embedded.values()), not first.on_host)
         first = _first_run(command, task, numbers)
         if _first_run(command, task, numbers, {"TILEK_VERSION": "1"}).versions != (next(iter(embedded.values())),):
-            raise TuningError(
-                f"has none of the versions to try in its program after '{job.build.command}'",
-                "the command must build the program of this source with tilecc, whenever the source has changed",
-            )
+            reason = f"has none of the versions to try in its program after '{job.build.command}'"
+            remedy = "the command must build the program of this source with tilecc, whenever the source has changed"
+            raise TuningError(reason, remedy)
     taken_sizes(plan, first)
     return _Subject(target, first, command, job.points, builds, embedded)
 
@@ -362,26 +337,21 @@ def _builds(job: _Job, plan: KernelPlan, target: str) -> dict[str, Build]:
 
 
 def _first_run(
-    command: Command,
-    task: _Task,
-    numbers: Mapping[str, int],
-    variables: Mapping[str, str] | None = None,
-    is_made: bool = False,
+    command: Command, task: _Task, numbers: Mapping[str, int], variables: Mapping[str, str] = {}, is_made: bool = False
 ) -> KernelTimes:
     """One run of the unchanged source: whether it runs, and where. Raises TuningError."""
     with measuring_progress() as progress:
         progress.add_task(f"running {task.plan.kernel.name} once as it is", total=None)
         try:
-            environment = {**(variables or {}), **({"TILEK_TARGET": task.target} if task.target else {})}
+            environment = {**variables, **({"TILEK_TARGET": task.target} if task.target else {})}
             done = run(command("", numbers, 1, 1), environment, FIRST_SECONDS)
             key = profile_key(task.plan)
             return done.times_on(key, task.target) if task.target else done.kernels[key]
         except ProgramMissingError:
             raise
         except KeyError:
-            raise TuningError(
-                "was never launched in this run", "give the program arguments with which it gets there"
-            ) from None
+            remedy = "give the program arguments with which it gets there"
+            raise TuningError("was never launched in this run", remedy) from None
         except ProgramError as error:
             place = f" at {sizes_text(numbers)}" if numbers else ""
             raise TuningError(f"cannot be measured{place}: its program {error}", _remedy(error, is_made)) from None

@@ -121,11 +121,8 @@ class _Run:
         with measuring_progress() as progress:
             task = progress.add_task("", total=1 + len(self.problem.clauses))
 
-            def say(text: str) -> None:
-                progress.update(task, description=text)
-
             for clause in ("", *self.problem.clauses):
-                rows.append(self._one(clause, folder, say))
+                rows.append(self._one(clause, folder, lambda text: progress.update(task, description=text)))
                 progress.advance(task)
         return rows
 
@@ -181,14 +178,10 @@ def _heading(run: _Run, rows: Sequence[Measured], source: str) -> Iterator[str]:
         f"{name} = {value:.6g}" + " (the best for this mesh; --value says another)" * (name in problem.chosen)
         for name, value in problem.values.items()
     ]
-    yield (
-        "  model problem: Laplace, zero border, random start; "
-        f"{'; '.join((f'{mesh} inner points, {problem.element}', *values))}"
-    )
-    yield (
-        f"  until the greatest error is {run.tolerance:g} of that at first, looked at every "
-        f"{problem.rounds * problem.sweeps} sweeps, for {run.limit:g} s at most"
-    )
+    start = f"zero border, random start; {mesh} inner points, {problem.element}"
+    yield f"  model problem: Laplace, {'; '.join((start, *values))}"
+    until = f"until the greatest error is {run.tolerance:g} of that at first"
+    yield f"  {until}, looked at every {problem.rounds * problem.sweeps} sweeps, for {run.limit:g} s at most"
     targets = dict.fromkeys(name for row in rows if row.convergence for name in row.convergence.targets)
     machines = [(name, machine_of(name)) for name in targets or ("threads",)]
     where = (f"{name} ({machine.name}, {machine.compute_units} compute units)" for name, machine in machines)

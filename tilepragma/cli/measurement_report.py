@@ -54,9 +54,7 @@ if TYPE_CHECKING:
     from tilepragma.driver.state import TranslateRequest, TranslateResult
     from tilepragma.model.device import Device
     from tilepragma.plan.kernel_plan import KernelPlan
-    from tilepragma.report.landscape import Landscape
     from tilepragma.tuning.fitted_rules import FittedRules
-    from tilepragma.tuning.input_space import InputSpace
 
 
 #: The page's file name in a folder.
@@ -80,9 +78,8 @@ def check_usage(options: argparse.Namespace) -> None:
     if _is_page(options.output):
         check_output("-o", options.output, options.input)
     elif output.exists() and not output.is_dir():
-        raise CommandError(
-            f"-o {options.output}: that is a file; a page's name ends in .html, anything else is a folder"
-        )
+        words = "that is a file; a page's name ends in .html, anything else is a folder"
+        raise CommandError(f"-o {options.output}: {words}")
 
 
 def _is_page(name: str) -> bool:
@@ -128,11 +125,8 @@ def report(options: argparse.Namespace, sources: Sequence[Source]) -> int:
 
 def _pictures(sections: Sequence[KernelSection], figures: Sequence[Figure]) -> list[tuple[str, Figure]]:
     """Every picture with a file name, without its ending; kernels' names may be anything."""
-    named = [
-        (re.sub(r"[^\w-]", "_", f"{part.name}-{part.target}-{figure.name}"), figure)
-        for part in sections
-        for figure in part.figures
-    ]
+    drawn = [(f"{part.name}-{part.target}-{figure.name}", figure) for part in sections for figure in part.figures]
+    named = [(re.sub(r"[^\w-]", "_", name), figure) for name, figure in drawn]
     return [*_numbered([(figure.name, figure) for figure in figures]), *_numbered(named)]
 
 
@@ -147,9 +141,8 @@ def _numbered(named: Sequence[tuple[str, Figure]]) -> list[tuple[str, Figure]]:
 
 def _heading(sections: Sequence[KernelSection]) -> str:
     names = list(dict.fromkeys(section.name for section in sections))
-    if not names:
-        return "A run over time"
-    return f"Measured: {', '.join(names) if len(names) <= _NAMED else f'{len(names)} kernels'}"
+    words = ", ".join(names) if len(names) <= _NAMED else f"{len(names)} kernels"
+    return f"Measured: {words}" if names else "A run over time"
 
 
 def _timeline(path: Path) -> Figure:
@@ -211,11 +204,8 @@ def _print_unmeasured(
     why = "was measured with another text or other macros only" if older else "was not measured yet"
     options = "".join(f" {shlex.quote(word)}" for word in request.options)
     place = plan.kernel.directive.range.start
-    print_error(
-        f"kernel '{name}' {why}{on}; measure it: tilepragma tune {shlex.quote(request.source)} "
-        f"--kernel {name} --sizes NAME=RANGE{options}",
-        f"{place.file}:{place.line}",
-    )
+    command = f"tilepragma tune {shlex.quote(request.source)} --kernel {name} --sizes NAME=RANGE{options}"
+    print_error(f"kernel '{name}' {why}{on}; measure it: {command}", f"{place.file}:{place.line}")
 
 
 def _named(name: str, candidates: Sequence[MeasuredKernel], on: str) -> list[MeasuredKernel]:
@@ -344,17 +334,13 @@ def kernel_section(measured: MeasuredKernel, space: InputSpace, known: KnownSour
     amounts = {text: factor * count for text, count in (work or space.relative_work).items()}
     average = space.average_best(amounts)
     lesson = known.lesson if known is not None else None
-    rules = (
-        lesson.reached
-        if lesson is not None and lesson.is_worth_it and len(lesson.reached) == len(space.inputs)
-        else None
-    )
+    rules = None
+    if lesson is not None and lesson.is_worth_it and len(lesson.reached) == len(space.inputs):
+        rules = lesson.reached
     ways = _ways(space, average, amounts, rules)
     without = _why_no_rules(known, space)
-    figures, missing = [_shares_of_inputs(space, average, rules, without), _adaptive(ways, unit, average, without)], []
-    landscapes, sentences = _landscapes(measured, space, known)
-    figures += landscapes
-    missing += sentences
+    over_inputs = _shares_of_inputs(space, average, rules, without)
+    landscapes, missing = _landscapes(measured, space, known)
     return KernelSection(
         measured.kernel.name,
         measured.environment.target,
@@ -363,7 +349,7 @@ def kernel_section(measured: MeasuredKernel, space: InputSpace, known: KnownSour
         len(space.inputs),
         _facts(measured),
         ways,
-        tuple(figures),
+        (over_inputs, _adaptive(ways, unit, average, without), *landscapes),
         _version_rows(space),
         _input_rows(space, rules),
         _rules(lesson, known, space),
@@ -372,7 +358,6 @@ def kernel_section(measured: MeasuredKernel, space: InputSpace, known: KnownSour
 
 
 def _why_no_rules(known: KnownSource | None, space: InputSpace) -> str:
-    """Why there are no rules, as a sentence."""
     if known is None:
         return "Name the source (tilepragma report IN.c) to see what learned rules reach."
     if known.lesson is None:
@@ -399,26 +384,18 @@ def _shares_of_inputs(space: InputSpace, average: str, rules: Mapping[str, float
     """Figure 6 of the TileK paper."""
     curves = {RULES: rules.values()} if rules is not None else {}
     for name in telling_versions(space, average):
-        role = " (best on average)" if name == average else ""
-        curves[f"{name}{role}"] = space.shares(name).values()
+        curves[f"{name} (best on average)" if name == average else name] = space.shares(name).values()
     shares = space.shares(average)
     worst = min(shares, key=lambda text: (shares[text], text))
-    words = (
-        f"What share of the fastest version's speed each version reaches at {_count(len(space.inputs), 'input')}, "
-        f"each curve from its worst input to its best. "
-    )
+    where = f"at {_count(len(space.inputs), 'input')}, each curve from its worst input to its best"
+    words = f"What share of the fastest version's speed each version reaches {where}. "
     falls = f"{shares[worst]:.0%} at its worst input, {input_name(worst)}"
     if len(space.everywhere) == 1:
-        words += (
-            f"The default alone ran at all of them, with {falls}. Measure longer (--budget) to compare others with it."
-        )
-        return shares_figure(curves, words)
+        words += f"The default alone ran at all of them, with {falls}. "
+        return shares_figure(curves, f"{words}Measure longer (--budget) to compare others with it.")
     the_best = "the default" if average == DEFAULT else average
-    words += (
-        f"Of the {len(space.everywhere)} versions that ran at all of them {the_best} is the best on "
-        f"average, with {falls}."
-    )
-    return shares_figure(curves, f"{words} {_advice_on_inputs(shares[worst], rules, without)}")
+    words += f"Of the {len(space.everywhere)} versions that ran at all of them {the_best} is the best on average, "
+    return shares_figure(curves, f"{words}with {falls}. {_advice_on_inputs(shares[worst], rules, without)}")
 
 
 def _advice_on_inputs(least: float, rules: Mapping[str, float] | None, without: str) -> str:
@@ -427,20 +404,13 @@ def _advice_on_inputs(least: float, rules: Mapping[str, float] | None, without: 
     if rules is None:
         return f"No version is enough for all inputs. {without}"
     lowest = min(rules.values())
+    reach = f"The learned rules reach {lowest:.0%}"
     if lowest >= ENOUGH:
-        return (
-            f"The learned rules reach {lowest:.0%} everywhere: keep them beside the source (tilepragma tune "
-            f"writes IN.tilek.json)."
-        )
+        return f"{reach} everywhere: keep them beside the source (tilepragma tune writes IN.tilek.json)."
     if lowest > least:
-        return (
-            f"The learned rules reach {lowest:.0%} at their worst input: better than one version; measure "
-            f"longer (--budget) for more."
-        )
-    return (
-        f"The learned rules fall to {lowest:.0%} as well: measure longer (--budget), or at sizes between "
-        f"these, before relying on them."
-    )
+        return f"{reach} at their worst input: better than one version; measure longer (--budget) for more."
+    remedy = "measure longer (--budget), or at sizes between these, before relying on them"
+    return f"The learned rules fall to {lowest:.0%} as well: {remedy}."
 
 
 def _count(number: int, thing: str) -> str:
@@ -468,25 +438,18 @@ def _ways(
 def _adaptive(ways: Sequence[Way], unit: str, average: str, without: str) -> Figure:
     """Figure 7 of the TileK paper."""
     ideal, rules = ways[0], next((way for way in ways if way.name == RULES), None)
-    words = (
-        "Mean, least and most over all inputs. Taking the fastest version of each input is "
-        f"{ideal.mean_speedup:.2f} times as fast as the best one on average ({average}), and "
-        f"{ideal.worst_speedup:.2f} times at the slowest input."
-    )
+    mean = f"{ideal.mean_speedup:.2f} times as fast as the best one on average ({average})"
+    words = f"Mean, least and most over all inputs. Taking the fastest version of each input is {mean}, "
+    words += f"and {ideal.worst_speedup:.2f} times at the slowest input."
     if rules is None:
         advice = without
     else:
-        words += (
-            f" The learned rules, learned from these same inputs, are {rules.mean_speedup:.2f} "
-            f"and {rules.worst_speedup:.2f} times as fast."
-        )
-        near = rules.mean_speedup >= ENOUGH * ideal.mean_speedup
-        advice = (
-            "They are near the ideal: build with them."
-            if near
-            else f"That leaves a factor of {ideal.mean_speedup / rules.mean_speedup:.2f}: measure longer "
-            f"(--budget), or at more sizes."
-        )
+        both = f"{rules.mean_speedup:.2f} and {rules.worst_speedup:.2f}"
+        words += f" The learned rules, learned from these same inputs, are {both} times as fast."
+        advice = "They are near the ideal: build with them."
+        if rules.mean_speedup < ENOUGH * ideal.mean_speedup:
+            factor = f"a factor of {ideal.mean_speedup / rules.mean_speedup:.2f}"
+            advice = f"That leaves {factor}: measure longer (--budget), or at more sizes."
     return ranges_figure({way.name: way.spread for way in ways}, unit, f"{words} {advice}")
 
 
@@ -549,44 +512,36 @@ def _advice_on_sizes(measured: Landscape) -> str:
     near = sum(measured.ratio(cell) <= 1.05 for cell in measured.seconds)
     if len(measured.seconds) < _FEW:
         return "Too few ran to tell whether sizes matter: measure longer (--budget)."
-    share = near / len(measured.seconds)
-    best = f"{measured.text(measured.best)}"
-    if share >= 0.3:
-        return f"{near} of {len(measured.seconds)} cells are within 5 % of the best: sizes hardly matter here."
-    return (
-        f"{near} of {len(measured.seconds)} cells are within 5 % of the best: sizes matter; {best} is the "
-        f"fastest that ran."
-    )
+    within = f"{near} of {len(measured.seconds)} cells are within 5 % of the best"
+    if near / len(measured.seconds) >= 0.3:
+        return f"{within}: sizes hardly matter here."
+    return f"{within}: sizes matter; {measured.text(measured.best)} is the fastest that ran."
 
 
 def _advice_on_model(predicted: Landscape, space: InputSpace, text: str) -> str:
     """How far the model's best is from the measured best, if it ran."""
     wanted = dict(zip(predicted.names, predicted.best, strict=True))
     version, best = space.best[text]
-    ran = [
-        time
-        for name, time in space.seconds[text].items()
-        if dict(version_of(name).sizes) == wanted and not version_of(name).build
-    ]
+    versions = {name: version_of(name) for name in space.seconds[text]}
+    named = [name for name, tried in versions.items() if dict(tried.sizes) == wanted and not tried.build]
+    ran = [space.seconds[text][name] for name in named]
     if not ran:
         return f"The model's best did not run; the fastest that did, {version}, took {seconds(best)}."
     ratio = min(ran) / best
     trust = "its order can be trusted here" if ratio <= 1.1 else "measure rather than trust it here"
-    return (
-        f"The model's best took {seconds(min(ran))} when it ran, {ratio_text(ratio)} times the fastest "
-        f"({version}): {trust}."
-    )
+    compared = f"{ratio_text(ratio)} times the fastest ({version})"
+    return f"The model's best took {seconds(min(ran))} when it ran, {compared}: {trust}."
 
 
 # -- tables
 
 
 def _version_rows(space: InputSpace) -> tuple[tuple[str, str, str, int], ...]:
-    rows = []
-    for name in space.everywhere:
-        spread = spread_of(space.shares(name).values())
-        rows.append((spread.mean, (name, f"{spread.mean:.1%}", f"{spread.least:.1%}", space.wins(name))))
-    ordered = [row for _, row in sorted(rows, key=lambda entry: (-entry[0], entry[1][0]))]
+    spreads = {name: spread_of(space.shares(name).values()) for name in space.everywhere}
+    ordered = [
+        (name, f"{spread.mean:.1%}", f"{spread.least:.1%}", space.wins(name))
+        for name, spread in sorted(spreads.items(), key=lambda entry: (-entry[1].mean, entry[0]))
+    ]
     if len(ordered) <= _VERSIONS:
         return tuple(ordered)
     default = [row for row in ordered[_VERSIONS - 1 : -1] if row[0] == DEFAULT]
@@ -628,11 +583,9 @@ def _facts(measured: MeasuredKernel) -> tuple[tuple[str, str], ...]:
     environment, (first, last) = measured.environment, measured.days
     when = first if first == last else f"{first} to {last}"
     tried = len({(trial.version, trial.sizes) for trial, _ in measured.trials})
+    runs = f"{_count(len(measured.trials), 'run')}, {_count(tried, 'pair')} of a version and an input"
     facts = [
-        (
-            "measured",
-            f"{when}: {_count(len(measured.trials), 'run')}, {_count(tried, 'pair')} of a version and an input",
-        ),
+        ("measured", f"{when}: {runs}"),
         ("failed", _count(measured.failures, "run") if measured.failures else ""),
         ("left out", f"{_count(measured.left_out, 'older run')} with another build" if measured.left_out else ""),
         ("device", environment.device),
@@ -700,12 +653,9 @@ def _runs_launches_of_hosts(measured: MeasuredKernel) -> bool:
 
 
 def _predicted(plan: KernelPlan, sizes: Sizes, device: Device | None) -> tuple[Landscape | None, str]:
-    """The model's prediction, or why there is none."""
     if device is None:
-        return (
-            None,
-            "what it was measured on is not calibrated here (tilepragma devices --calibrate), and no --device is named",
-        )
+        words = "what it was measured on is not calibrated here (tilepragma devices --calibrate)"
+        return None, f"{words}, and no --device is named"
     said, landscape = choice_facts(plan, sizes, device)
     return landscape, said.get("predicted", "the kernel has no tile sizes there").removeprefix("not known: ")
 
@@ -725,15 +675,12 @@ def rooflines(kernels: Sequence[_Known]) -> tuple[list[Figure], list[str]]:
     kernels in none.
     """
     absent = dict.fromkeys(measured.environment.device for measured, _, known in kernels if known.device is None)
-    sentences = [
-        f"No roofline of {name}, not calibrated here: run 'tilepragma devices --calibrate', or name it with --device."
-        for name in absent
-    ]
+    remedy = "run 'tilepragma devices --calibrate', or name it with --device"
+    sentences = [f"No roofline of {name}, not calibrated here: {remedy}." for name in absent]
     uncounted = [_title(measured) for measured, _, known in kernels if known.device is not None and not known.points]
     if uncounted:
-        sentences.append(
-            f"Not on the roofline: {', '.join(uncounted)}, whose floating-point operations or bytes cannot be counted."
-        )
+        why = "whose floating-point operations or bytes cannot be counted"
+        sentences.append(f"Not on the roofline: {', '.join(uncounted)}, {why}.")
     groups: dict[str, tuple[Device, list[_Known]]] = {}
     for kernel in kernels:
         device = kernel[2].device
@@ -747,10 +694,8 @@ def _roofline_of(device: Device, kernels: Sequence[_Known]) -> Figure:
         (f"{_title(measured)}; the large sign is {input_name(space.inputs[-1])}", known.points)
         for measured, space, known in kernels
     ]
-    words = [
-        "The fastest run of each kernel at each input, under what arithmetic and memories allow; both "
-        "axes are logarithmic."
-    ]
+    allowed = "under what arithmetic and memories allow; both axes are logarithmic"
+    words = [f"The fastest run of each kernel at each input, {allowed}."]
     advised: dict[tuple[str, str], list[str]] = {}
     for measured, _, known in kernels:
         share = share_of_roof(known.points[-1], device)
@@ -766,10 +711,9 @@ def _advice_on_roof(share: float, roof: str) -> tuple[str, str]:
         return f"Above the line of {roof}", "Their arrays stay in caches from call to call: see the roofs of these."
     if share >= _NEAR:
         return f"Near what {roof} allows", "Only less work or less traffic makes these faster."
+    advice = "Try other tile sizes, and tiles of time steps (--versions steps) where there are any."
     if roof == "arithmetic":
         advice = "See that innermost loops are vectors' (-O3 -march=native) and that tiles fit the caches."
-    else:
-        advice = "Try other tile sizes, and tiles of time steps (--versions steps) where there are any."
     return f"Below what {roof} allows", advice
 
 
@@ -788,30 +732,24 @@ def timeline(path: Path) -> Figure:
 
 
 def _caption(activities: tuple[Activity, ...], whole: float) -> str:
-    kernels, copies, compiling = (
-        _busy(activities, kinds) for kinds in (("kernel",), ("copy in", "copy out"), ("compile",))
-    )
+    groups = ("kernel",), ("copy in", "copy out"), ("compile",)
+    kernels, copies, compiling = (_busy(activities, kinds) for kinds in groups)
     idle = max(0.0, whole - _busy(activities, tuple({activity.kind for activity in activities})))
     parts = [("kernels", kernels), ("copies", copies), ("compilation", compiling), ("none of these", idle)]
     spent = ", ".join(f"{name} {part / whole if whole else 0:.0%}" for name, part in parts if part > 0)
-    words = (
-        f"When each kernel, copy and compilation ran: {seconds(whole)} from the first to the last, of which {spent}."
-    )
-    return f"{words} {_advice_on_run(kernels, copies, compiling, idle)}"
+    when = f"{seconds(whole)} from the first to the last, of which {spent}"
+    advice = _advice_on_run(kernels, copies, compiling, idle)
+    return f"When each kernel, copy and compilation ran: {when}. {advice}"
 
 
 def _advice_on_run(kernels: float, copies: float, compiling: float, idle: float) -> str:
-    most = max(kernels, copies, compiling, idle)
-    if most == kernels:
-        return "Most of the time goes to kernels: faster versions of the longest one are worth looking for."
-    if most == copies:
-        return (
-            "Most of the time goes to copies: keep arrays on the device between kernels, in a region of "
-            "'#pragma tilek data'."
-        )
-    if most == compiling:
-        return "Most of the time goes to compilation, once for each program: the next run takes it from the cache."
-    return "Most of the time goes to the rest of the program: kernels are not what makes it slow."
+    spent = {
+        "kernels: faster versions of the longest one are worth looking for": kernels,
+        "copies: keep arrays on the device between kernels, in a region of '#pragma tilek data'": copies,
+        "compilation, once for each program: the next run takes it from the cache": compiling,
+        "the rest of the program: kernels are not what makes it slow": idle,
+    }
+    return f"Most of the time goes to {max(spent, key=spent.__getitem__)}."
 
 
 def _busy(activities: tuple[Activity, ...], kinds: tuple[str, ...]) -> float:

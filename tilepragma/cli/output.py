@@ -134,9 +134,8 @@ def report_fault(program: str, arguments: Sequence[str], source: str, text: byte
         return SOURCE_ERRORS
     folder = Path(tempfile.mkdtemp(prefix="tilepragma-fault-"))
     trace = "".join(traceback.format_exception(fault))
-    (folder / "command.txt").write_text(
-        f"cd {os.getcwd()}\n{program} {' '.join(arguments)}\n", errors="surrogateescape"
-    )
+    command = f"cd {os.getcwd()}\n{program} {' '.join(arguments)}\n"
+    (folder / "command.txt").write_text(command, errors="surrogateescape")
     (folder / "traceback.txt").write_text(trace)
     try:
         (folder / os.path.basename(source)).write_bytes(file_bytes(Path(source)))

@@ -76,7 +76,10 @@ def library(options: Sequence[str] = ()) -> Path:
         return target
     with _lock(folder / "lock"):
         if not _is_intact(target):
-            _remove_leftovers(folder)
+            import shutil
+
+            for killed in folder.glob(f"{_BUILDING}*"):  # the lock excludes other builders
+                shutil.rmtree(killed, ignore_errors=True)
             _keep(*recipe, target)
     return target
 
@@ -117,7 +120,6 @@ def _is_intact(target: Path) -> bool:
 
 
 def _sum_of(target: Path) -> Path:
-    """The file with the library's checksum."""
     return target.with_name(f"{_NAME}.blake2b")
 
 
@@ -125,14 +127,6 @@ def _checksum(target: Path) -> bytes:
     import hashlib
 
     return hashlib.blake2b(file_bytes(target)).hexdigest().encode()
-
-
-def _remove_leftovers(folder: Path) -> None:
-    """Remove folders of killed builds: the lock excludes other builders."""
-    import shutil
-
-    for path in folder.glob(f"{_BUILDING}*"):
-        shutil.rmtree(path, ignore_errors=True)
 
 
 def _abi_options(options: Sequence[str]) -> list[str]:
@@ -266,9 +260,8 @@ def run_compiler(command: Sequence[str]) -> None:
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"})
     except OSError as error:
-        raise RuntimeLibraryError(
-            f"{command[0]} cannot be run ({error.strerror}); set TILEK_CC to a C compiler"
-        ) from None
+        words = f"{command[0]} cannot be run ({error.strerror}); set TILEK_CC to a C compiler"
+        raise RuntimeLibraryError(words) from None
     if done.returncode:
         raise RuntimeLibraryError(f"the runtime library did not build:\n{' '.join(command)}\n{done.stderr}")
 
@@ -288,12 +281,10 @@ def tools_folder() -> Path:
     return resource_folder("runtime") / "tools"
 
 
-def report(error: RuntimeLibraryError | OSError) -> None:
-    """Print on standard error why there is no runtime library."""
+def report(error: RuntimeLibraryError | OSError) -> int:
+    """Print on standard error why there is no runtime library; returns the exit status, 1."""
+    words = str(error)
     if isinstance(error, OSError):
-        print(
-            f"tilepragma: error: the runtime library cannot be kept: {error}; set TILEK_CACHE_DIR to a folder of yours",
-            file=sys.stderr,
-        )
-    else:
-        print(f"tilepragma: error: {error}", file=sys.stderr)
+        words = f"the runtime library cannot be kept: {error}; set TILEK_CACHE_DIR to a folder of yours"
+    print(f"tilepragma: error: {words}", file=sys.stderr)
+    return 1

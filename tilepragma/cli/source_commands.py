@@ -152,8 +152,7 @@ def _explain(options: argparse.Namespace, request: TranslateRequest, result: Tra
     try:
         measure(options, request, result, sizes)
     except (runtime_library.RuntimeLibraryError, OSError) as error:
-        runtime_library.report(error)
-        return 1
+        return runtime_library.report(error)
     return 0
 
 
@@ -170,7 +169,6 @@ def _write_page(options: argparse.Namespace, page: ExplainPage) -> None:
 
 
 def _write(options: argparse.Namespace, result: TranslateResult) -> None:
-    """Write OUT.c and its depfile, each atomically."""
     output = result.output or b""
     if options.depfile or options.depfile_name:
         name = options.depfile_name or str(Path(options.output).with_suffix(".d"))

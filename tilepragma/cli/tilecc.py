@@ -59,12 +59,11 @@ def run(arguments: Sequence[str]) -> int:
         return _version()
     if command.driver.help or list(arguments) == ["--help"]:
         return _help(with_compilers=not command.driver.help)
-    text = _standard_input(command)
-    translated = (
-        []
-        if command.stage == DEPENDENCIES
-        else [input_ for input_ in command.inputs if _is_ours(input_, command, text)]
-    )
+    # Standard input can be read only once.
+    is_read = any(input_.path == "-" and input_.language == C for input_ in command.inputs)
+    text = sys.stdin.buffer.read() if is_read else None
+    inputs = command.inputs if command.stage != DEPENDENCIES else ()
+    translated = [input_ for input_ in inputs if _is_ours(input_, command, text)]
     if translated:
         from tilepragma.cli.tilecc_translation import compile_translated
 
@@ -75,7 +74,6 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _help(with_compilers: bool) -> int:
-    """Print tilecc's options and then the compiler's."""
     print(_HELP, end="", flush=True)
     if not with_compilers:
         print(f"Options of the C compiler: {shlex.join([*compiler(), '--help'])}")
@@ -92,13 +90,6 @@ def _version() -> int:
     return _execute(["--version"])
 
 
-def _standard_input(command: Command) -> bytes | None:
-    """The text of standard input if a C input is `-`: it can be read only once."""
-    if any(input_.path == "-" and input_.language == C for input_ in command.inputs):
-        return sys.stdin.buffer.read()
-    return None
-
-
 def _is_ours(input_: Input, command: Command, text: bytes | None) -> bool:
     """Whether the input holds directives; languages other than C are refused later."""
     if input_.language != C:
@@ -107,11 +98,10 @@ def _is_ours(input_: Input, command: Command, text: bytes | None) -> bool:
         return True
     folders = command.values("-I", "-isystem", "-idirafter")
     quote_folders = command.values("-iquote")
-    forced = [path for path in command.values("-include", "-imacros") if os.path.isfile(path)]
-    own_text = text if input_.path == "-" else None
+    forced = [(path, None) for path in command.values("-include", "-imacros") if os.path.isfile(path)]
     return any(
         scan_source(path, quote_folders, folders, content).mentions
-        for path, content in [(input_.path, own_text), *((path, None) for path in forced)]
+        for path, content in [(input_.path, text if input_.path == "-" else None), *forced]
     )
 
 
@@ -122,15 +112,14 @@ def _holds_directive(input_: Input, command: Command) -> bool:
     if directive is None or directive.file == input_.path:
         return directive is not None
     place = f"{directive.file}:{directive.line}:{directive.column}"
-    print(
-        f"{place}: warning: tilek directives are ignored in {name_of(input_.language)}: {input_.path}", file=sys.stderr
-    )
+    words = f"tilek directives are ignored in {name_of(input_.language)}: {input_.path}"
+    print(f"{place}: warning: {words}", file=sys.stderr)
     return False
 
 
 def _pass_through(arguments: Sequence[str], command: Command, text: bytes | None) -> int:
     """The unchanged command, with the runtime if it links objects."""
-    words = list(arguments) if command.plain else list(command.arguments)
+    words = list(arguments if command.plain else command.arguments)
     if not command.links_runtime:
         return _execute(words) if text is None else _wait_for(words, text)
     from tilepragma.cli import runtime_library
@@ -142,8 +131,7 @@ def _pass_through(arguments: Sequence[str], command: Command, text: bytes | None
         except OSError:
             return _link_apart(words, command, text)
     except (runtime_library.RuntimeLibraryError, OSError) as error:
-        runtime_library.report(error)
-        return 1
+        return runtime_library.report(error)
     return _execute(words) if text is None else _wait_for(words, text)
 
 

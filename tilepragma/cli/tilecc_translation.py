@@ -153,9 +153,8 @@ def compile_translated(command: Command, inputs: Sequence[Input], text: bytes | 
         return error.status
     except (runtime_library.RuntimeLibraryError, OSError) as error:
         if isinstance(error, runtime_library.RuntimeLibraryError):
-            runtime_library.report(error)
-        else:
-            print_error(str(error), "tilecc")
+            return runtime_library.report(error)
+        print_error(str(error), "tilecc")
         return 1
 
 
@@ -219,10 +218,8 @@ def _compile(command: Command, made: Sequence[Translated], files: TranslatedFile
     words = [replaced.get(position, word) for position, word in enumerate(command.arguments)]
     words = [*_source_options(command, made), *words]
     if command.links_runtime:
-        words += [
-            *command.end_of_language,
-            *runtime_library.link_flags(command.options, is_program=command.links_program, spare=files.spare),
-        ]
+        words += command.end_of_language
+        words += runtime_library.link_flags(command.options, is_program=command.links_program, spare=files.spare)
     status = _run(words, files)
     mend_dependency_files(command, made)
     return status
@@ -238,7 +235,7 @@ def _depfile_options(command: Command, translated: Translated) -> list[str]:
 
 def _compile_apart(command: Command, made: Sequence[Translated], files: TranslatedFiles) -> int:
     """`-c`, `-S` or `-E` of files in several folders: one run a file, all of them tried."""
-    ours = {translated_.input.position: translated_ for translated_ in made}
+    ours = {file.input.position: file for file in made}
     status = 0
     for input_ in command.inputs:
         if input_.path.startswith("-l"):
@@ -265,7 +262,7 @@ def _without_inputs(command: Command) -> list[str]:
 
 def _source_options(command: Command, made: Sequence[Translated]) -> list[str]:
     """The runtime's header, the folder of `#include "…"`, and the source's name for debuggers."""
-    options = list(runtime_library.compile_flags())
+    options = runtime_library.compile_flags()
     for folder in dict.fromkeys(file.folder for file in made):
         options += ["-iquote", folder]
     if any(word.startswith("-g") for word in command.arguments):

@@ -16,8 +16,8 @@ from tilepragma.base.refusals import CommandError
 from tilepragma.base.resources import GARBAGE_COLLECTIONS
 from tilepragma.base.user_compiler import SEPARATE_VALUE
 
-#: Exit statuses (INTERNAL_FAULT is in cli/output.py).
-DONE, SOURCE_ERRORS, WRONG_USAGE = 0, 1, 2
+#: Exit statuses (further ones are in cli/output.py).
+DONE, WRONG_USAGE = 0, 2
 
 _COMPILER_OPTIONS = """\
 Options of the C compiler are passed on to where they matter: -I -D -U -std= -include -isystem -iquote -idirafter
@@ -235,9 +235,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_translate(commands)
     check = _source_command(commands, "check", "report errors, warnings and notes only")
-    check.add_argument(
-        "--format", choices=("text", "json"), default="text", help="how to report (default: %(default)s)"
-    )
+    about = "how to report (default: %(default)s)"
+    check.add_argument("--format", choices=("text", "json"), default="text", help=about)
     _add(check, "--loops: note what each loop is: DOALL, DOACROSS or sequential")
     about = "say what became of each kernel: loops, dependences, tiles, wavefronts, mapping, data"
     explain = _source_command(commands, "explain", about, _EXPLAIN)
@@ -323,8 +322,7 @@ def _answer(query: str) -> int:
         try:
             print(shlex.join(runtime_library.link_flags()))
         except (runtime_library.RuntimeLibraryError, OSError) as error:
-            runtime_library.report(error)
-            return SOURCE_ERRORS
+            return runtime_library.report(error)
     else:
         name = "tilepragma.mk" if query == "makefile" else "Tilepragma.cmake"
         print(resource_folder("templates") / "make" / name)

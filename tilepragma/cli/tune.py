@@ -20,8 +20,8 @@ from tilepragma.base.refusals import CommandError
 from tilepragma.cli.command_options import chosen_kernels
 from tilepragma.cli.devices import calibrated, machine_of
 from tilepragma.cli.output import measuring_progress, new_table, print_diagnostics, print_error, print_table
-from tilepragma.driver.state import TARGET_NAMES
-from tilepragma.report.size_values import check_sizes, parse_sizes
+from tilepragma.driver.state import TARGET_NAMES, TranslateRequest, TranslateResult
+from tilepragma.report.size_values import Sizes, check_sizes, parse_sizes
 from tilepragma.tuning.kernel_tuning import KernelTuning, TuningError, has_sizes, tuning_of
 from tilepragma.tuning.layout_search import LEAST_GAIN, ROUNDS, SURE_ROUNDS, LayoutSearch, Trial
 from tilepragma.tuning.programs import ProgramError, ProgramMissingError, Run, run
@@ -30,9 +30,7 @@ from tilepragma.tuning.source_records import TuningRecord, keep, recorded_layout
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from tilepragma.driver.state import TranslateRequest, TranslateResult
     from tilepragma.plan.kernel_plan import KernelPlan
-    from tilepragma.report.size_values import Sizes
 
 _DONE, _NOTHING_TUNED = 0, 1
 #: Layouts to time besides the default.
@@ -48,9 +46,8 @@ def check_usage(options: argparse.Namespace) -> None:
     if options.input == "-":
         raise CommandError("standard input cannot be tuned: sizes are kept beside the source, so name a file")
     if options.sizes or options.budget or options.versions or options.again or options.build:
-        raise CommandError(
-            "--sizes, --budget, --versions, --again and --build are for the whole search, without --quick"
-        )
+        whole_only = "--sizes, --budget, --versions, --again and --build"
+        raise CommandError(f"{whole_only} are for the whole search, without --quick")
     if options.target not in ("", *TARGET_NAMES):
         raise CommandError(f"--target: name one of {', '.join(TARGET_NAMES)} with --quick")
     if not options.program:
@@ -142,16 +139,11 @@ def _tune_kernel(
     variables: list[str],
 ) -> bool:
     """Tune one kernel, print the result, add it to `variables`; returns whether it was tuned."""
+    best = _BEST if options.best is None else options.best
     try:
-        numbers = sizes.by_name(plan.kernel)
+        numbers, recorded = sizes.by_name(plan.kernel), recorded_layouts(request.source, plan)
         tuning = tuning_of(
-            plan,
-            first,
-            options.target,
-            numbers,
-            lambda target: request.device or calibrated(target),
-            recorded_layouts(request.source, plan),
-            _BEST if options.best is None else options.best,
+            plan, first, options.target, numbers, lambda target: request.device or calibrated(target), recorded, best
         )
     except TuningError as error:
         refuse(plan, error, request)
@@ -195,8 +187,7 @@ def can_keep(source: str) -> bool:
         with tempfile.TemporaryFile(dir=path.parent):
             return True
     except OSError as error:
-        reason = f"{path}: {error.strerror}; --no-keep measures all the same"
-        print_error(f"what is found could not be kept: {reason}")
+        print_error(f"what is found could not be kept: {path}: {error.strerror}; --no-keep measures all the same")
         return False
 
 
@@ -232,14 +223,10 @@ def _layout(tuning: KernelTuning, trial: Trial) -> str:
 
 
 def _show(tuning: KernelTuning) -> None:
-    """The table of the measurements so far, the fastest first."""
     print_table(_table(tuning))
     if tuning.layouts.compared:
-        rounds = f"in {SURE_ROUNDS} of {ROUNDS} rounds in turn with the default"
-        print(
-            f"  'of default': a share that was reached {rounds}; rows without one ran before these, and "
-            f"are not compared"
-        )
+        share = f"a share that was reached in {SURE_ROUNDS} of {ROUNDS} rounds in turn with the default"
+        print(f"  'of default': {share}; rows without one ran before these, and are not compared")
     for trial in tuning.layouts.trials:
         if trial.failure:
             print(f"  with {_layout(tuning, trial)} the program {trial.failure}")
@@ -271,19 +258,15 @@ def _conclusion(tuning: KernelTuning) -> list[str]:
     best = layouts.winner
     ratio = layouts.ratio(best)
     if best is layouts.default or ratio is None:
-        outcome = (
-            f"the default is kept: no other is faster by {LEAST_GAIN:.0%} in {SURE_ROUNDS} of {ROUNDS} rounds "
-            f"in turn with it"
-        )
+        rounds = f"in {SURE_ROUNDS} of {ROUNDS} rounds in turn with it"
+        outcome = f"the default is kept: no other is faster by {LEAST_GAIN:.0%} {rounds}"
     else:
         outcome = f"the fastest is {_layout(tuning, best)}: {ratio:.3f} of the default's time"
     if ranking.reason:
         return [outcome, f"the model did not order them: {ranking.reason}"]
-    place = (
-        "not among the model's layouts"
-        if best.rank is None
-        else f"the model's number {best.rank} of {len(ranking.layouts)}"
-    )
+    place = f"the model's number {best.rank} of {len(ranking.layouts)}"
+    if best.rank is None:
+        place = "not among the model's layouts"
     return [outcome, f"it is {place}", *_fitted(best, layouts)]
 
 

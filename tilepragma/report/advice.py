@@ -21,16 +21,10 @@ def as_written_notes(plans: Sequence[KernelPlan], given: Sequence[Diagnostic]) -
     for plan in plans:
         place, method = plan.kernel.directive.range, plan.kernel.directive.sor
         places = (place,) if method is None else (place, method.range)
-        if plan.as_written is None or any(
-            diagnostic.range in places and plan.as_written in diagnostic.message for diagnostic in given
-        ):
-            continue
-        yield Diagnostic(
-            Severity.NOTE,
-            place,
-            f"kernel '{plan.kernel.name}' runs the original loops, on one core: {plan.as_written}",
-            tuple(_remedies(plan)),
-        )
+        messages = [diagnostic.message for diagnostic in given if diagnostic.range in places]
+        if plan.as_written is not None and not any(plan.as_written in message for message in messages):
+            text = f"kernel '{plan.kernel.name}' runs the original loops, on one core: {plan.as_written}"
+            yield Diagnostic(Severity.NOTE, place, text, tuple(_remedies(plan)))
 
 
 def _remedies(plan: KernelPlan) -> Iterator[Diagnostic]:
@@ -49,15 +43,11 @@ def device_notes(plans: Sequence[KernelPlan], given: Sequence[Diagnostic]) -> It
     ranges = {diagnostic.range for diagnostic in given}
     for plan in plans:
         plan_doubts = list(doubts(plan))
-        if not plan_doubts or any(doubt.range in ranges for doubt in plan_doubts):
-            continue
-        yield Diagnostic(
-            Severity.NOTE,
-            plan.kernel.directive.range,
-            f"kernel '{plan.kernel.name}' runs on cores, and on devices only where a data region holds its arrays: "
-            f"{plan_doubts[0].message}",
-            tuple(note for doubt in plan_doubts for note in doubt.notes),
-        )
+        if plan_doubts and all(doubt.range not in ranges for doubt in plan_doubts):
+            where = "runs on cores, and on devices only where a data region holds its arrays"
+            text = f"kernel '{plan.kernel.name}' {where}: {plan_doubts[0].message}"
+            notes = tuple(note for doubt in plan_doubts for note in doubt.notes)
+            yield Diagnostic(Severity.NOTE, plan.kernel.directive.range, text, notes)
 
 
 def order_notes(plans: Sequence[KernelPlan]) -> Iterator[Diagnostic]:
@@ -73,10 +63,6 @@ def loop_notes(reports: Sequence[KernelFacts]) -> Iterator[Diagnostic]:
     for report in reports:
         for nest in report.nests:
             for facts in loop_facts(nest.analysis) if nest.analysis is not None else ():
-                carried = carried_text(facts)
+                carried = carried_text(facts).replace(" of ", " dependences of ", 1)
                 text = f"the loop over '{facts.loop.iterator.host}' is {facts.kind.value}"
-                yield Diagnostic(
-                    Severity.NOTE,
-                    facts.loop.header,
-                    f"{text}: it {carried.replace(' of ', ' dependences of ', 1)}" if carried else text,
-                )
+                yield Diagnostic(Severity.NOTE, facts.loop.header, f"{text}: it {carried}" if carried else text)

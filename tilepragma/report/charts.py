@@ -99,28 +99,17 @@ def _round_up(step: float) -> float:
     return next(part * power for part in (*_DECADE, 10.0) if part * power >= step * 0.999)
 
 
-def plain(value: float) -> str:
-    """`0.05`, `1000`, `2e+06`."""
-    return f"{value:g}"
-
-
-def new_sheet() -> Sheet:
-    """An empty sheet in user units."""
-    return Sheet(PLANE, 1.0)
-
-
 def draw_field(sheet: Sheet, across: Scale, up: Scale, names: tuple[str, str], percent: bool = False) -> None:
     """Rules with their numbers: `across` at the bottom, `up` at the left, each with its name."""
-    sheet.draw(
-        path([(0, 0), (across.length, 0)], stroke=INK, stroke_width=HAIRLINE), (-_LEFT, 0.0), (across.length + 8, 0.0)
-    )
+    bottom = path([(0, 0), (across.length, 0)], stroke=INK, stroke_width=HAIRLINE)
+    sheet.draw(bottom, (-_LEFT, 0.0), (across.length + 8, 0.0))
     for value in up.ticks():
         y = -up.at(value)
         sheet.draw(path([(0, y), (across.length, y)], stroke=FAINT, stroke_width=HAIRLINE, opacity=0.55))
-        sheet.label((-5.0, y), plain(value) + (" %" if percent else ""), anchor="end")
+        sheet.label((-5.0, y), f"{value:g}{' %' if percent else ''}", anchor="end")
     free = -math.inf
     for value in across.ticks():
-        x, words = across.at(value), plain(value)
+        x, words = across.at(value), f"{value:g}"
         half = text_width(words, SMALL) / 2 + 3
         if x - half >= free:
             sheet.draw(path([(x, 0), (x, 4)], stroke=INK, stroke_width=HAIRLINE))
@@ -132,13 +121,10 @@ def draw_field(sheet: Sheet, across: Scale, up: Scale, names: tuple[str, str], p
 
 def draw_curve(sheet: Sheet, points: Sequence[Point], look: Look) -> None:
     """A line through points, with 8 markers at most, the first and the last point among them."""
-    sheet.draw(
-        path(points, fill="none", stroke=look.colour, stroke_linejoin="round", class_="curve", **_stroke(look)),
-        *points,
-    )
+    style: Style = {"stroke": look.colour, "stroke_linejoin": "round", "class_": "curve", **_stroke(look)}
+    sheet.draw(path(points, fill="none", **style), *points)
     count = min(8, len(points))
-    places = {round(k * (len(points) - 1) / max(count - 1, 1)) for k in range(count)}
-    for place in sorted(places):
+    for place in sorted({round(k * (len(points) - 1) / max(count - 1, 1)) for k in range(count)}):
         sheet.draw(marker(look, points[place]))
 
 
@@ -203,11 +189,10 @@ def shares_figure(curves: Mapping[str, Collection[float]], caption: str) -> Figu
     """Each curve's shares of the best, from 0 to 1, in ascending order, over the percentage of
     inputs; all have some.
     """
-    sheet = new_sheet()
+    sheet = Sheet(PLANE, 1.0)
     across, up = Scale(0.0, 100.0, WIDTH), Scale(0.0, 100.0, _SHARES_HIGH)
-    draw_field(
-        sheet, across, up, ("% of the inputs, each curve sorted by itself", "share of the fastest version"), True
-    )
+    names = "% of the inputs, each curve sorted by itself", "share of the fastest version"
+    draw_field(sheet, across, up, names, percent=True)
     for shares, look in zip(curves.values(), LOOKS, strict=False):
         ordered = sorted(shares)
         last = max(len(ordered) - 1, 1)
@@ -220,24 +205,25 @@ def shares_figure(curves: Mapping[str, Collection[float]], caption: str) -> Figu
 
 def ranges_figure(ranges: Mapping[str, Spread], unit: str, caption: str) -> Figure:
     """The mean of each range on a line from least to greatest, in `unit`; values above 0."""
-    sheet = new_sheet()
+    sheet = Sheet(PLANE, 1.0)
     least = min(spread.least for spread in ranges.values())
     most = max(spread.most for spread in ranges.values())
     is_log = most > _WIDE * least
     across = log_scale([least, most], WIDTH) if is_log else Scale(0.0, 1.08 * most, WIDTH)
     names = [wrapped(name, TEXT - 1, WIDTH + 42.0) for name in ranges]
-    bottom = sum(map(_height, names))
+    heights = [_RANGE_ROW + _LINE * (len(lines) - 1) for lines in names]
+    bottom = sum(heights)
     sheet.reach.extend([(-42.0, 0.0), (WIDTH + 8, 0.0)])
     free = -math.inf
     for value in across.ticks():
         x = across.at(value)
         sheet.draw(path([(x, 4.0), (x, bottom)], stroke=FAINT, stroke_width=HAIRLINE, opacity=0.55))
         if x >= free:
-            sheet.label((x, bottom + 9.0), plain(value))
+            sheet.label((x, bottom + 9.0), f"{value:g}")
             free = x + 30.0
     y = 0.0
-    for spread, lines, look in zip(ranges.values(), names, LOOKS, strict=False):
-        y += _height(lines) - 14.0
+    for spread, lines, height, look in zip(ranges.values(), names, heights, LOOKS, strict=False):
+        y += height - 14.0
         for above, words in enumerate(reversed(lines)):
             sheet.label((-42.0, y - 17.0 - _LINE * above), words, TEXT - 1, anchor="start")
         ends = [(across.at(spread.least), y), (across.at(spread.most), y)]
@@ -251,11 +237,6 @@ def ranges_figure(ranges: Mapping[str, Spread], unit: str, caption: str) -> Figu
     sheet.label((WIDTH / 2, bottom + 26.0), words, SMALL + 0.5, font_style="italic")
     title = "What ways to choose a version reach"
     return Figure("adaptive", title, caption, sheet.finished((), title, caption))
-
-
-def _height(lines: Sequence[str]) -> float:
-    """The height of a range and its lines of text."""
-    return _RANGE_ROW + _LINE * (len(lines) - 1)
 
 
 # -- roofline figure
@@ -305,7 +286,7 @@ def peak(device: Device, double: bool) -> float:
 
 def roofline_figure(groups: Sequence[tuple[str, Sequence[KernelPoint]]], device: Device, caption: str) -> Figure:
     """A device's roofs, and points of kernels by name; each kernel's last point is the largest."""
-    sheet = new_sheet()
+    sheet = Sheet(PLANE, 1.0)
     points = [point for _, group in groups for point in group]
     tops = {double: peak(device, double) for double in sorted({point.double for point in points})}
     top = max(tops.values())
@@ -320,8 +301,7 @@ def roofline_figure(groups: Sequence[tuple[str, Sequence[KernelPoint]]], device:
             sheet.draw(marker(look, (across.at(run.intensity), -up.at(run.rate / _GIGA)), 2.2, "input"))
         last = runs[-1]
         sheet.draw(marker(look, (across.at(last.intensity), -up.at(last.rate / _GIGA)), 5.5, "point"))
-    named = [(look, name) for (name, _), look in zip(groups, looks, strict=True)]
-    draw_legend(sheet, [*named, *entries], 48.0)
+    draw_legend(sheet, [*((look, name) for (name, _), look in zip(groups, looks, strict=True)), *entries], 48.0)
     title = f"Roofline of {device.name}"
     return Figure("roofline", title, caption, sheet.finished((), title, caption))
 
@@ -332,8 +312,8 @@ def _draw_arithmetic(sheet: Sheet, tops: Mapping[bool, float], across: Scale, up
     for double, top in tops.items():
         y = -up.at(top / _GIGA)
         sheet.draw(path([(0, y), (across.length, y)], stroke=INK, stroke_width=LINE, class_="roof"), (0.0, y))
-        precision = "double" if double else "single"
-        entries.append((Look(INK, "", ""), f"arithmetic, {top / _GIGA:.3g} GFLOP/s in {precision} precision"))
+        words = f"arithmetic, {top / _GIGA:.3g} GFLOP/s in {'double' if double else 'single'} precision"
+        entries.append((Look(INK, "", ""), words))
     return entries
 
 
@@ -412,7 +392,7 @@ def whole_of(lanes: Sequence[Lane]) -> float:
 
 def timeline_figure(lanes: Sequence[Lane], caption: str) -> Figure:
     """The picture of a run that has activities."""
-    sheet = new_sheet()
+    sheet = Sheet(PLANE, 1.0)
     whole = whole_of(lanes) or 1e-9
     units = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
     unit, length = next((pair for pair in units if whole >= pair[1]), ("ns", 1e-9))
@@ -422,7 +402,7 @@ def timeline_figure(lanes: Sequence[Lane], caption: str) -> Figure:
     for value in across.ticks():
         x = across.at(value)
         sheet.draw(path([(x, 0), (x, bottom)], stroke=FAINT, stroke_width=HAIRLINE, opacity=0.55))
-        sheet.label((x, bottom + 9.0), plain(value))
+        sheet.label((x, bottom + 9.0), f"{value:g}")
     sheet.label((across.length / 2, bottom + 26.0), f"{unit} since the first activity", TEXT - 1, font_style="italic")
     for row, lane in enumerate(lanes):
         y = _LANE_ROW * row
@@ -430,16 +410,7 @@ def timeline_figure(lanes: Sequence[Lane], caption: str) -> Figure:
         sheet.label((0.0, y + 8.0), words, SMALL + 0.5, anchor="start")
         for begin, end in united(lane.spans, _NEAR * whole / across.length):
             left, right = across.at(begin / length), across.at(end / length)
-            sheet.draw(
-                node(
-                    "rect",
-                    x=left,
-                    y=y + 16.0,
-                    width=max(right - left, 0.6),
-                    height=_BAR,
-                    fill=_COLOURS.get(lane.kind, _OTHER),
-                    class_="span",
-                )
-            )
+            style: Style = {"height": _BAR, "fill": _COLOURS.get(lane.kind, _OTHER), "class_": "span"}
+            sheet.draw(node("rect", x=left, y=y + 16.0, width=max(right - left, 0.6), **style))
     title = "A run over time"
     return Figure("timeline", title, caption, sheet.finished((), title, caption))

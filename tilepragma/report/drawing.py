@@ -94,19 +94,10 @@ def rectangle(box: Box, **style: str | float) -> Node:
 def document(children: Iterable[Node], box: Box, title: str, description: str) -> str:
     """A whole drawing of the area `box`, with a title and description for screen readers."""
     width, height = box.right - box.left, box.bottom - box.top
-    root = node(
-        "svg",
-        node("title", escape(title)),
-        node("desc", escape(description)),
-        *children,
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=" ".join(number(value) for value in (box.left, box.top, width, height)),
-        width=width,
-        height=height,
-        role="img",
-        font_family=FONT,
-    )
-    return root + "\n"
+    area = " ".join(map(number, (box.left, box.top, width, height)))
+    style: Style = {"viewBox": area, "width": width, "height": height, "role": "img", "font_family": FONT}
+    words = node("title", escape(title)), node("desc", escape(description))
+    return node("svg", *words, *children, xmlns="http://www.w3.org/2000/svg", **style) + "\n"
 
 
 # -- palette
@@ -236,10 +227,8 @@ class Sheet:
 
     def finished(self, entries: Sequence[LegendEntry], title: str, description: str) -> str:
         """The drawing with its legend below, as an SVG document."""
-        box = around(self.reach).grown(_MARGIN)
-        legend, box = _legend(entries, box)
-        background = rectangle(box, fill=PAPER)
-        return document([background, *self.nodes, *legend], box, title, description)
+        legend, box = _legend(entries, around(self.reach).grown(_MARGIN))
+        return document([rectangle(box, fill=PAPER), *self.nodes, *legend], box, title, description)
 
 
 @dataclass(frozen=True)
@@ -269,18 +258,14 @@ def arrow(start: Point, end: Point, stroke: Stroke, head: float = _HEAD) -> Node
     size = math.hypot(end[0] - start[0], end[1] - start[1]) or 1.0
     ahead = ((end[0] - start[0]) / size, (end[1] - start[1]) / size)
     neck = (end[0] - 0.8 * head * ahead[0], end[1] - 0.8 * head * ahead[1])
-    shaft = node("path", d=line([start, neck]), **stroke.shaft)
-    return node("g", shaft, _head(end, ahead, stroke, head), fill="none")
+    return node("g", path([start, neck], **stroke.shaft), _head(end, ahead, stroke, head), fill="none")
 
 
 def bent_arrow(start: Point, end: Point, bend: float, stroke: Stroke) -> Node:
     """An arrow that leaves the straight line by `bend`, to the left of its direction."""
     size = math.hypot(end[0] - start[0], end[1] - start[1]) or 1.0
     across = ((end[1] - start[1]) / size, -(end[0] - start[0]) / size)
-    control = (
-        (start[0] + end[0]) / 2 + 2 * bend * across[0],
-        (start[1] + end[1]) / 2 + 2 * bend * across[1],
-    )
+    control = ((start[0] + end[0]) / 2 + 2 * bend * across[0], (start[1] + end[1]) / 2 + 2 * bend * across[1])
     last = math.hypot(end[0] - control[0], end[1] - control[1]) or 1.0
     ahead = ((end[0] - control[0]) / last, (end[1] - control[1]) / last)
     neck = (end[0] - 0.8 * _HEAD * ahead[0], end[1] - 0.8 * _HEAD * ahead[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from tilepragma.arguments.array_arguments import doubts
@@ -17,6 +18,7 @@ from tilepragma.ir.types import RecordType, ScalarType
 from tilepragma.model.device import Device
 from tilepragma.normalise.delinearisation import with_delinearised_arrays
 from tilepragma.normalise.ordered_zeros import ordered_zeros
+from tilepragma.plan.array_bytes import element_bytes
 from tilepragma.plan.balanced_chunking import even_parts
 from tilepragma.plan.dispatch_table import outermost_loop
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, SectionBound, SizeChoice, TileSize
@@ -69,6 +71,8 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Dev
     start = plan.kernel.range.start
     nests = [loop for statement in _analysed(plan).body.statements for loop in top_loops(statement)]
     choice, landscape = choice_facts(plan, sizes, device)
+    targets = ", ".join(target.value for target in plan.targets) or "none"
+    scalars = [(object_.host, sizes.of(object_)) for object_ in plan.scalars]
     rows: dict[str, Iterable[str | None]] = {
         "original": [plan.as_written],
         "relaxation": [*relaxation_rows(region_as_written(plan)), *order_rows(plan)],
@@ -85,7 +89,7 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Dev
         "counted": dict.fromkeys(_counted(plan)),
         "storage": plan.storage,
         "rejected": dict.fromkeys(_rejected(plan, sizes)),
-        "targets": [_targets(plan)],
+        "targets": [targets if plan.preferred.value == "auto" else f"{targets}; {plan.preferred.value} is preferred"],
     }
     return KernelFacts(
         name=plan.kernel.name,
@@ -94,17 +98,8 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Dev
         rows={title: tuple(filter(None, clauses)) for title, clauses in rows.items()},
         finals=tuple(dict.fromkeys(final.iterator.host for final in plan.final_values)),
         landscape=landscape,
-        data=(
-            *(_data_row(argument, sizes, plan.held) for argument in plan.arrays),
-            *(
-                (table.host, _element(table), "read", "a table of the program", byte_text(table_bytes(table)))
-                for table in plan.constants
-            ),
-        ),
-        scalars=", ".join(
-            object_.host if sizes.of(object_) is None else f"{object_.host} = {sizes.of(object_)}"
-            for object_ in plan.scalars
-        ),
+        data=(*(_data_row(argument, sizes, plan.held) for argument in plan.arrays), *map(_table_row, plan.constants)),
+        scalars=", ".join(name if number is None else f"{name} = {number}" for name, number in scalars),
         launches=launch_groups(plan, sizes),
         nests=tuple(nest_facts(nests, plan, source, sizes)),
         listing=source.lines(plan.kernel.range),
@@ -157,9 +152,8 @@ def _tile_sizes(plan: KernelPlan) -> str:
         rules += _placed("on devices ", size_rules(plan, plan.device_choices, on_host=False))
     changed = [plan.sizes[part.place].object.host for part in even_parts(plan.host_steps, plan.sizes)]
     if changed:
-        rules.append(
-            f"launches on cores take another {' and '.join(changed)} where threads would have unequal shares otherwise"
-        )
+        taken = f"launches on cores take another {' and '.join(changed)}"
+        rules.append(f"{taken} where threads would have unequal shares otherwise")
     if plan.measured is not None:
         last = plan.measured.choices[-1].bytes or 0
         rules.append(f"measured for arrays of {byte_text(plan.measured.least)} to {byte_text(last)}")
@@ -176,11 +170,6 @@ def _tile_size(size: TileSize, on_host: bool, on_device: bool) -> str:
     if on_host and on_device:
         return f"{name} = {size.host}" + ("" if size.device == size.host else f" ({size.device} on devices)")
     return f"{name} = {size.device} (on devices)" if on_device else f"{name} = {size.host} (on cores)"
-
-
-def _targets(plan: KernelPlan) -> str:
-    names = ", ".join(target.value for target in plan.targets) or "none"
-    return names if plan.preferred.value == "auto" else f"{names}; {plan.preferred.value} is preferred"
 
 
 def _rejected(plan: KernelPlan, sizes: Sizes) -> Iterator[str]:
@@ -203,16 +192,17 @@ def _rejected(plan: KernelPlan, sizes: Sizes) -> Iterator[str]:
 
 def _data_row(argument: ArrayArgument, sizes: Sizes, held: Collection[str]) -> tuple[str, str, str, str, str]:
     object_ = argument.object
-    bounds = "".join(_bounds_text(bound) for bound in argument.section)
-    if object_.rank and not argument.section:
-        bounds = "[…]"
+    bounds = "".join(map(_bounds_text, argument.section)) or ("[…]" if object_.rank else "")
     mode = " and ".join(word for word, holds in (("read", argument.reads), ("written", argument.writes)) if holds)
-    moves = [word for word, holds in (("in", argument.copy_in), ("out", argument.copy_out)) if holds]
-    if argument.doubt is not None:
-        moves = []
+    copied = () if argument.doubt is not None else (("in", argument.copy_in), ("out", argument.copy_out))
+    moves = [word for word, holds in copied if holds]
     movement = "must be present" if argument.present else f"copied {' and '.join(moves)}" if moves else "not copied"
     movement = "held for the region around" if object_.host in held else movement
     return f"{object_.host}{bounds}", _element(object_), mode, movement, _bytes(argument, sizes)
+
+
+def _table_row(table: DataObject) -> tuple[str, str, str, str, str]:
+    return table.host, _element(table), "read", "a table of the program", byte_text(table_bytes(table))
 
 
 def _bounds_text(bound: SectionBound) -> str:
@@ -226,28 +216,18 @@ def _element(object_: DataObject) -> str:
 
 
 def _bytes(argument: ArrayArgument, sizes: Sizes) -> str:
-    element = argument.object.element
-    if isinstance(element, ScalarType):
-        count = element.bits // 8
-    elif isinstance(element, RecordType):
-        count = element.size
-    else:
-        return ""
     elements = _elements(argument, sizes)
-    return "" if elements is None else byte_text(count * elements)
+    if elements is None or not isinstance(argument.object.element, (ScalarType, RecordType)):
+        return ""
+    return byte_text(element_bytes(argument.object) * elements)
 
 
 def _elements(argument: ArrayArgument, sizes: Sizes) -> int | None:
     """The number of elements of the section, None where it is not known."""
-    if argument.object.rank and not argument.section:
+    lengths = [value_of(bound.length, sizes) for bound in argument.section]
+    if None in lengths or (argument.object.rank and not lengths):
         return None
-    count = 1
-    for bound in argument.section:
-        length = value_of(bound.length, sizes)
-        if length is None:
-            return None
-        count *= max(0, length)
-    return count
+    return math.prod(max(0, length) for length in lengths if length is not None)
 
 
 # -- rules of tile sizes and versions
@@ -278,14 +258,12 @@ def version_rows(plan: KernelPlan) -> Iterator[str]:
             listed = list(choices)
             while listed and listed[-1].version == 0 and listed[-1].sizes == usual:
                 listed.pop()
-            rest = (
-                () if listed and (listed[-1].bytes, listed[-1].trips) == (None, None) else ("version 0 for all others",)
-            )
-            yield f"on {where}: {'; '.join((*size_rules(plan, listed, on_host), *rest))}"
+            has_all = bool(listed) and (listed[-1].bytes, listed[-1].trips) == (None, None)
+            rules = size_rules(plan, listed, on_host) + ([] if has_all else ["version 0 for all others"])
+            yield f"on {where}: {'; '.join(rules)}"
 
 
 def _taken(plan: KernelPlan, choice: SizeChoice, on_host: bool) -> str:
-    """The version, if any, and its launches' tile sizes."""
     version = plan.versions[choice.version - 1].plan if choice.version else plan
     used = used_sizes(version.host_steps if on_host else version.device_steps, version.sizes)
     places = [place for place, size in enumerate(version.sizes) if size in used] if choice.sizes else []

@@ -109,11 +109,12 @@ def _space(analysis: NestAnalysis, wanted: Mapping[str, int], depth: int, tiles:
     domains = [at_sizes(statement.domain, sizes.get) for statement in analysis.statements]
     domains, cut = _truncated(analysis, domains, depth)
     domains, fixed = _sliced(analysis, domains)
-    points = [
-        (number, point)
-        for number, domain in enumerate(domains)
-        for point in _points(domain, len(analysis.statements[number].loops))
-    ]
+    points: list[tuple[int, tuple[int, ...]]] = []
+    for number, domain in enumerate(domains):
+        if not domain.is_bounded():
+            raise NotDrawableError("one of its loops has no bounds that are affine")
+        loops = analysis.statements[number].loops
+        points += [(number, point) for point in _points(domain, len(loops), _MOST_INSTANCES, "iterations")]
     if not points:
         raise NotDrawableError("it has no iterations at small sizes")
     if len(points) > _MOST_INSTANCES:
@@ -127,7 +128,7 @@ def _space(analysis: NestAnalysis, wanted: Mapping[str, int], depth: int, tiles:
     instances = _tiled(points, tiles, TILE_EXTENT[depth])
     return IterationSpace(
         depth,
-        tuple(_statement(statement) for statement in analysis.statements),
+        tuple(map(_statement, analysis.statements)),
         tuple(replace(instance, point=instance.point[:MOST_DIMENSIONS]) for instance in instances),
         tuple(pairs),
         sizes,
@@ -208,11 +209,9 @@ def _truncated(analysis: NestAnalysis, domains: list[isl.Set], depth: int) -> tu
             if most - least < span:
                 continue
             cut = True
-            context = domain.get_ctx()
-            if loop.decreasing:
-                domain = domain.lower_bound_val(isl.dim_type.set, place, isl.Val(most - span + 1, context=context))
-            else:
-                domain = domain.upper_bound_val(isl.dim_type.set, place, isl.Val(least + span - 1, context=context))
+            end = isl.Val(most - span + 1 if loop.decreasing else least + span - 1, context=domain.get_ctx())
+            cut_off = domain.lower_bound_val if loop.decreasing else domain.upper_bound_val
+            domain = cut_off(isl.dim_type.set, place, end)
         result.append(domain)
     return result, cut
 
@@ -230,10 +229,9 @@ def _sliced(analysis: NestAnalysis, domains: list[isl.Set]) -> tuple[list[isl.Se
             if slice_ is None or slice_.is_empty():
                 ends = _range(domain, place)
                 assert ends is not None, "truncated loops have bounds"
-                least = domain.lower_bound_val(
-                    isl.dim_type.set, place, isl.Val((ends[0] + ends[1]) // 2, context=domain.get_ctx())
-                )
-                value = int(least.dim_min_val(place).to_python())
+                half = isl.Val((ends[0] + ends[1]) // 2, context=domain.get_ctx())
+                upper_half = domain.lower_bound_val(isl.dim_type.set, place, half)
+                value = int(upper_half.dim_min_val(place).to_python())
                 fixed.setdefault(name, value)
                 slice_ = _at(domain, place, value)
             domain = slice_
@@ -249,20 +247,20 @@ def _at(domain: isl.Set, place: int, value: int) -> isl.Set:
 # -- points and pairs
 
 
-def _points(domain: isl.Set, depth: int) -> list[tuple[int, ...]]:
-    if not domain.is_bounded():
-        raise NotDrawableError("one of its loops has no bounds that are affine")
+def _points(domain: isl.Set, dimensions: int, most: int, points_name: str) -> list[tuple[int, ...]]:
+    """The points of a bounded set, in order. Raises NotDrawableError for more than `most`."""
     count = domain.project_out_all_params().count_val()
-    if not count.is_int() or count.to_python() > _MOST_INSTANCES:
-        raise NotDrawableError("it has too many iterations even at small sizes")
+    if not count.is_int() or count.to_python() > most:
+        raise NotDrawableError(f"it has too many {points_name} even at small sizes")
     points: list[tuple[int, ...]] = []
+
+    def add(point: isl.Point) -> None:
+        values = (point.get_coordinate_val(isl.dim_type.set, place) for place in range(dimensions))
+        points.append(tuple(int(value.to_python()) for value in values))
+
     with signals_held_back():
-        domain.foreach_point(lambda point: points.append(_coordinates(point, depth)))
+        domain.foreach_point(add)
     return sorted(points)
-
-
-def _coordinates(point: isl.Point, count: int) -> tuple[int, ...]:
-    return tuple(int(point.get_coordinate_val(isl.dim_type.set, place).to_python()) for place in range(count))
 
 
 def _execution_key(statement: ScopStatement, point: tuple[int, ...]) -> tuple[int, ...]:
@@ -290,16 +288,10 @@ def _pairs(
     pairs = at_sizes(relation.wrap(), sizes.get)
     if pairs.is_empty():
         return
-    count = pairs.project_out_all_params().count_val()
-    if not count.is_int() or count.to_python() > _MOST_PAIRS:
-        raise NotDrawableError("it has too many dependences even at small sizes")
     first, second = len(dependence.source_statement.loops), len(dependence.sink_statement.loops)
-    points: list[tuple[int, ...]] = []
-    with signals_held_back():
-        pairs.foreach_point(lambda point: points.append(_coordinates(point, first + second)))
     alike = len(dependence.loops) == first == second
     steps = [step_of(loop) or 1 for loop in dependence.loops]
-    for both in sorted(points):
+    for both in _points(pairs, first + second, _MOST_PAIRS, "dependences"):
         start, end = both[:first], both[first:]
         distance = tuple((b - a) // step for a, b, step in zip(start, end, steps, strict=True)) if alike else None
         shown = distance[:MOST_DIMENSIONS] if distance is not None else None

@@ -175,9 +175,8 @@ class _Axis:
         """The start and the end of a value's interval."""
         place = self.values.index(value)
         before, position, after = self.places[place : place + 3]
-        return before if place == 0 else (before + position) / 2, after if place + 1 == len(self.values) else (
-            position + after
-        ) / 2
+        start = before if place == 0 else (before + position) / 2
+        return start, after if place + 1 == len(self.values) else (position + after) / 2
 
     def labelled(self, room: float) -> Iterator[tuple[float, str]]:
         """Values with positions, at least `room` apart; 0: with room for their digits."""
@@ -196,7 +195,9 @@ def landscape_figure(landscape: Landscape) -> Figure | None:
     sheet = Sheet(PLANE, 1.0)
     cells = landscape.through_best(landscape.axes)
     across = _Axis(tuple(sorted({cell[-1] for cell in cells})), _WIDE)
-    _name_across(sheet, landscape, across)
+    for x, words in across.labelled(0):
+        sheet.label((x, 10.0), words)
+    sheet.label((across.length / 2, 27.0), landscape.names[landscape.axes[-1]], TEXT, font_style="italic")
     if len(landscape.axes) == 1:
         _draw_line(sheet, landscape, across, {value: ratio for (value,), ratio in cells.items()})
         entries, blank = _marks(landscape), False
@@ -233,25 +234,24 @@ def _shows_default(landscape: Landscape) -> bool:
     return agrees and landscape.default in landscape.seconds
 
 
-def _name_across(sheet: Sheet, landscape: Landscape, across: _Axis) -> None:
-    for x, words in across.labelled(0):
-        sheet.label((x, 10.0), words)
-    sheet.label((across.length / 2, 27.0), landscape.names[landscape.axes[-1]], TEXT, font_style="italic")
-
-
 # -- two sizes
 
 
 def _draw_map(
     sheet: Sheet, landscape: Landscape, across: _Axis, up: _Axis, cells: dict[tuple[int, int], float]
 ) -> None:
-    boxes = {(x, y): _cell(across, up, x, y) for x in across.values for y in up.values}
+    rows = {y: up.interval(y) for y in up.values}
+    columns = {x: across.interval(x) for x in across.values}
+    boxes = {
+        (x, y): Box(left, -top, right, -bottom)
+        for x, (left, right) in columns.items()
+        for y, (bottom, top) in rows.items()
+    }
     figures = all(_has_room(boxes[cell], ratio_text(ratio)) for cell, ratio in cells.items())
     is_crowded = len(boxes) > _MOST_CELLS
     for cell, box in boxes.items():
-        if is_crowded and cell not in cells:
-            continue
-        _draw_cell(sheet, box, cells.get(cell), figures)
+        if cell in cells or not is_crowded:
+            _draw_cell(sheet, box, cells.get(cell), figures)
     for y, words in up.labelled(SMALL + 2):
         sheet.label((-6.0, -y), words, anchor="end")
     name = landscape.names[landscape.axes[0]]
@@ -264,11 +264,6 @@ def _draw_map(
         sheet.draw(_frame(_inside(default, 3.6), "default", _DEFAULT))
 
 
-def _cell(across: _Axis, up: _Axis, x: int, y: int) -> Box:
-    (left, right), (bottom, top) = across.interval(x), up.interval(y)
-    return Box(left, -top, right, -bottom)
-
-
 def _inside(box: Box, margin: float) -> Box:
     """Smaller by the margin on each side, or by a quarter of its shorter side."""
     return box.grown(-min(margin, 0.25 * min(box.right - box.left, box.bottom - box.top)))
@@ -279,14 +274,11 @@ def _has_room(box: Box, words: str) -> bool:
 
 
 def _draw_cell(sheet: Sheet, box: Box, ratio: float | None, figure: bool) -> None:
-    corners = (box.left, box.top), (box.right, box.bottom)
-    if ratio is None:
-        sheet.draw(
-            rectangle(box, fill=PAPER, stroke=shaded(FAINT, 1.6), stroke_width=HAIRLINE, class_="blank"), *corners
-        )
-        return
-    sheet.draw(rectangle(box, fill=_colour(ratio), stroke=PAPER, stroke_width=HAIRLINE, class_="cell"), *corners)
-    if figure:
+    style: Style = {"fill": PAPER, "stroke": shaded(FAINT, 1.6), "stroke_width": HAIRLINE, "class_": "blank"}
+    if ratio is not None:
+        style |= {"fill": _colour(ratio), "stroke": PAPER, "class_": "cell"}
+    sheet.draw(rectangle(box, **style), (box.left, box.top), (box.right, box.bottom))
+    if figure and ratio is not None:
         sheet.plain_label(((box.left + box.right) / 2, (box.top + box.bottom) / 2), ratio_text(ratio), _FIGURE)
 
 
@@ -342,9 +334,8 @@ def _marks(landscape: Landscape) -> list[LegendEntry]:
     best, default = landscape.seconds[landscape.best], landscape.seconds.get(landscape.default)
     entries = [_mark(f"best: {seconds(best)}", _BEST)]
     if default is not None and _shows_default(landscape):
-        entries.append(
-            _mark(f"default: {seconds(default)}, {ratio_text(landscape.ratio(landscape.default))} times", _DEFAULT)
-        )
+        ratio = ratio_text(landscape.ratio(landscape.default))
+        entries.append(_mark(f"default: {seconds(default)}, {ratio} times", _DEFAULT))
     return entries
 
 

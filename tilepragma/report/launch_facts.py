@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -89,7 +90,6 @@ def _on_cores(plan: KernelPlan, sizes: Sizes) -> dict[str, int]:
 
 
 def _with_device_facts(lines: Iterable[LaunchLine], plan: KernelPlan) -> Iterator[LaunchLine]:
-    """The lines, with the facts of device launches."""
     accesses = access_lines(plan)
     persistent = {launch.of for launch in persistent_launches(plan)}
     staged = [launch for launch in plan.device if launch.staged_scratchpads]
@@ -101,7 +101,6 @@ def _with_device_facts(lines: Iterable[LaunchLine], plan: KernelPlan) -> Iterato
 
 
 def _scratchpad_line(plan: KernelPlan, launch: Launch) -> str:
-    """What a gang keeps in shared memory, or that it does not fit."""
     names = " and ".join(scratchpad.array.host for scratchpad in launch.staged_scratchpads)
     size, room = default_array_tile_bytes(plan, launch), plan.kernel.directive.local_bytes
     part = f"with tiles of {' x '.join(str(size.device) for size in plan.sizes)} a tile's part of {names} is"
@@ -128,7 +127,6 @@ def _lines(steps: tuple[Step, ...], depth: int, sizes: Sizes) -> Iterator[Launch
 
 
 def _tiles_of_band(band: TiledBand) -> Iterator[str]:
-    """The hyperplanes of the tiles, and which tiles run in parallel."""
     lines: dict[str, list[int]] = {}
     for statement in band.statements:
         rows = (Row(row, offset, None) for row, offset in zip(statement.rows, statement.offsets, strict=True))
@@ -290,7 +288,6 @@ def access_lines(plan: KernelPlan) -> Mapping[str, tuple[str, ...]]:
 
 
 def _fetched_alone(plan: KernelPlan, launch: Launch, accesses: list[WorkerAccess]) -> Iterator[str]:
-    """The arrays that each worker fetches for itself."""
     staged = {array.object for array in staged_arrays(launch)}
     staged |= {scratchpad.array for scratchpad in launch.staged_scratchpads} if array_tiles_fit(plan, launch) else set()
     left = [array.host for array in uncoalesced(accesses, launch.name) if array not in staged]
@@ -371,22 +368,18 @@ def _row(use: RowUse, division: Division, offset: int) -> str:
 Workers = tuple[int, int, int]
 
 
-def register_rows(plan: KernelPlan, sizes: Sizes, device: Device | None) -> tuple[str, ...]:
+def register_rows(plan: KernelPlan, sizes: Sizes, device: Device | None) -> Iterator[str]:
     """A clause on each device launch; none where no GPU is planned for."""
     if plan.registers is None or not isinstance(device, Gpu):
-        return ()
-    return tuple(_register_clauses(plan, sizes, plan.registers.by, device))
-
-
-def _register_clauses(plan: KernelPlan, sizes: Sizes, by: str, gpu: Gpu) -> Iterator[str]:
-    workers = _known_workers(plan, sizes, gpu)
+        return
+    known = _known_workers(plan, sizes, device)
     for launch in plan.device:
-        likely = gang_workers_by_dimension(likely_workers(plan, launch, gpu.threads_per_block))
-        yield f"{_of_launch(plan, launch, gpu, workers.get(launch.name, likely), launch.name in workers)} ({by})"
+        likely = gang_workers_by_dimension(likely_workers(plan, launch, device.threads_per_block))
+        words = _of_launch(plan, launch, device, known.get(launch.name, likely), launch.name in known)
+        yield f"{words} ({plan.registers.by})"
 
 
 def _known_workers(plan: KernelPlan, sizes: Sizes, gpu: Gpu) -> Mapping[str, Workers]:
-    """The workers of launches at these sizes, by launch name, where known."""
     numbers = sizes.by_name(plan.kernel)
     workers: dict[str, Workers] = {}
     try:
@@ -404,11 +397,9 @@ def _known_workers(plan: KernelPlan, sizes: Sizes, gpu: Gpu) -> Mapping[str, Wor
 
 def _of_launch(plan: KernelPlan, launch: Launch, gpu: Gpu, workers: Workers, known: bool) -> str:
     use = register_use(plan, launch, gpu)
-    first, second, third = workers
-    threads = first * second * third
-    shared_bytes = gang_bytes(launch, workers, gpu) + (
-        default_array_tile_bytes(plan, launch) if array_tiles_fit(plan, launch) else 0
-    )
+    threads = math.prod(workers)
+    tile_bytes = default_array_tile_bytes(plan, launch) if array_tiles_fit(plan, launch) else 0
+    shared_bytes = gang_bytes(launch, workers, gpu) + tile_bytes
     occupied = occupancy(gpu, threads, use.registers, shared_bytes)
     spilled = f"{use.spilled} bytes spilled" if use.spilled else "none spilled"
     gangs = f"gangs of {threads}" if known else f"gangs of {threads} at most"

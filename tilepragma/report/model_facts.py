@@ -49,10 +49,9 @@ def least_work(plan: KernelPlan, sizes: Sizes, target: str) -> LeastWork | None:
 def _least(plan: KernelPlan, work: tuple[LaunchWork, ...], numbers: dict[str, int]) -> LeastWork:
     arrays = array_bytes(plan, numbers)
     moved = None if arrays is None else sum(array.bytes * (array.reads + array.writes) for array in arrays)
-    elements = [array.object.element for array in plan.arrays]
-    double = any(
-        isinstance(element, ScalarType) and not element.is_integer and element.bits > 32 for element in elements
-    )
+    elements = (array.object.element for array in plan.arrays)
+    scalars = (element for element in elements if isinstance(element, ScalarType))
+    double = any(not element.is_integer and element.bits > 32 for element in scalars)
     return LeastWork(sum(float(launch.operations[0]) for launch in work), moved, double)
 
 

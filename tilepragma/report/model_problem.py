@@ -190,10 +190,9 @@ def _names(sweep: Sweep) -> set[str]:
 def _problem(nest: SorNest, kernel: Kernel, values: CoefficientValues) -> ModelProblem:
     """Raises NoModelError."""
     for variation in nest.varying:
-        what = f"{expression_text(variation.expression)} (line {variation.range.start.line})"
-        raise NoModelError(
-            f"coefficients vary {_OVER[variation.over]} with {what}, and those of the model problem do not"
-        )
+        how = f"{_OVER[variation.over]} with {expression_text(variation.expression)}"
+        line = variation.range.start.line
+        raise NoModelError(f"coefficients vary {how} (line {line}), and those of the model problem do not")
     sweep, element = nest.sweeps[0], nest.array.element
     assert isinstance(element, ScalarType)
     extents = _extents(sweep, values.sizes)

@@ -17,7 +17,7 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE, SourceRange
 from tilepragma.ir.expressions import DataObject, Scope
 from tilepragma.ir.invariance import written_objects
-from tilepragma.ir.loop_tree import Loop, Statement, TileNest
+from tilepragma.ir.loop_tree import Loop, TileNest
 from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, TiledBand, all_steps
 from tilepragma.poly.dependences import (
@@ -32,7 +32,7 @@ from tilepragma.poly.dependences import (
 from tilepragma.poly.extraction import extract_scop
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 from tilepragma.poly.schedule import Row
-from tilepragma.poly.scop import Scop, ScopStatement, step_of
+from tilepragma.poly.scop import Reference, Scop, ScopStatement, step_of
 from tilepragma.report.size_values import Sizes, iterations
 from tilepragma.report.source_text import SourceText, plain_header
 from tilepragma.schedule.in_order import keeps_order
@@ -133,10 +133,8 @@ def nest_facts(nests: Iterable[Loop], plan: KernelPlan, source: SourceText, size
     for nest in nests:
         place = nest.header.start.line, nest.iterator.host
         if plan.kernel.original_sweeps and keeps_order(nest):
-            problem = (
-                "What it runs are nests one after another, each proven by itself: none of them is moved beyond another."
-            )
-            yield NestFacts(*place, problem=problem)
+            words = "nests one after another, each proven by itself: none of them is moved beyond another."
+            yield NestFacts(*place, problem=f"What it runs are {words}")
             continue
         try:
             analysis = _analysed(nest, plan, planned)
@@ -178,9 +176,8 @@ def _planned_objects(plan: KernelPlan) -> _PlannedObjects:
 
 def _analysed(nest: Loop, plan: KernelPlan, planned: _PlannedObjects) -> NestAnalysis:
     """Raises OperationLimitError."""
-    body: tuple[Statement, ...] = (nest,)
     kernel = plan.kernel
-    scop = extract_scop(body, kernel.functions, written_objects(kernel), around=kernel.body.statements)
+    scop = extract_scop((nest,), kernel.functions, written_objects(kernel), around=kernel.body.statements)
     with operation_limit(scop.context, DEFAULT_LIMIT, "finding the dependences"):
         values = value_dependences(scop)
         needed = _needed(values, planned)
@@ -217,10 +214,8 @@ def _within(dependence: Dependence, planned: _PlannedObjects, needed: set[int] |
         if place <= distributed or (needed is not None and loop.index not in needed):
             relation = dependence.relation.equate(isl.dim_type.in_, place, isl.dim_type.out, place)
             dependence = replace(dependence, relation=relation, distances=with_zero(dependence.distances, place))
-    inner_loops = (
-        *dependence.source_statement.loops[len(dependence.loops) :],
-        *dependence.sink_statement.loops[len(dependence.loops) :],
-    )
+    ends = dependence.source_statement, dependence.sink_statement
+    inner_loops = (loop for end in ends for loop in end.loops[len(dependence.loops) :])
     has_private_loops = needed is not None and any(loop.index not in needed for loop in inner_loops)
     if dependence.relation.is_empty() or (
         has_private_loops and dependence.kind is not DependenceKind.FLOW and not carried_at(dependence)
@@ -251,8 +246,7 @@ def loop_facts(analysis: NestAnalysis) -> tuple[LoopFacts, ...]:
     for loop in loops_in(analysis.nest):
         what = tuple(carried.get(loop.index, ()))
         ordered = LoopKind.DOACROSS if loop.header in analysis.overlapped else LoopKind.SEQUENTIAL
-        kind = ordered if what else LoopKind.DOALL
-        facts.append(LoopFacts(loop, depths.get(loop.index, 0), kind, what))
+        facts.append(LoopFacts(loop, depths.get(loop.index, 0), ordered if what else LoopKind.DOALL, what))
     return tuple(facts)
 
 
@@ -262,9 +256,8 @@ def overlapped_loops(plan: KernelPlan) -> frozenset[SourceRange]:
     """
     launches = (*plan.host, *plan.device)
     nests = [node for launch in launches for node in walk(launch.body) if isinstance(node, TileNest)]
-    distributed = {
-        tiled.loop.header for nest in nests for tiled in nest.loops if any(tile.axis for tile in tiled.tiles)
-    }
+    loops = (tiled for nest in nests for tiled in nest.loops)
+    distributed = {tiled.loop.header for tiled in loops if any(tile.axis for tile in tiled.tiles)}
     return frozenset(distributed).union(*(launch.overlapped for launch in launches)) - {NOWHERE}
 
 
@@ -325,8 +318,8 @@ def trip_count(analysis: NestAnalysis, loop: Loop, sizes: Callable[[str], int | 
     if domain.is_empty():
         return 0, 0
     depth = domain.dim(isl.dim_type.set) - 1
-    if not domain.dim_has_upper_bound(isl.dim_type.set, depth) or not domain.dim_has_lower_bound(
-        isl.dim_type.set, depth
+    if not (
+        domain.dim_has_upper_bound(isl.dim_type.set, depth) and domain.dim_has_lower_bound(isl.dim_type.set, depth)
     ):
         return None  # data say how often
     # { [i_1, …, i_(k-1)] -> [i_k] }
@@ -430,14 +423,15 @@ def joined(words: Iterable[str]) -> str:
 def _dependences(analysis: NestAnalysis, source: SourceText, labels: dict[str, str]) -> Iterator[DependenceRow]:
     groups: dict[tuple[str, str, str, str], dict[str, list[tuple[str, str]]]] = {}
     for value in analysis.values:
-        if _inside_one_iteration(value):
-            continue
+        if value.source.object.scope is Scope.LOCAL and not carried_at(value):
+            continue  # the loop's body sets a local variable before its use
         loops = ", ".join(loop.iterator.host for loop in value.loops)
         ends = labels[value.source_statement.name], labels[value.sink_statement.name]
         kinds = groups.setdefault((*ends, f"({loops})", distance_text(value.distances)), {})
-        pair = _access(value, source, "source"), _access(value, source, "sink")
+        pair = _access(value.source, source), _access(value.sink, source)
         kinds.setdefault(value.kind.value + ("" if value.exact else "?"), []).append(pair)
-    for (start, end, loops, distance), kinds in sorted(groups.items(), key=_by_number):
+    by_number = sorted(groups.items(), key=lambda group: tuple(int(label[1:]) for label in group[0][:2]))
+    for (start, end, loops, distance), kinds in by_number:
         merged: dict[str, list[str]] = {}
         for kind in sorted(kinds, key=lambda word: (_KINDS.index(word.rstrip("?")), word)):
             for accesses in _arrows(list(dict.fromkeys(kinds[kind]))):
@@ -448,18 +442,7 @@ def _dependences(analysis: NestAnalysis, source: SourceText, labels: dict[str, s
             yield DependenceRow(start, end, ", ".join(words), distance, loops, accesses)
 
 
-def _inside_one_iteration(dependence: Dependence) -> bool:
-    """Whether it only says that the loop's body sets a local variable before its use."""
-    return dependence.source.object.scope is Scope.LOCAL and not carried_at(dependence)
-
-
-def _by_number(group: tuple[tuple[str, str, str, str], object]) -> tuple[int, int]:
-    (source, sink, _, _), _ = group
-    return int(source[1:]), int(sink[1:])
-
-
-def _access(dependence: Dependence, source: SourceText, end: str) -> str:
-    reference = dependence.source if end == "source" else dependence.sink
+def _access(reference: Reference, source: SourceText) -> str:
     text = source.at(reference.range, 40)
     return text if text.startswith(reference.object.host.partition("[")[0]) else reference.object.host
 

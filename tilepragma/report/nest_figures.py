@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import takewhile
 from typing import NamedTuple
 
 from tilepragma.base.frozen_values import dataclass
@@ -124,17 +125,14 @@ def _axes_of(statement: SpaceStatement, names: tuple[str, ...]) -> tuple[int, ..
 def _bases(space: IterationSpace, given: list[dict[int, int]]) -> list[Vector]:
     """The iterators on their axes; on other axes, the place before or after the neighbours'."""
     neighbours = _neighbours(space, given)
-    least = [
-        min((given_spot[axis] for given_spot in given if axis in given_spot), default=0) for axis in range(space.depth)
+    least = [min((spot[axis] for spot in given if axis in spot), default=0) for axis in range(space.depth)]
+    return [
+        tuple(
+            float(coordinates[axis] if axis in coordinates else _beside(space, instance, axis, neighbours, least))
+            for axis in range(space.depth)
+        )
+        for instance, coordinates in zip(space.instances, given, strict=True)
     ]
-    bases = []
-    for instance, coordinates in zip(space.instances, given, strict=True):
-        spot = []
-        for axis in range(space.depth):
-            missing = axis not in coordinates
-            spot.append(float(_beside(space, instance, axis, neighbours, least) if missing else coordinates[axis]))
-        bases.append(tuple(spot))
-    return bases
 
 
 #: For a statement, loops and an axis: the least and greatest place there, by the loops' values.
@@ -194,12 +192,8 @@ def _slots(space: IterationSpace, bases: list[Vector]) -> dict[int, tuple[int, i
 
 
 def _shared(left: SpaceStatement, right: SpaceStatement) -> int:
-    count = 0
-    for first, second in zip(left.loops, right.loops, strict=False):
-        if first != second:
-            break
-        count += 1
-    return count
+    pairs = zip(left.loops, right.loops, strict=False)
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
 
 
 # -- scene
@@ -243,11 +237,9 @@ def draw_arrows(sheet: Sheet, scene: Scene, ends: Ties, faint: bool) -> None:
         words = f"arrow {tie.kind}" if tie.certain else f"arrow {tie.kind} perhaps"
         style: Style = {"class_": words, "opacity": 0.3 if faint else 1.0}
         if scene.space.depth == 1 or _crosses(a, b, spots):
-            bend = (
-                min(0.16 * size, 45.0)
-                if scene.space.depth > 1
-                else math.copysign(min(0.28 * size, 90.0), end[0] - start[0])
-            )
+            bend = min(0.16 * size, 45.0)
+            if scene.space.depth == 1:
+                bend = math.copysign(min(0.28 * size, 90.0), end[0] - start[0])
             angle = math.atan2(4 * bend, size)
             drawn = bent_arrow(_off(start, end, gap, angle), _off(end, start, gap, -angle), bend, stroke)
             across = ((end[1] - start[1]) / size, -(end[0] - start[0]) / size)
@@ -283,24 +275,22 @@ def draw_axes(sheet: Sheet, scene: Scene) -> None:
     """Axes named after the user's iterators, with numbers at iterations."""
     low = [min(values) for values in zip(*scene.spots, strict=True)]
     high = [max(values) for values in zip(*scene.spots, strict=True)]
-    names = scene.axes
     if scene.flat:
-        corner = [value - 0.75 for value in low] if len(low) > 1 else [low[0] - 0.75, -1.0]
-        _axis(sheet, scene, 0, tuple(corner), high[0] + 0.95, names[0], (0.0, 1.0))
-        if len(low) > 1:
-            _axis(sheet, scene, 1, tuple(corner), high[1] + 0.95, names[1], (-1.0, 0.0))
+        corner = tuple(value - 0.75 for value in low) if len(low) > 1 else (low[0] - 0.75, -1.0)
+        for place, outwards in zip(range(len(low)), ((0.0, 1.0), (-1.0, 0.0)), strict=False):
+            _axis(sheet, scene, place, corner, high[place] + 0.95, outwards)
         return
-    front = [value - 0.8 for value in low]
-    _axis(sheet, scene, 0, tuple(front), high[0] + 1.0, names[0], (-0.5, 0.85))
-    _axis(sheet, scene, 1, tuple(front), high[1] + 1.0, names[1], (0.25, 0.95))
-    _axis(sheet, scene, 2, (high[0] + 0.8, front[1], front[2]), high[2] + 1.0, names[2], (-1.0, 0.0))
+    front = tuple(value - 0.8 for value in low)
+    _axis(sheet, scene, 0, front, high[0] + 1.0, (-0.5, 0.85))
+    _axis(sheet, scene, 1, front, high[1] + 1.0, (0.25, 0.95))
+    _axis(sheet, scene, 2, (high[0] + 0.8, front[1], front[2]), high[2] + 1.0, (-1.0, 0.0))
 
 
-def _axis(sheet: Sheet, scene: Scene, place: int, start: Vector, end: float, name: str, outwards: Point) -> None:
+def _axis(sheet: Sheet, scene: Scene, place: int, start: Vector, end: float, outwards: Point) -> None:
     values = scene.ticks[place]
     every = 1 if len(values) <= 12 else 2 if len(values) <= 24 else 5
     ticks = [(_with(start, place, float(value)), str(value).replace("-", "−")) for value in values[::every]]
-    sheet.axis(start, _with(start, place, end), name, ticks, outwards)
+    sheet.axis(start, _with(start, place, end), scene.axes[place], ticks, outwards)
 
 
 def _with(place: Vector, axis: int, value: float) -> Vector:
@@ -310,13 +300,11 @@ def _with(place: Vector, axis: int, value: float) -> Vector:
 def statement_entries(scene: Scene) -> list[LegendEntry]:
     """A line of the legend for each statement that has instances."""
     drawn = {instance.statement for instance in scene.space.instances}
-    entries = []
-    for number, label in enumerate(scene.labels):
-        if number not in drawn:
-            continue
-        fill = INK if number == 0 else PAPER
-        entries.append(LegendEntry((marker(number, (7, 0), RADIUS + 0.5, fill, INK, "sample"),), label, 14))
-    return entries
+    return [
+        LegendEntry((marker(number, (7, 0), RADIUS + 0.5, PAPER if number else INK, INK, "sample"),), label, 14)
+        for number, label in enumerate(scene.labels)
+        if number in drawn
+    ]
 
 
 def kind_entries(pairs: Sequence[Pair], drawn: Iterable[Tie]) -> list[LegendEntry]:
@@ -368,9 +356,8 @@ def dependences(scene: Scene) -> Figure:
     shown = ends if everything else strong_ends
     entries = [*statement_entries(scene), *kind_entries(scene.space.pairs, shown.values())]
     caption = _dependence_caption(scene, chosen, everything)
-    return Figure(
-        "dependences", "Iterations and dependences", caption, sheet.finished(entries, "Iteration space", caption)
-    )
+    drawing = sheet.finished(entries, "Iteration space", caption)
+    return Figure("dependences", "Iterations and dependences", caption, drawing)
 
 
 def _dependence_caption(scene: Scene, chosen: int | None, everything: bool) -> str:
@@ -382,7 +369,7 @@ def _dependence_caption(scene: Scene, chosen: int | None, everything: bool) -> s
     if chosen is None:
         return f"{start}. No iteration depends on another."
     instance = scene.space.instances[chosen]
-    point = ", ".join(str(value) for value in instance.point)
+    point = ", ".join(map(str, instance.point))
     name = scene.labels[instance.statement].partition(":")[0]
     rest = "; those of all others are faint" if everything else ""
     return f"{start}, with the dependences on {name}({point}){rest}."
@@ -413,8 +400,8 @@ def _draw_instance(sheet: Sheet, scene: Scene, number: int, strong: bool) -> Non
     centre = sheet.at(spot)
     radius = RADIUS * (0.7 + 0.3 * near)
     colour = INK if strong else shaded(INK, 1.0 + (0.0 if scene.flat else 0.35) + 0.45 * (1 - near))
-    fill = colour if scene.space.instances[number].statement == 0 or strong else PAPER
-    sheet.draw(marker(scene.space.instances[number].statement, centre, radius, fill, colour), centre)
+    statement = scene.space.instances[number].statement
+    sheet.draw(marker(statement, centre, radius, colour if statement == 0 or strong else PAPER, colour), centre)
 
 
 def _label_distances(sheet: Sheet, scene: Scene, ends: Ties) -> None:
@@ -451,8 +438,7 @@ def _along(start: Point, end: Point, arc: bool) -> list[Box]:
     parts = max(2, int(math.dist(start, end) / 5))
     bend = min(0.28 * math.dist(start, end), 90.0) if arc else 0.0
     covered = []
-    for part in range(parts + 1):
-        along = part / parts
+    for along in (part / parts for part in range(parts + 1)):
         x, y = start[0] + along * (end[0] - start[0]), start[1] + along * (end[1] - start[1])
         bent = y - 4 * bend * along * (1 - along)
         covered.append(Box(x, bent, x, bent).grown(2.0))
@@ -460,7 +446,6 @@ def _along(start: Point, end: Point, arc: bool) -> list[Box]:
 
 
 def _label_places(start: Point, end: Point, arc: bool) -> Iterator[Point]:
-    """Places for the label of an arrow."""
     if arc:
         yield (start[0] + end[0]) / 2, start[1] - min(0.28 * math.dist(start, end), 90.0) - 9
         return
@@ -469,9 +454,9 @@ def _label_places(start: Point, end: Point, arc: bool) -> Iterator[Point]:
             yield (start[0] + end[0]) / 2 + dx, (start[1] + end[1]) / 2 + dy
 
 
-def _text_box(centre: Point, words: str) -> Box:
-    wide = text_width(words, 9.5) / 2
-    return Box(centre[0] - wide, centre[1] - 5, centre[0] + wide, centre[1] + 5)
+def _text_box(centre: Point, words: str, size: float = 9.5, margin: float = 0.0) -> Box:
+    wide, high = text_width(words, size) / 2 + margin, 5 + margin
+    return Box(centre[0] - wide, centre[1] - high, centre[0] + wide, centre[1] + high)
 
 
 # -- tile figures
@@ -498,8 +483,7 @@ def tiles(scene: Scene) -> Figure:
     caption = _tiles_caption(scene, waves)
     entries = [*(statement_entries(scene) if scene.flat else []), *_time_entries(waves)]
     if scene.flat and waves > 1:
-        sample = arrow((0, 0), (26, 0), Stroke(INK))
-        entries.append(LegendEntry((sample,), "to a tile that waits for it"))
+        entries.append(LegendEntry((arrow((0, 0), (26, 0), Stroke(INK)),), "to a tile that waits for it"))
     return Figure("tiles", "Tiles on cores, and their wavefronts", caption, sheet.finished(entries, "Tiles", caption))
 
 
@@ -508,14 +492,11 @@ def _tiles_caption(scene: Scene, waves: int) -> str:
     note = "" if scene.flat else ", pulled apart to be seen"
     if waves == 1:
         return f"Tiles of {shape}{note}. All of them run in parallel."
-    return (
-        f"Tiles of {shape}, smaller than those of a launch{note}. Tiles of one colour and number run in parallel, "
-        f"in {waves} wavefronts one after another."
-    )
+    order = f"Tiles of one colour and number run in parallel, in {waves} wavefronts one after another."
+    return f"Tiles of {shape}, smaller than those of a launch{note}. {order}"
 
 
 def _time_entries(count: int) -> list[LegendEntry]:
-    """A bar of all colours, from first to last."""
     if count < 2:
         return []
     shown = min(count, 24)
@@ -549,9 +530,10 @@ def _flat_tiles(sheet: Sheet, scene: Scene, waves: int) -> None:
     for number, instance in enumerate(scene.space.instances):
         fill = INK if instance.statement == 0 else PAPER
         sheet.draw(marker(instance.statement, spots[number], _DOT, fill), spots[number])
-    centres = {}
-    for tile, numbers in scene.tiles().items():
-        centres[tile] = _free_place(outlines[tile], [spots[number] for number in numbers], sheet.scale)
+    centres = {
+        tile: _free_place(outlines[tile], [spots[number] for number in numbers], sheet.scale)
+        for tile, numbers in scene.tiles().items()
+    }
     _tile_arrows(sheet, scene, centres)
     for tile, numbers in scene.tiles().items():
         words = str(scene.space.instances[numbers[0]].wavefront)
@@ -565,8 +547,8 @@ def _flat_tiles(sheet: Sheet, scene: Scene, waves: int) -> None:
 def _blob(outline: Sequence[Point], margin: float, colour: str) -> list[Node]:
     """A convex shape with round corners, `margin` larger than its outline, with a thin border."""
     both = []
+    points = list(outline) if len(outline) > 1 else [outline[0], (outline[0][0] + 0.01, outline[0][1])]
     for wide, fill in ((2 * margin + 1.2, shaded(colour, 0.55)), (2 * margin, colour)):
-        points = list(outline) if len(outline) > 1 else [outline[0], (outline[0][0] + 0.01, outline[0][1])]
         style: Style = {"fill": fill, "stroke": fill, "stroke_width": wide, "stroke_linejoin": "round"}
         both.append(polygon(points, stroke_linecap="round", **style))
     return both
@@ -589,9 +571,8 @@ def _inside(place: Point, outline: Sequence[Point]) -> bool:
     """Whether a place lies in a convex polygon of three corners or more."""
     if len(outline) < 3:
         return False
-    turns = []
-    for (ax, ay), (bx, by) in zip(outline, (*outline[1:], outline[0]), strict=True):
-        turns.append((bx - ax) * (place[1] - ay) - (by - ay) * (place[0] - ax))
+    sides = zip(outline, (*outline[1:], outline[0]), strict=True)
+    turns = [(bx - ax) * (place[1] - ay) - (by - ay) * (place[0] - ax) for (ax, ay), (bx, by) in sides]
     return all(turn >= -1e-6 for turn in turns) or all(turn <= 1e-6 for turn in turns)
 
 
@@ -647,7 +628,7 @@ def _solid_tiles(sheet: Sheet, scene: Scene, waves: int) -> None:
         label_place = _place_of_number(words, solid, [outline for _, (outline, _) in drawn[place + 1 :]], taken)
         if label_place is not None:
             sheet.label(label_place, words, _NUMBER, font_weight="bold")
-            taken.append(_number_box(label_place, words))
+            taken.append(_text_box(label_place, words, _NUMBER, 1))
 
 
 #: A solid on the sheet: its outline, and its visible faces, the most frontal one first.
@@ -663,16 +644,11 @@ def _place_of_number(
         for toward in ((x, y), *corners):
             for part in (0.0, 0.25, 0.5):
                 place = (x + part * (toward[0] - x), y + part * (toward[1] - y))
-                box = _number_box(place, words)
+                box = _text_box(place, words, _NUMBER, 1)
                 covered = any(_inside(place_, outline) for place_ in _grid(box) for outline in nearer)
                 if not covered and not any(box.overlap(taken_box) for taken_box in taken):
                     return place
     return None
-
-
-def _number_box(centre: Point, words: str) -> Box:
-    wide = text_width(words, _NUMBER) / 2 + 1
-    return Box(centre[0] - wide, centre[1] - 6, centre[0] + wide, centre[1] + 6)
 
 
 def _grid(box: Box) -> list[Point]:
@@ -697,22 +673,19 @@ def _solid(sheet: Sheet, points: Sequence[Vector], colour: str) -> _Solid:
     seen = [face for face in faces(points) if dot(face.normal, AXONOMETRIC.towards) > 1e-6]
     drawn: list[Node] = []
     for face in seen:
-        light = 0.9 + 0.28 * dot(face.normal, (-0.3, -0.55, 0.78))
+        fill = shaded(colour, 0.9 + 0.28 * dot(face.normal, (-0.3, -0.55, 0.78)))
         corners = [sheet.at(corner) for corner in face.corners]
         sheet.reach.extend(corners)
-        fill = shaded(colour, light)
         drawn.append(polygon(corners, fill=fill, stroke=shaded(colour, 0.5), stroke_width=0.9, stroke_linejoin="round"))
     if not seen:
         outline = hull(sheet.at(point) for point in points)
         margin = _blob_margin(outline)
         sheet.reach.extend((x + side, y + side) for x, y in outline for side in (-margin, margin))
         drawn += _blob(outline, margin, colour)
-    on_faces = [
-        point
-        for point in points
-        if not seen or any(abs(dot(face.normal, minus(point, face.corners[0]))) < 1e-6 for face in seen)
-    ]
-    drawn += [node("circle", cx=x, cy=y, r=1.5, fill=INK, opacity=0.6) for x, y in map(sheet.at, on_faces)]
+    for point in points:
+        if not seen or any(abs(dot(face.normal, minus(point, face.corners[0]))) < 1e-6 for face in seen):
+            x, y = sheet.at(point)
+            drawn.append(node("circle", cx=x, cy=y, r=1.5, fill=INK, opacity=0.6))
     sheet.draw(node("g", *drawn, class_="tile"))
     seen.sort(key=lambda face: -dot(face.normal, AXONOMETRIC.towards))
     places = [sheet.at(point) for point in points]

@@ -36,10 +36,8 @@ def order_rows(plan: KernelPlan) -> tuple[str, ...]:
     """The order of points, where it differs from the loops'; else what the user may ask for."""
     clause = plan.kernel.directive.sor
     if plan.reordered is not None and clause is not None:
-        return tuple(
-            f"sor({clause.method.value}): {note}; other iterates than the loops as written"
-            for note in plan.reordered.notes
-        )
+        iterates = "other iterates than the loops as written"
+        return tuple(f"sor({clause.method.value}): {note}; {iterates}" for note in plan.reordered.notes)
     return tuple(f"{order.message}, line {order.range.start.line}" for order in faster_orders(plan))
 
 
@@ -53,12 +51,9 @@ def faster_orders(plan: KernelPlan) -> Iterator[Diagnostic]:
         ):
             sweep_loop = relaxation.sweep_loop
             loop = relaxation.sweeps[0].loops[0] if sweep_loop is None else sweep_loop
-            yield Diagnostic(
-                Severity.NOTE,
-                loop.header if isinstance(loop, Loop) else loop.range,
-                f"sor(redblack) relaxes '{relaxation.array.host}' faster, but computes other iterates: "
-                "it is never taken unasked",
-            )
+            place = loop.header if isinstance(loop, Loop) else loop.range
+            why = "computes other iterates: it is never taken unasked"
+            yield Diagnostic(Severity.NOTE, place, f"sor(redblack) relaxes '{relaxation.array.host}' faster, but {why}")
 
 
 def region_planned(plan: KernelPlan) -> Kernel:
@@ -108,7 +103,8 @@ def _condition(mask: Expression) -> str:
 
 def _sweeps(nest: SorNest) -> str:
     """`forward sweeps, one an iteration of t`, `symmetric sweeps until the condition of …`"""
-    which = _which(nest)
+    ways = ["symmetric (forward, then backward)"] if nest.is_symmetric else map(_direction, nest.sweeps)
+    which = " and ".join(dict.fromkeys(ways))
     loop = nest.sweep_loop
     if loop is None:
         return f"one {which} sweep"
@@ -116,12 +112,6 @@ def _sweeps(nest: SorNest) -> str:
         return f"{which} sweeps, as many as there are iterations of {loop.iterator.host}"
     line = loop.range.start.line if nest.condition is None else nest.condition.range.start.line
     return f"{which} sweeps until line {line} ends them"
-
-
-def _which(nest: SorNest) -> str:
-    if nest.is_symmetric:
-        return "symmetric (forward, then backward)"
-    return " and ".join(dict.fromkeys(_direction(sweep) for sweep in nest.sweeps))
 
 
 def _direction(sweep: Sweep) -> str:

@@ -101,9 +101,11 @@ def value_of(expression: Expression | ClauseExpression, sizes: Sizes) -> int | N
     if isinstance(expression, Cast):
         return value_of(expression.operand, sizes)
     if isinstance(expression, Unary):
-        return _unary(expression.operator, value_of(expression.operand, sizes))
+        operand = value_of(expression.operand, sizes)
+        return None if operand is None else int(UNARY[expression.operator](operand))
     if isinstance(expression, Binary):
-        return _binary(expression.operator, value_of(expression.left, sizes), value_of(expression.right, sizes))
+        left, right = value_of(expression.left, sizes), value_of(expression.right, sizes)
+        return None if left is None or right is None else operation(expression.operator, left, right)
     if isinstance(expression, Conditional):
         holds = value_of(expression.condition, sizes)
         return None if holds is None else value_of(expression.then if holds else expression.otherwise, sizes)
@@ -119,14 +121,6 @@ def iterations(loop: Loop, sizes: Sizes) -> int | None:
         return None
     trips = trip_count(lower, upper, step, loop.comparison)
     return trips if trips >= 0 else None
-
-
-def _unary(operator: str, value: int | None) -> int | None:
-    return None if value is None else int(UNARY[operator](value))
-
-
-def _binary(operator: str, left: int | None, right: int | None) -> int | None:
-    return None if left is None or right is None else operation(operator, left, right)
 
 
 def _helper(call: Call, sizes: Sizes) -> int | None:
