@@ -30,16 +30,7 @@ from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.printer import Flat, Printer
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind, TileKind
-from tilepragma.ir.expressions import (
-    Access,
-    Binary,
-    DataObject,
-    Expression,
-    Scope,
-    Storage,
-    access_to,
-    local_scalar,
-)
+from tilepragma.ir.expressions import Access, Binary, DataObject, Expression, Scope, Storage, access_to, local_scalar
 from tilepragma.ir.loop_tree import Axis, Block, Loop, Stage, Staged, StagedSide, TileNest
 from tilepragma.ir.loop_tree_text import subscripts_text
 from tilepragma.ir.polynomial import Polynomial, expression, number, of_atom, polynomial

@@ -17,11 +17,7 @@ from tilepragma.codegen.templates import render
 from tilepragma.codegen.writer import Writer
 from tilepragma.host.retiling import perfect_nest
 from tilepragma.host.user_macros import as_written
-from tilepragma.ir.directives import (
-    ClauseExpression,
-    DataDirective,
-    KernelDirective,
-)
+from tilepragma.ir.directives import ClauseExpression, DataDirective, KernelDirective
 from tilepragma.ir.expressions import Access, Binary, Cast, DataObject, Expression, Scope, Storage, integer
 from tilepragma.ir.invariance import host_evaluable, written_objects
 from tilepragma.ir.loop_tree import Axis, Declaration, Loop, TiledLoop

@@ -653,8 +653,7 @@ class _Reader:
         else:
             # The leaf with scratchpad elements replaced by the array elements that they hold.
             meant = replace(
-                self.leaf,
-                node=with_accesses(node, lambda a: self._element(a) if a.object in self.scratchpads else a),
+                self.leaf, node=with_accesses(node, lambda a: self._element(a) if a.object in self.scratchpads else a)
             )
             source = original.source_of(meant)
             if source is None:
