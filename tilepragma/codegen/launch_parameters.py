@@ -19,7 +19,7 @@ from tilepragma.ir.directives import AxisKind, TileKind
 from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.loop_tree import Axis, Block, Loop, Tile, TiledLoop, TileNest
 from tilepragma.ir.traversal import walk
-from tilepragma.plan.kernel_plan import FinalValue, HostLoop, KernelPlan, Launch, Step, launches_in
+from tilepragma.plan.kernel_plan import FinalValue, HostLoop, KernelPlan, Launch, Step, all_steps, launches_in
 
 #: tilek_parameter_kind, in the header's order: the endings of its names.
 ParameterKind = Literal[
@@ -193,11 +193,8 @@ class LaunchParameters:
         number of gangs by the loops that have gang tiles. Workers follow the largest step, unless a
         loop has no dynamic tile for the rest; the number of gangs then depends on them.
         """
-        covered = all(
-            any(tile.kind is TileKind.DYNAMIC for tile in loop.tiles)
-            for loop in self.loops
-            if _has(loop, AxisKind.WORKER)
-        )
+        to_workers = (loop for loop in self.loops if _has(loop, AxisKind.WORKER))
+        covered = all(any(tile.kind is TileKind.DYNAMIC for tile in loop.tiles) for loop in to_workers)
         distributed = any(tile.axis is not None for loop in self.varying for tile in loop.tiles)
         workers = distributed and not covered
         gangs = any(_has(loop, AxisKind.GANG) or _has(loop, AxisKind.THREAD) for loop in self.varying)
@@ -285,11 +282,7 @@ def loop_objects(tiled: TiledLoop) -> set[DataObject]:
 
 def host_iterators(steps: tuple[Step, ...]) -> frozenset[DataObject]:
     """The iterators of all HostLoops of a tree."""
-    iterators: set[DataObject] = set()
-    for step in steps:
-        if not isinstance(step, Launch):
-            iterators |= host_iterators(step.steps) | ({step.loop.iterator} if isinstance(step, HostLoop) else set())
-    return frozenset(iterators)
+    return frozenset(step.loop.iterator for step in all_steps(steps) if isinstance(step, HostLoop))
 
 
 def is_one_nest(launch: Launch) -> bool:
