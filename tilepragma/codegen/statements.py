@@ -572,15 +572,11 @@ def _is_plain(loop: TiledLoop) -> bool:
 def counts_in_iterations(loop: TiledLoop) -> bool:
     """Whether the loop counts iterations: its iterator may overflow one stride past the end."""
     type_ = loop.loop.iterator.element
-    if not isinstance(type_, ScalarType) or type_.bits < 32:
-        return True
-    return loop.loop.decreasing and not type_.signed
+    return not isinstance(type_, ScalarType) or type_.bits < 32 or (loop.loop.decreasing and not type_.signed)
 
 
 def _product(left: str, right: str) -> str:
-    if left == "1" or right == "1":
-        return right if left == "1" else left
-    return f"{left} * {right}"
+    return " * ".join(factor for factor in (left, right) if factor != "1") or "1"
 
 
 def _advance(iterator: str, stride: str, step: str = "1") -> str:
@@ -833,10 +829,9 @@ class _ConvergentNest:
 
     def _tile_loops(self, stage: Stage, rest: tuple[Statement, ...]) -> list[Loop]:
         """The loops after a stage whose iterators its array tiles have."""
-        terms = {term.iterator for array in stage.arrays for side in array.sides for term in side.terms} - set(
-            self.ends
-        )
-        return [statement for statement in rest if isinstance(statement, Loop) and statement.iterator in terms]
+        terms = {term.iterator for array in stage.arrays for side in array.sides for term in side.terms}
+        inner = terms - self.ends.keys()
+        return [statement for statement in rest if isinstance(statement, Loop) and statement.iterator in inner]
 
     def _declared_ends(self, loop: Loop, prefix: str, moved: Moved) -> Ends:
         """Declare the first and the last value of a loop's iterator, `prefix` in their names."""
@@ -905,7 +900,9 @@ class _ConvergentNest:
     def _jammed(self, statements: tuple[Statement, ...], *, guarded: bool) -> None:
         """Print shared loops around the points, unless their bodies declare objects."""
         by_points = with_accesses(Block(statements), lambda access: self.elements.get(access.object, access))
-        statements = _without_idle(_unwrapped(by_points.statements))
+        while isinstance(inner := _only(by_points), Block):
+            by_points = inner
+        statements = _without_idle(by_points.statements)
         shared = [
             statement
             for statement in statements
@@ -986,13 +983,6 @@ def _parts(statements: list[Statement], parted: list[If], *, full: bool) -> tupl
         else:
             result.append(statement)
     return tuple(result)
-
-
-def _unwrapped(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
-    """The statements inside, if the only statement is a block."""
-    while len(statements) == 1 and isinstance(statements[0], Block):
-        statements = statements[0].statements
-    return statements
 
 
 def _without_idle(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
