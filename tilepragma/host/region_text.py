@@ -275,11 +275,8 @@ def _runs(plan: KernelPlan) -> str:
     for statement in plan.kernel.body.statements:
         if isinstance(statement, Declaration):
             continue
-        trips = [
-            host_text(_begins(loop), _AND)
-            for loop in perfect_nest(statement)
-            if can_evaluate(loop.lower) and can_evaluate(loop.upper)
-        ]
+        loops = (loop for loop in perfect_nest(statement) if can_evaluate(loop.lower) and can_evaluate(loop.upper))
+        trips = [host_text(_begins(loop), _AND) for loop in loops]
         if not trips:
             return ""
         chains.append(" && ".join(trips))
