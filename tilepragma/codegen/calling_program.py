@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
+from math import prod
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.refusals import RefusalError
@@ -121,13 +122,7 @@ class CallingProgram:
 
     def bytes(self, numbers: Mapping[str, int]) -> int:
         """The bytes of its arrays. Raises RefusalError."""
-        whole = 0
-        for array in self.arrays.values():
-            size = array.element.bits // 8
-            for extent in array.extents(numbers):
-                size *= extent
-            whole += size
-        return whole
+        return sum(array.element.bits // 8 * prod(array.extents(numbers)) for array in self.arrays.values())
 
     def _text(self, is_timed: bool) -> str:
         """The program's own part. Its arguments are the numbers of `command_line`."""

@@ -134,7 +134,8 @@ def _outlined(loop: Loop, rows: _Rows, written: set[DataObject], numbers: Launch
         object_ = start.object
         siblings = [sibling for sibling in rows if sibling.object == object_]
         number = f"{siblings.index(start) + 1}" if len(siblings) > 1 else ""
-        pointer = _pointer(numbers.fresh(f"{object_.name}_row{number}"), object_, object_ not in written)
+        const = object_.const or object_ not in written
+        pointer = _pointer(numbers.fresh(f"{object_.name}_row{number}"), object_, const)
         parameters.append(pointer)
         arguments.append(AddressOf(start, PointerType(object_.element)))
         for element, distance in elements.items():
@@ -182,13 +183,4 @@ def _scalar(name: str) -> DataObject:
 
 
 def _pointer(name: str, object_: DataObject, const: bool) -> DataObject:
-    return DataObject(
-        name,
-        name,
-        object_.element,
-        Storage.CONTIGUOUS,
-        Scope.LOCAL,
-        (None,),
-        const=const or object_.const,
-        restrict=True,
-    )
+    return DataObject(name, name, object_.element, Storage.CONTIGUOUS, Scope.LOCAL, (None,), const=const, restrict=True)
