@@ -29,6 +29,7 @@ ever.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import product, takewhile
 
 import islpy as isl
 
@@ -59,16 +60,12 @@ def broken_dependences(original: Original, executed: tuple[InstanceMap, ...]) ->
     needed = _needed_before(original, executed)
     unions: dict[tuple[int, ...], isl.Map] = {}
     for (source, sink), group in grouped(original.dependences, lambda dependence: dependence.ends).items():
-        for first in by_name.get(source, ()):
-            for second in by_name.get(sink, ()):
-                launch = first.leaf.launch
-                # The user does not vouch for the planner's wavefronts.
-                if (
-                    not original.vouched
-                    or launch is not second.leaf.launch
-                    or (launch is not None and launch.pipelined)
-                ):
-                    yield from _between(first, second, group, needed, unions)
+        for first, second in product(by_name.get(source, ()), by_name.get(sink, ())):
+            launch = first.leaf.launch
+            # The user does not vouch for the planner's wavefronts.
+            vouched = original.vouched and launch is second.leaf.launch and (launch is None or not launch.pipelined)
+            if not vouched:
+                yield from _between(first, second, group, needed, unions)
 
 
 def _needed_before(original: Original, executed: tuple[InstanceMap, ...]) -> dict[int, frozenset[DataObject]]:
@@ -208,8 +205,7 @@ def _fault(dependence: Dependence, broken: Broken, first: InstanceMap, second: I
     far = f" with distance {distance}{over}" if dependence.loops else ""
     text = (
         f"the {dependence.kind.value} dependence of '{dependence.source.object.host}' from "
-        f"{_end(dependence.source)} to {_end(dependence.sink)}{far} is broken: "
-        f"its instances {broken.reason}"
+        f"{_end(dependence.source)} to {_end(dependence.sink)}{far} is broken: its instances {broken.reason}"
     )
     return Fault("dependences run forward", text, dependence.exact)
 
@@ -391,13 +387,8 @@ class _Order:
 
 def _passed(leaf: Leaf, place: int) -> list[InSequence]:
     """The sequence parts below `place` on the way to the leaf, up to where workers part."""
-    parts = []
-    for element in leaf.path[place + 1 :]:
-        if isinstance(element, Mapped) and element.to_workers:
-            break
-        if isinstance(element, InSequence):
-            parts.append(element)
-    return parts
+    way = takewhile(lambda element: not (isinstance(element, Mapped) and element.to_workers), leaf.path[place + 1 :])
+    return [element for element in way if isinstance(element, InSequence)]
 
 
 def _mapping(leaf: Leaf, axis: Axis) -> MappedLoop | None:
@@ -433,9 +424,8 @@ def out_of_columns(first: Leaf, second: Leaf, pairs: isl.Map) -> Broken | None:
     broken = pairs.add_constraint(beyond)
     for column in columns:
         broken = broken.union(pairs.order_gt(_IN, column, _OUT, column))
-    return (
-        None if broken.is_empty() else Broken(broken, "may run before what they need of an earlier wavefront is done")
-    )
+    reason = "may run before what they need of an earlier wavefront is done"
+    return None if broken.is_empty() else Broken(broken, reason)
 
 
 def _wavefront_and_columns(launch: Launch, leaf: Leaf) -> tuple[int, tuple[int, ...]] | None:
