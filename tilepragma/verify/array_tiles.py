@@ -81,11 +81,7 @@ def _wrong_array_tile(stage: Leaf, staged: Staged, leaves: list[Leaf]) -> Iterat
     try:
         iterations_of_tile = _tile(stage, staged, leaves)
         if iterations_of_tile is None:
-            yield Fault(
-                "array tiles hold what is read",
-                f"the tile that '{name}' is staged for is longer than its array tile",
-                True,
-            )
+            yield Fault(_RULE, f"the tile that '{name}' is staged for is longer than its array tile", True)
             return
         tile, exact = iterations_of_tile
         for what, measure in _measures(staged):
@@ -104,11 +100,7 @@ def _wrong_array_tile(stage: Leaf, staged: Staged, leaves: list[Leaf]) -> Iterat
                     attained = ends[place]
                     ends[place] = iterations if attained is None else attained.union(iterations)
             if not exact or not all(end is not None and tile.domain.is_subset(end) for end in ends):
-                yield Fault(
-                    "array tiles hold what is read",
-                    f"{what} of what is staged of '{name}' may end without a reader",
-                    False,
-                )
+                yield Fault(_RULE, f"{what} of what is staged of '{name}' may end without a reader", False)
                 return
     except NotAffineError as error:
         yield Fault(_RULE, f"a subscript of '{name}' {error}", False)
@@ -128,11 +120,8 @@ def _measures(staged: Staged) -> Iterator[tuple[str, Callable[[Leaf, Use], Measu
 
 def _in_dimension(dimension: int, side: StagedSide, leaf: Leaf, use: Use) -> Measured:
     """0 <= o <= width for the offset o of the subscript. Raises NotAffineError."""
-    offset, least, greatest = (
-        _offset(leaf, use.subscripts[dimension], side),
-        leaf.frame.number(0),
-        leaf.frame.number(side.width),
-    )
+    offset = _offset(leaf, use.subscripts[dimension], side)
+    least, greatest = leaf.frame.number(0), leaf.frame.number(side.width)
     inside = offset.ge_set(least).intersect(offset.le_set(greatest))
     return inside, offset.eq_set(least), offset.eq_set(greatest)
 

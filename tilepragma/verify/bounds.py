@@ -234,10 +234,10 @@ def _without_value(array: ArrayArgument, references: list[Reference], dependence
         )
         unserved = reduce(isl.Set.subtract, served, reference.relation.domain())
         if not unserved.is_empty():
+            start = reference.range.start
             text = (
-                f"'{array.object.host}' is read on line {reference.range.start.line}, column "
-                f"{reference.range.start.column}, but is not "
-                "copied in, and nothing surely writes those elements before"
+                f"'{array.object.host}' is read on line {start.line}, column {start.column}, but is not copied in, and "
+                "nothing surely writes those elements before"
             )
             yield Fault("what is read has a value", text, reference.exact)
             return

@@ -295,15 +295,12 @@ class _Walk:
         inside = place
         evaluated = []
         for tiled in nest.loops:
-            evaluated.append((tiled.loop, inside))
-            frame = inside.frame
+            loop, frame = tiled.loop, inside.frame
+            evaluated.append((loop, inside))
             # Bounds that are launch numbers are the same for all instances of a launch.
-            bounds.append(
-                (None, None)
-                if tiled.launch_bounds
-                else (_affine(tiled.loop.lower, frame), _affine(tiled.loop.upper, frame))
-            )
-            inside = inside.rounds(tiled.loop)
+            known = (None, None) if tiled.launch_bounds else (_affine(loop.lower, frame), _affine(loop.upper, frame))
+            bounds.append(known)
+            inside = inside.rounds(loop)
         element = Mapped(nest, place.depth, tuple(bounds))
         for index, (loop, around) in enumerate(evaluated):
             self._leaf(loop, around.then(element).then(InSequence(sequence, index)))

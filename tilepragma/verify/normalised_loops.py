@@ -127,7 +127,4 @@ class _Comparison:
             )
 
     def _substituted(self, bound: Expression) -> Expression:
-        def change(access: Access) -> Expression:
-            return expression(self.values[access.object]) if access.object in self.values else access
-
-        return with_accesses(bound, change)
+        return with_accesses(bound, lambda a: expression(self.values[a.object]) if a.object in self.values else a)

@@ -258,9 +258,8 @@ def _bounds(plan: KernelPlan, original: Original) -> Iterator[Fault]:
     yield from faults
     for assumption in original.scop.assumptions:
         if assumption not in plan.conditions:
-            yield Fault(
-                "what is assumed is tested at launch", f"nothing tests '{plain_text(assumption)}' at launch", False
-            )
+            text = f"nothing tests '{plain_text(assumption)}' at launch"
+            yield Fault("what is assumed is tested at launch", text, False)
 
 
 # -- trees of steps, at tile sizes

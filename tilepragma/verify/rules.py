@@ -194,9 +194,8 @@ def _with_iterators(
         if isinstance(step, Launch):
             yield step, around
         else:
-            yield from _with_iterators(
-                step.steps, around | ({step.loop.iterator} if isinstance(step, HostLoop) else set())
-            )
+            iterators = {step.loop.iterator} if isinstance(step, HostLoop) else set()
+            yield from _with_iterators(step.steps, around | iterators)
 
 
 def _loops_listed(_: KernelPlan, launch: Launch) -> Iterator[str]:
@@ -302,11 +301,8 @@ def _results_go_back(plan: KernelPlan) -> Iterator[str]:
     for argument in plan.arrays:
         object_ = argument.object
         names = {object_.name, "".join(object_.host.split())}
-        if not argument.writes or argument.copy_out or argument.present:
-            continue
-        if object_.scope in (Scope.REGION, Scope.TEMPORARY):
-            continue
-        if not names & unwanted:
+        stays = argument.writes and not argument.copy_out and not argument.present
+        if stays and object_.scope not in (Scope.REGION, Scope.TEMPORARY) and not names & unwanted:
             yield f"'{object_.name}' is written and may be read after the kernel, but is not copied out"
 
 
