@@ -72,12 +72,10 @@ def wrong_boxes(leaves: tuple[Leaf, ...]) -> Iterator[Fault]:
 
 def _wrong_array_tile(stage: Leaf, staged: Staged, leaves: list[Leaf]) -> Iterator[Fault]:
     name = staged.object.host
-    uses_ = ((leaf, use) for leaf in leaves for part in leaf.evaluated for use in uses(part))
-    accesses = [
-        (leaf, use)
-        for leaf, use in uses_
-        if use.object == staged.object and subscripts_text(use.subscripts) in staged.reads
-    ]
+    uses_ = (
+        (leaf, use) for leaf in leaves for part in leaf.evaluated for use in uses(part) if use.object == staged.object
+    )
+    accesses = [(leaf, use) for leaf, use in uses_ if subscripts_text(use.subscripts) in staged.reads]
     try:
         iterations_of_tile = _tile(stage, staged, leaves)
         if iterations_of_tile is None:
@@ -145,9 +143,8 @@ def _tile(stage: Leaf, staged: Staged, leaves: list[Leaf]) -> tuple[Leaf, bool] 
     these are exact. None where that loop exceeds its extent.
     """
     iterators, tile = stage.frame.iterators, stage
-    wanted = {
-        term.iterator: term.extent for side in staged.sides for term in side.terms if term.iterator not in iterators
-    }
+    terms = (term for side in staged.sides for term in side.terms)
+    wanted = {term.iterator: term.extent for term in terms if term.iterator not in iterators}
     for leaf in leaves:
         loop = leaf.node
         if not isinstance(loop, Loop) or loop.iterator not in wanted or leaf.depth != stage.depth:
@@ -309,12 +306,8 @@ def _check_form(held: HeldPanel) -> None:
         raise NotProvenError("is no array")
     if held.waits and (not buffer.stored or buffer.loops):
         raise NotProvenError("is more than the element of a worker, and stands around barriers")
-    spelled = {
-        node.object
-        for part in (*buffer.declarations, buffer.access, *buffer.subscripts)
-        for node in walk(part)
-        if isinstance(node, Access)
-    }
+    spelling = (*buffer.declarations, buffer.access, *buffer.subscripts)
+    spelled = {node.object for part in spelling for node in walk(part) if isinstance(node, Access)}
     for leaf in held.leaves:
         if spelled & (set(leaf.frame.iterators) - set(filled.frame.iterators)):
             raise NotProvenError("names an iterator of a loop inside")

@@ -225,13 +225,8 @@ def _without_value(array: ArrayArgument, references: list[Reference], dependence
     for reference in references:
         if reference.writes:
             continue
-        served = (
-            dependence.relation.range()
-            for dependence in dependences
-            if dependence.kind is DependenceKind.FLOW
-            and dependence.sink is reference
-            and surely_writes(dependence.source, reference.member)
-        )
+        flow = (edge for edge in dependences if edge.kind is DependenceKind.FLOW and edge.sink is reference)
+        served = (edge.relation.range() for edge in flow if surely_writes(edge.source, reference.member))
         unserved = reduce(isl.Set.subtract, served, reference.relation.domain())
         if not unserved.is_empty():
             start = reference.range.start
@@ -254,11 +249,8 @@ def _all_written(array: ArrayArgument, references: list[Reference], frame: Frame
         if side is None:
             return False
         held = held.flat_product(side)
-    written = (
-        reference.relation.range().reset_tuple_id()
-        for reference in references
-        if reference.kind is AccessKind.MUST_WRITE
-    )
+    writes = (reference for reference in references if reference.kind is AccessKind.MUST_WRITE)
+    written = (reference.relation.range().reset_tuple_id() for reference in writes)
     return bool(reduce(isl.Set.subtract, written, held).is_empty())
 
 

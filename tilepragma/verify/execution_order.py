@@ -371,9 +371,8 @@ class _Order:
         """Different iterations of equally mapped loops, or any where their bounds differ."""
         (tiled, dimension, bounds), (_, counterpart, counterparts) = first, second
         everything = isl.Map.universe(self.pairs.get_space())
-        differ = everything.order_lt(_IN, dimension, _OUT, counterpart).union(
-            everything.order_gt(_IN, dimension, _OUT, counterpart)
-        )
+        earlier = everything.order_lt(_IN, dimension, _OUT, counterpart)
+        differ = earlier.union(everything.order_gt(_IN, dimension, _OUT, counterpart))
         for bound, other in () if tiled.launch_bounds else zip(bounds, counterparts, strict=True):
             if bound is None or other is None:
                 return everything

@@ -225,9 +225,8 @@ def _without(body: Block, left_out: set[int]) -> Iterator[Statement]:
 
 def _held(plan: KernelPlan) -> Iterator[ArrayArgument]:
     """The arrays as a device holds them; the user answers for the values of the user's sections."""
-    user_sections = {
-        "".join(section.path.split()) for clause in plan.kernel.directive.data for section in clause.sections
-    }
+    sections = (section for clause in plan.kernel.directive.data for section in clause.sections)
+    user_sections = {"".join(section.path.split()) for section in sections}
     for argument in plan.arrays:
         trusted = argument.present or "".join(argument.object.host.split()) in user_sections
         # The region's own arrays have no value before it but that of their initializers.

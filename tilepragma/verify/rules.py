@@ -464,9 +464,8 @@ def _wrong_arrays(plan: KernelPlan, launch: Launch, nest: TileNest) -> Iterator[
     for object_, text in dict.fromkeys(access for access in served if served.count(access) > 1):
         yield f"'{object_.host}{text}' is read in two array tiles of launch {launch.name}"
     uniform = {loop.loop.iterator for loop in nest.loops if all(tile.axis is None for tile in loop.tiles)}
-    uniform |= (
-        set(plan.scalars) - written - set(launch.privates) | set(launch.values) | {size.object for size in plan.sizes}
-    )
+    uniform |= set(plan.scalars) - written - set(launch.privates)
+    uniform |= set(launch.values) | {size.object for size in plan.sizes}
     if not plan.apart:
         yield f"launch {launch.name} stages arrays that another name may write"
     for object_ in objects:
