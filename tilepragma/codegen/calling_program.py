@@ -111,14 +111,9 @@ class CallingProgram:
             raise RefusalError(f"depends on {' and '.join(missing)}, of which no number is known: say --sizes {sizes}")
         extents = [array.extents(numbers) for array in self.arrays.values()]
         least = min((extent for lengths in extents for extent in lengths), default=1)
-        words = (
-            calls,
-            calls_a_fill,
-            least,
-            *(numbers.get(name, 1) for name in self.whole),
-            *(length for extent in extents for length in extent),
-        )
-        return tuple(map(str, words))
+        whole = (numbers.get(name, 1) for name in self.whole)
+        lengths = (length for extent in extents for length in extent)
+        return tuple(map(str, (calls, calls_a_fill, least, *whole, *lengths)))
 
     def bytes(self, numbers: Mapping[str, int]) -> int:
         """The bytes of its arrays. Raises RefusalError."""

@@ -55,18 +55,11 @@ class _HostFunction:
         self.instance_kind = instance_kind(launch)
         shared = self.objects.indirect if self.instance_kind is not None else ()
         self.printer = Printer(C, indirect=frozenset(object_ for _, object_ in shared))
-        declarations = {
-            object_: self._array(index, replace(object_, restrict=True))
-            for index, object_ in self.objects.arrays
-            if is_checked_disjoint(plan, object_)
-        }
+        apart = [(index, object_) for index, object_ in self.objects.arrays if is_checked_disjoint(plan, object_)]
+        declarations = {object_: self._array(index, replace(object_, restrict=True)) for index, object_ in apart}
         passed = {object_: tuple((name, text) for name, text, _ in named) for object_, named in declarations.items()}
-        self.parameters = [
-            (text, value)
-            for object_, named in declarations.items()
-            if not self._is_written_out(object_)
-            for _, text, value in named
-        ]
+        reached = (named for object_, named in declarations.items() if not self._is_written_out(object_))
+        self.parameters = [(text, value) for named in reached for _, text, value in named]
         self.rows = Rows(f"tilek_{launch.name}_row", passed)
 
     def text(self) -> str:
@@ -141,13 +134,8 @@ class _HostFunction:
     def _is_written_out(self, object_: DataObject) -> bool:
         """Whether the array is a small constant whose values are printed for the compiler."""
         lengths = [literal_value(length) for length in object_.lengths]
-        return (
-            object_.const
-            and not object_.table
-            and object_.rows_in is None
-            and None not in lengths
-            and 0 < len(object_.values) <= _MOST_VALUES
-        )
+        is_plain = object_.const and not object_.table and object_.rows_in is None
+        return is_plain and None not in lengths and 0 < len(object_.values) <= _MOST_VALUES
 
     def _array(self, index: int, object_: DataObject) -> list[tuple[str, str, str]]:
         """Name, declaration and value of each variable row length of an array, then of its pointer.

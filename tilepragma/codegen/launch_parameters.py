@@ -321,9 +321,8 @@ def launch_parameters(plan: KernelPlan, launch: Launch, program: tuple[Launch, .
     varying = frozenset(
         loop for loop in launch.loops if loop == divided or (iterators and loop_objects(loop) & iterators)
     )
-    numbers = LaunchParameters(
-        launch.loops, plan_numbers(plan).first_arguments, frozenset(taken), varying, ending, divided
-    )
+    first_arguments = plan_numbers(plan).first_arguments
+    numbers = LaunchParameters(launch.loops, first_arguments, frozenset(taken), varying, ending, divided)
     for index, object_ in launch_objects(plan, launch).sizes:
         numbers.size(object_.name, index)
     return numbers

@@ -363,14 +363,10 @@ def _launches(tables: _Tables, plan: KernelPlan, side: str, launches: _LaunchesO
         name = f"{side}{place}"
         loops = _loops(plan, launch, steps)
         is_shared = not on_hosts and place < len(plan.host) and loops == _loops(plan, plan.host[place], plan.host_steps)
-        reductions = (
-            _row(
-                f"TILEK_{_OPERATORS[reduction.operator]}",
-                f"TILEK_{scalar_type_name(reduced_type(reduction))}",
-                arrays.index(reduction.object),
-            )
-            for reduction in launch.reductions
-        )
+        reductions = []
+        for reduction in launch.reductions:
+            operator, type_ = _OPERATORS[reduction.operator], scalar_type_name(reduced_type(reduction))
+            reductions.append(_row(f"TILEK_{operator}", f"TILEK_{type_}", arrays.index(reduction.object)))
         members = (
             quote(launch.name),
             len(loops),

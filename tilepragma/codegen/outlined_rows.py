@@ -83,9 +83,8 @@ def _elements(loop: Loop, apart: Collection[DataObject]) -> list[Access] | None:
         return None
     if vector_width(loop.iterator, loop.step, loop.body) is None:
         return None
-    elements = list(
-        dict.fromkeys(node for node in walk(loop.body) if isinstance(node, Access) and node.object.rank > 0)
-    )
+    accesses = (node for node in walk(loop.body) if isinstance(node, Access) and node.object.rank > 0)
+    elements = list(dict.fromkeys(accesses))
     reads_result = not accessed_objects(elements).keys().isdisjoint(declared_objects(loop.body))
     if reads_result or len(elements) < _LEAST_ELEMENTS or any(element.object not in apart for element in elements):
         return None

@@ -242,11 +242,10 @@ class Printer:
             text, precedence = text + "".join(f"[{subscript}]" for subscript in subscripts), POSTFIX
         for step in node.path:
             text = text if precedence >= POSTFIX else f"({text})"
-            text += (
-                f"[{self.expression(step.index)}]"
-                if isinstance(step, Index)
-                else f".{self.dialect.identifier(step.name)}"
-            )
+            if isinstance(step, Index):
+                text += f"[{self.expression(step.index)}]"
+            else:
+                text += f".{self.dialect.identifier(step.name)}"
             precedence = POSTFIX
         return text, precedence
 

@@ -668,11 +668,8 @@ class _ConvergentNest:
         several = any(tiled.points > 1 for tiled in self.nest.loops)
         for tiled in self.nest.loops:
             first, last, step, place = (self.numbers.name(tiled, end) for end in ("first", "last", "step", "place"))
-            offsets = [
-                self.numbers.name(tiled, "round" if tile.axis is None else tile.kind.value)
-                for tile in tiled.tiles
-                if tile.kind is not TileKind.STATIC
-            ]
+            moving = (tile for tile in tiled.tiles if tile.kind is not TileKind.STATIC)
+            offsets = [self.numbers.name(tiled, "round" if tile.axis is None else tile.kind.value) for tile in moving]
             workers = [tile for tile in tiled.tiles if tile.kind is TileKind.WORKER]
             offset = offsets.pop() if workers else ""
             lower = self.numbers.lower(tiled)
@@ -903,12 +900,8 @@ class _ConvergentNest:
         while isinstance(inner := _only(by_points), Block):
             by_points = inner
         statements = _without_idle(by_points.statements)
-        shared = [
-            statement
-            for statement in statements
-            if isinstance(statement, Loop)
-            and _is_shared((statement.lower, statement.upper, statement.step), self.varying)
-        ]
+        loops = (statement for statement in statements if isinstance(statement, Loop))
+        shared = [loop for loop in loops if _is_shared((loop.lower, loop.upper, loop.step), self.varying)]
         if not shared or any(isinstance(statement, Declaration) for statement in statements):
             self._points(statements, guarded=guarded)
             return
