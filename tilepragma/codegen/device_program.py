@@ -194,7 +194,6 @@ class Entry:
             writer.line(f"const {self.dialect.wide} {self.numbers.fresh(axis_name(axis))} = {index};")
 
     def _instances(self, writer: Writer, body: Block, staged: StagingPrinter | ScratchpadPool | None = None) -> None:
-        """Print `body` for every instance of the group."""
         instances = used_dimensions(self.launch, AxisKind.THREAD, AxisKind.GANG)
         if instances:
             kind = instances[0].kind.value
@@ -364,7 +363,6 @@ class Entry:
         return self.numbers.fresh(f"{object_.name}_first")
 
     def _partials(self, object_: DataObject) -> str:
-        """The name of the buffer for a reduced scalar's partial values."""
         return self.numbers.fresh(f"{object_.name}_partials")
 
     def _print_privates(self, writer: Writer) -> None:
@@ -474,7 +472,6 @@ class _PersistentEntry(Entry):
         self._statements(writer).block(self.persistent.nest.body)
 
     def _tile_where_it_fits(self, writer: Writer) -> None:
-        """Print the tile with scratchpads where these fit, else without."""
         assert self.staged is not None, "asked for staged forms alone"
         (nest,) = self.staged.body().statements
         assert isinstance(nest, TileNest), "scratchpads are of a staged form, which is one nest"

@@ -396,7 +396,6 @@ class StagedTile:
             writer.line(f"const {self.printer.dialect.index} {lower} = {self._least(side, ends, moved)};")
 
     def _least(self, side: StagedSide, ends: Ends, moved: Moved) -> str:
-        """The least index of a dimension in this tile."""
         text = ""
         for term in side.terms:
             end = ends[term.iterator][0 if term.coefficient > 0 else 1]
@@ -622,7 +621,6 @@ def _begins_with_vector(side: StagedSide, begins: Mapping[DataObject, int], coun
 
 
 def _bytes(object_: DataObject) -> int:
-    """The size of an element."""
     assert isinstance(object_.element, ScalarType), "arrays in shared memory are of numbers"
     return object_.element.bits // 8
 

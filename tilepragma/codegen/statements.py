@@ -318,7 +318,6 @@ class StatementPrinter:
 
 
 def _only(block: Block) -> Statement | None:
-    """The only statement of the block; None where it has more or fewer."""
     return block.statements[0] if len(block.statements) == 1 else None
 
 
@@ -640,7 +639,6 @@ class _ConvergentNest:
         self.elements: dict[DataObject, Access] = {}
 
     def print(self) -> None:
-        """Print the nest."""
         self.writer.line("/* Where the distributed tiles of this instance begin, in iterations. */")
         for tiled in self.nest.loops:
             self._bind(tiled)
@@ -883,7 +881,6 @@ class _ConvergentNest:
             self.elements[key] = Access(array, steps, (), object_.element)
 
     def _all_points(self, statements: list[Statement]) -> None:
-        """Print a worker's statements for all of its points."""
         parted = [statement for statement in statements if isinstance(statement, If) and statement in self.parted]
         if not parted and not any(isinstance(statement, Loop) for statement in statements):
             self._jammed(tuple(statements), guarded=True)
@@ -917,7 +914,6 @@ class _ConvergentNest:
         self._points(tuple(waiting), guarded=guarded)
 
     def _points(self, statements: tuple[Statement, ...], *, guarded: bool) -> None:
-        """Print the statements in loops over the points."""
         if not statements:
             return
         read = accessed_objects(statements)

@@ -65,7 +65,6 @@ def _too_deep(state: State) -> State:
 
 @on_deep_stack
 def _translated(request: TranslateRequest, steps: Sequence[Pass]) -> TranslateResult:
-    """The passes' result for a request."""
     state = State(request)
     dumps: list[tuple[str, str]] = []
     for step in steps:

@@ -244,7 +244,6 @@ def _other_axes(usual: KernelPlan, plan: KernelPlan) -> list[str]:
 
 
 def _other_conditions(usual: KernelPlan, plan: KernelPlan) -> list[str]:
-    """Tests of the conditions that only a version has."""
     others = [condition for condition in plan.conditions if condition not in usual.conditions]
     if not others:
         return []

@@ -229,7 +229,6 @@ class _Rewriting:
         return edits
 
     def _generated(self, file: SourceFile) -> list[Edit]:
-        """The text around regions and data directives."""
         edits = []
         for manifest in self.manifests:
             plan, kernel = manifest.plan, manifest.plan.kernel

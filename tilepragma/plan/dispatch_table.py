@@ -150,7 +150,6 @@ def _wrong_choice(plan: KernelPlan, place: int, choice: SizeChoice) -> Iterator[
 
 
 def _limits(choice: SizeChoice) -> tuple[int, int]:
-    """Bytes and trips as numbers, for comparisons."""
     return (NO_LIMIT if choice.bytes is None else choice.bytes, NO_LIMIT if choice.trips is None else choice.trips)
 
 

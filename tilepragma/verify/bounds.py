@@ -191,7 +191,6 @@ def _at(place: int, values: isl.Set, rank: int) -> isl.Set:
 
 
 def _bounded(touched: isl.Set, place: int) -> bool:
-    """Whether the dimension of the touched elements has any bounds."""
     rank = touched.dim(_SET)
     values = touched.project_out(_SET, place + 1, rank - place - 1).project_out(_SET, 0, place)
     return bool(values.dim_has_any_lower_bound(_SET, 0) and values.dim_has_any_upper_bound(_SET, 0))

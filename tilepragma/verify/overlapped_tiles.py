@@ -274,7 +274,6 @@ def _why_broken(first: InstanceMap, second: InstanceMap, relation: isl.Map, tile
 
 
 def _check_order(first: Leaf, second: Leaf, pairs: isl.Map, depth: int, what: str) -> None:
-    """Check pairs of instances in one tile."""
     broken = out_of_order(first, second, _of_one_tile(pairs, depth))
     if broken is not None:
         raise NotProvenError(f"{what} is broken in a tile: its instances {broken.reason}")
@@ -612,7 +611,6 @@ class _Reader:
     """indices proven to lie in a dimension of a scratchpad at this leaf"""
 
     def read(self) -> None:
-        """Add what the leaf does to the tiles."""
         place, node, original = self.tiles.place(self.leaf), self.leaf.node, self.tiles.original
         if isinstance(node, Declaration):
             if original.source_of(self.leaf) is not None:
@@ -639,7 +637,6 @@ class _Reader:
         return {name: scratchpad for scratchpad in self.launch.scratchpads for name in scratchpad.names}
 
     def _copy(self, assignment: Assignment) -> None:
-        """Add a copy between an array and its scratchpad."""
         target, source = assignment.target, assignment.value
         if assignment.operator != "=" or not isinstance(target, Access) or not isinstance(source, Access):
             raise NotProvenError("a tile has a statement that the region has not")
@@ -659,7 +656,6 @@ class _Reader:
         (self.tiles.stores if out else self.tiles.fills).append(copied)
 
     def _computed(self, executions: Iterator[InstanceMap]) -> Iterator[InstanceMap]:
-        """What the leaf computes in its scratchpads."""
         arrays = {scratchpad.array for scratchpad in self.scratchpads.values()}
         for node in walk(self.leaf.node):
             if not isinstance(node, Access) or node.object in self.scratchpads:

@@ -295,7 +295,6 @@ def _staged_runs(plan: KernelPlan) -> Runs:
 
 
 def _at_sizes(plan: KernelPlan, steps: tuple[Step, ...]) -> Runs:
-    """Device steps at the sizes in use and odd ones."""
     yield steps, {size.object: size.device for size in plan.sizes}
     yield from ((steps, sizes) for sizes in _odd_sizes(plan))
 

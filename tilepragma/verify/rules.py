@@ -103,17 +103,14 @@ def _nests(launch: Launch) -> tuple[TileNest, ...]:
 
 
 def _each_launch(rule: Callable[[KernelPlan, Launch], Iterator[str]]) -> Rule:
-    """A rule of plans, by a rule of launches."""
     return lambda plan: (complaint for launch in _launches(plan) for complaint in rule(plan, launch))
 
 
 def _each_form(rule: Callable[[KernelPlan, Launch], Iterator[str]]) -> Rule:
-    """A rule of plans, by a rule of launches and of their staged forms."""
     return lambda plan: (complaint for form in _forms(plan) for complaint in rule(plan, form))
 
 
 def _each_nest(rule: Callable[[TileNest], Iterator[str]]) -> Rule:
-    """A rule of plans, by a rule of the nests of launches."""
     return _each_launch(lambda _, launch: (complaint for nest in _nests(launch) for complaint in rule(nest)))
 
 
@@ -535,7 +532,6 @@ def _wrong_uses(nest: TileNest, block: Block, place: int, staged: Staged) -> Ite
 
 
 def _accesses(node: Any, staged: Staged) -> list[Access]:
-    """The accesses to the array tile."""
     accesses = (node for node in walk(node) if isinstance(node, Access) and node.object == staged.object)
     return [access for access in accesses if subscripts_text(access.subscripts) in staged.reads]
 
