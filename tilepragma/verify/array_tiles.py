@@ -72,10 +72,9 @@ def wrong_boxes(leaves: tuple[Leaf, ...]) -> Iterator[Fault]:
 
 def _wrong_array_tile(stage: Leaf, staged: Staged, leaves: list[Leaf]) -> Iterator[Fault]:
     name = staged.object.host
-    uses_ = (
-        (leaf, use) for leaf in leaves for part in leaf.evaluated for use in uses(part) if use.object == staged.object
-    )
-    accesses = [(leaf, use) for leaf, use in uses_ if subscripts_text(use.subscripts) in staged.reads]
+    parts = ((leaf, part) for leaf in leaves for part in leaf.evaluated)
+    of_array = ((leaf, use) for leaf, part in parts for use in uses(part) if use.object == staged.object)
+    accesses = [(leaf, use) for leaf, use in of_array if subscripts_text(use.subscripts) in staged.reads]
     try:
         iterations_of_tile = _tile(stage, staged, leaves)
         if iterations_of_tile is None:
