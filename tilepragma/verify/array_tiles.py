@@ -348,8 +348,7 @@ def _elements(object_: DataObject, subscripts: tuple[Expression, ...], place: Le
 
 def _over_instances(relation: isl.Map, domain: isl.Set, depth: int) -> isl.Map:
     """{ [i] -> [x] : exists l : [i, l] -> [x] }, of the domain alone; i has `depth` dimensions."""
-    inner = relation.dim(_IN) - depth
-    return relation.intersect_domain(domain).project_out(_IN, depth, inner).coalesce()
+    return relation.intersect_domain(domain).project_out(_IN, depth, relation.dim(_IN) - depth).coalesce()
 
 
 def _is_one_to_one(pairs: isl.Map, rank: int) -> bool:

@@ -383,8 +383,7 @@ def _leaving_rows(object_: DataObject, references: Iterable[Reference], frame: F
         index = row_frame.iterator(place)
         inside = inside.intersect(index.ge_set(row_frame.number(0))).intersect(index.lt_set(affine(length, row_frame)))
     for reference in references:
-        touched = reference.relation.range().reset_tuple_id()
-        if not touched.is_subset(inside):
+        if not reference.relation.range().reset_tuple_id().is_subset(inside):
             start = reference.range.start
             text = f"'{object_.host}' is accessed on line {start.line}, column {start.column} beyond its row"
             yield Fault("rows are as long as they are seen", text, False)

@@ -657,13 +657,12 @@ class _Reader:
 
     def _computed(self, executions: Iterator[InstanceMap]) -> Iterator[InstanceMap]:
         arrays = {scratchpad.array for scratchpad in self.scratchpads.values()}
-        for node in walk(self.leaf.node):
-            if not isinstance(node, Access) or node.object in self.scratchpads:
-                continue
-            if node.object in arrays or node.object.scope is Scope.TEMPORARY:
-                raise NotProvenError(f"'{node.object.host}' is accessed beside its scratchpad")
-            if node.object in self.tiles.written:
-                raise NotProvenError(f"'{node.object.host}' is written and has no scratchpad")
+        accessed = (node.object for node in walk(self.leaf.node) if isinstance(node, Access))
+        for object_ in (object_ for object_ in accessed if object_ not in self.scratchpads):
+            if object_ in arrays or object_.scope is Scope.TEMPORARY:
+                raise NotProvenError(f"'{object_.host}' is accessed beside its scratchpad")
+            if object_ in self.tiles.written:
+                raise NotProvenError(f"'{object_.host}' is written and has no scratchpad")
         if self.leaf.opaque:
             raise NotProvenError("a condition or bound that is not affine decides what a tile computes")
         for execution in executions:

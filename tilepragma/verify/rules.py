@@ -240,9 +240,7 @@ def _objects_accounted(plan: KernelPlan, launch: Launch) -> Iterator[str]:
     iterators |= {loop.iterator for loop in loops_in(launch.body) if loop.declares_iterator}
     accessible = {argument.object for argument in plan.arrays} | set(plan.scalars) | set(launch.privates) | iterators
     accessible |= {name for scratchpad in launch.scratchpads for name in scratchpad.names} | set(plan.constants)
-    for use in _body_uses(plan, launch):
-        if use.object.scope is Scope.LOCAL:
-            continue
+    for use in (use for use in _body_uses(plan, launch) if use.object.scope is not Scope.LOCAL):
         if use.object not in accessible:
             yield f"'{use.object.name}' is used in launch {launch.name} but is no argument of it"
         elif use.writes and use.object in plan.scalars and use.object not in launch.privates:
@@ -452,8 +450,7 @@ def _wrong_places(block: Block, launch: Launch) -> Iterator[str]:
 
 
 def _wrong_arrays(plan: KernelPlan, launch: Launch, nest: TileNest) -> Iterator[str]:
-    functions = plan.kernel.functions
-    written = {use.object for use in uses(nest, functions) if use.writes}
+    written = {use.object for use in uses(nest, plan.kernel.functions) if use.writes}
     held = {argument.object for argument in plan.arrays}
     stages = list(_stages(nest.body, ()))
     objects = list(dict.fromkeys(array.object for _, _, stage, _ in stages for array in stage.arrays))

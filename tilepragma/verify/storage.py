@@ -232,8 +232,7 @@ def _through_copies(flow: ArrayFlow, copies: Sequence[Copy], names: Mapping[str,
     """{ R[i] -> W[j] }, { R[i] -> A[a] } and { A[a] -> W[j] } by original names, and through
     copies: { R -> W } . { W[c] -> R'[c] : copy c } . { R' -> W' }
     """
-    context = flow.sites[0].statement.domain.get_ctx()
-    through = isl.UnionMap("{ }", context=context)
+    through = isl.UnionMap("{ }", context=flow.sites[0].statement.domain.get_ctx())
     for copy in copies:
         domain = copy.target.statement.domain
         same = isl.Map.identity(domain.get_space().map_from_set()).intersect_domain(domain)
@@ -374,9 +373,7 @@ def _lost(
         phi = places[copy.source.reference.object]
         if phi is None or not _moved(copy).reverse().is_subset(phi):
             return "a copy brings a value to another element"
-    for old in dict.fromkeys(storage.instead.values()):
-        if old in storage.dead:
-            continue
+    for old in dict.fromkeys(old for old in storage.instead.values() if old not in storage.dead):
         back = [copy.target.reference.relation.range() for copy in after if copy.target.reference.object == old]
         wanted = [reference.relation.range() for _, reference in original.accesses_to(old) if reference.writes]
         if wanted and not (back and reduce(isl.Set.union, wanted).is_subset(reduce(isl.Set.union, back))):
