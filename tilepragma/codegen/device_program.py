@@ -159,9 +159,7 @@ class Entry:
     @cached_property
     def queues(self) -> RegisterQueuePrinter | None:
         """The printer of scratchpads and register queues; None where the launch has none."""
-        if not self.launch.scratchpads:
-            return None
-        return RegisterQueuePrinter(self.launch, self.numbers, self.printer)
+        return RegisterQueuePrinter(self.launch, self.numbers, self.printer) if self.launch.scratchpads else None
 
     def reductions(self) -> ReductionPrinter:
         """The printer of the launch's reductions."""

@@ -99,9 +99,7 @@ class LaunchParameters:
     def step(self, loop: TiledLoop) -> str:
         """The loop's step: the number itself where it is a literal."""
         literal = literal_value(loop.loop.step)
-        if literal is not None:
-            return str(literal)
-        return self._loop_number(loop, "step", "LOOP_STEP")
+        return self._loop_number(loop, "step", "LOOP_STEP") if literal is None else str(literal)
 
     def axis_count(self, axis: Axis) -> str:
         """The name of an axis's count."""

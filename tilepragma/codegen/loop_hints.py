@@ -134,8 +134,7 @@ def _has_chain(iterator: DataObject, body: Block) -> bool:
             continue
         target = node.target
         moves = any(_coefficient(subscript, iterator, values) != 0 for subscript in target.subscripts)
-        if moves or target.object in declared:
-            continue
-        if node.operator != "=" or any(inner == target for inner in walk(node.value)):
+        adds = node.operator != "=" or any(inner == target for inner in walk(node.value))
+        if adds and not moves and target.object not in declared:
             return True
     return False

@@ -152,8 +152,7 @@ class StagingPrinter(_Pool):
         self.tiles: list[StagedTile] = []
         for array in staged_arrays(launch):
             seen[array.object] += 1
-            flat = printer.flat[array.object]
-            vector = _vector_of(array, flat, begins, printer.dialect, self.is_ahead)
+            vector = _vector_of(array, printer.flat[array.object], begins, printer.dialect, self.is_ahead)
             self.tiles.append(StagedTile(array, seen[array.object], vector, numbers, printer))
         has_vectors = any(tile.vector is not None for tile in self.tiles)
         unit = WIDE_BYTES if has_vectors else _WORD
@@ -171,8 +170,7 @@ class StagingPrinter(_Pool):
             (macro, f"({product} + {workers} - 1) / ({workers})")
             for macro, product in zip(macros, products, strict=True)
         )
-        registers = [tile.bytes // 4 for tile in self.tiles]
-        costs = zip(macros, registers, strict=True)
+        costs = zip(macros, (tile.bytes // 4 for tile in self.tiles), strict=True)
         self.cost = " + ".join(macro if size < 2 else f"{size} * {macro}" for macro, size in costs)
         if printer.dialect.has_async_copies:
             elements = [tile.bytes for tile in self.tiles if tile.bytes in _ASYNC_SIZES]

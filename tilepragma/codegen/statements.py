@@ -523,8 +523,7 @@ class _Nest:
         self.writer.line(self.printer.dialect.unroll)
         self.stack.enter_context(self.writer.block(f"for (int {iterator} = 0; {iterator} < {count}; ++{iterator})"))
         self.writer.line(f"const {self.printer.typed(loop.loop.iterator)} = {self._value(loop, point)};")
-        name = self.printer.name(loop.loop.iterator)
-        self.writer.line(f"if ({name} >= {last}) break;")
+        self.writer.line(f"if ({self.printer.name(loop.loop.iterator)} >= {last}) break;")
 
     def _single_iteration_exit(self, loop: TiledLoop, tile: Tile) -> str:
         """The last line of a loop to which the distributed tiles may leave one iteration, on

@@ -200,11 +200,10 @@ class _Rewriting:
         edits = []
         files = {item.path: item for item in self.unit.files}
         for inclusion in self.unit.inclusions:
-            if inclusion.range.file != file.path:
-                continue
-            header = files[inclusion.included]
-            inlined = header, (*self.edits(header), *_once_guard(header, files))
-            edits.append(Edit(inclusion.range.start.offset, inclusion.range.end.offset, Rank.REPLACE, inlined))
+            if inclusion.range.file == file.path:
+                header = files[inclusion.included]
+                inlined = header, (*self.edits(header), *_once_guard(header, files))
+                edits.append(Edit(inclusion.range.start.offset, inclusion.range.end.offset, Rank.REPLACE, inlined))
         return edits
 
     def _other_includes(self, file: SourceFile) -> list[Edit]:
