@@ -69,9 +69,7 @@ def broken_dependences(original: Original, executed: tuple[InstanceMap, ...]) ->
 
 
 def _needed_before(original: Original, executed: tuple[InstanceMap, ...]) -> dict[int, frozenset[DataObject]]:
-    """For each launch, by identity, the scalars with copies in some launch whose earlier values it
-    reads.
-    """
+    """By each launch's identity, scalars copied in some launch whose earlier values it reads."""
     launches = {id(execution.leaf.launch): execution.leaf.launch for execution in executed}
     copied = frozenset(object_ for launch in launches.values() if launch is not None for object_ in launch.privates)
     return {
@@ -376,10 +374,8 @@ class _Order:
         for bound, other in () if tiled.launch_bounds else zip(bounds, counterparts, strict=True):
             if bound is None or other is None:
                 return everything
-            values = [
-                isl.Map.from_pw_aff(value.add_dims(_IN, leaf.depth - value.dim(_IN)))
-                for value, leaf in ((bound, self.first), (other, self.second))
-            ]
+            sides = ((bound, self.first), (other, self.second))
+            values = [isl.Map.from_pw_aff(value.add_dims(_IN, leaf.depth - value.dim(_IN))) for value, leaf in sides]
             differ = differ.union(everything.subtract(values[0].apply_range(values[1].reverse())))
         return differ
 

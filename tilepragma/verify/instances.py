@@ -354,10 +354,8 @@ def _in_common_loops(executed: list[InstanceMap]) -> list[isl.Map]:
     common = sum(dimensions_of(element) for element in shared)
     if not common:
         return [execution.relation for execution in executed]
-    relations = [
-        execution.relation.project_out(isl.dim_type.in_, common, execution.leaf.depth - common).coalesce()
-        for execution in executed
-    ]
+    parts = ((execution.relation, execution.leaf.depth - common) for execution in executed)
+    relations = [relation.project_out(isl.dim_type.in_, common, inner).coalesce() for relation, inner in parts]
     return [reduce(isl.Map.union, relations).coalesce()]
 
 

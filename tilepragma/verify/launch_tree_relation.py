@@ -147,9 +147,7 @@ class Leaf:
         return replace(self, opaque=(*self.opaque, Opaque(part, decides, self.frame)))
 
     def rounds(self, loop: Loop) -> Leaf:
-        """{ [i, x] : x is an iterator's value }, the place inside a loop, without what is not
-        affine.
-        """
+        """{ [i, x] : x is an iterator's value }: the place inside a loop as far as it is affine."""
         place = self.hidden("left early", loop.body) if leaves_early(loop.body) else self
         frame = place.frame.inside(loop.iterator)
         domain = place.domain.add_dims(isl.dim_type.set, 1)

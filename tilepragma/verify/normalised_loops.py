@@ -66,10 +66,8 @@ class _Comparison:
                 raise NotProvenError(f"'{old.object.host}' has another value in some iteration")
             return True
         if isinstance(old, Access) and isinstance(new, Access):
-            self.same(
-                (old.object, old.path, old.type, len(old.subscripts)),
-                (new.object, new.path, new.type, len(new.subscripts)),
-            )
+            heads = [(access.object, access.path, access.type, len(access.subscripts)) for access in (old, new)]
+            self.same(*heads)
             for old_part, new_part in zip(old.subscripts, new.subscripts, strict=True):
                 try:
                     self.same(old_part, new_part)

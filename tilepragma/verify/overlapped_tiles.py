@@ -318,9 +318,7 @@ def _ordered_copies(tiles: Tiles) -> None:
 
 
 def _unordered(tiles: Tiles, copy: Copied, *, fills: bool) -> Iterator[tuple[InstanceMap, Reference]]:
-    """The launch's accesses to the copied array, but for those that a tile surely makes after a
-    fill or before a store.
-    """
+    """Accesses to the copied array that a tile may make before a fill or after a store."""
     for executed in tiles.computed:
         references = [reference for reference in executed.statement.references if reference.object == copy.array]
         if references and executed.leaf.launch is copy.leaf.launch:

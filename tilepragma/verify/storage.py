@@ -171,10 +171,8 @@ def _are_twins(statement: ScopStatement, twin: ScopStatement, instead: Mapping[D
     same_times = twin.domain.set_tuple_name(statement.name).is_equal(statement.domain)
     if not same_times or len(statement.references) != len(twin.references):
         return False
-    return all(
-        reference.kind is moved.kind and reference.object == instead.get(moved.object, moved.object)
-        for reference, moved in zip(statement.references, twin.references, strict=True)
-    )
+    pairs = zip(statement.references, twin.references, strict=True)
+    return all(old.kind is new.kind and old.object == instead.get(new.object, new.object) for old, new in pairs)
 
 
 def _copy(statement: ScopStatement) -> Copy | None:
