@@ -161,12 +161,8 @@ def calling_program(enclosing: Enclosing, plans: Sequence[KernelPlan]) -> Callin
         if isinstance(parameter.type, ScalarType):
             whole += [parameter.name] if parameter.type.is_integer else []
             continue
-        array_arguments = tuple(
-            (plan, argument)
-            for plan in plans
-            for argument in plan.arrays
-            if argument.object.stored.host == parameter.name and argument.object.scope is Scope.EXTERNAL
-        )
+        outside = ((plan, item) for plan in plans for item in plan.arrays if item.object.scope is Scope.EXTERNAL)
+        array_arguments = tuple((plan, item) for plan, item in outside if item.object.stored.host == parameter.name)
         if not array_arguments or not parameter.name:
             raise RefusalError(
                 f"has a parameter '{parameter.name}' that is neither a number nor an array of its kernels"

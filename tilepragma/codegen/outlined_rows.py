@@ -101,10 +101,8 @@ def _rows(elements: list[Access]) -> _Rows:
         else:
             group.append(element)
     starts = (min(group, key=lambda element: len(expression_text(element))) for group in groups)
-    return {
-        start: {element: _distance(start, element) or 0 for element in group}
-        for start, group in zip(starts, groups, strict=True)
-    }
+    pairs = zip(starts, groups, strict=True)
+    return {start: {element: _distance(start, element) or 0 for element in group} for start, group in pairs}
 
 
 def _distance(start: Access, element: Access) -> int | None:

@@ -332,9 +332,7 @@ class Printer:
         return (f"({result}){name}({arguments})", UNARY) if result else (f"{name}({arguments})", POSTFIX)
 
     def _converted(self, argument: Expression, bits: int) -> str:
-        """The argument, cast to a floating type of so many bits, or an integer type if negative; 0:
-        not cast.
-        """
+        """Cast to a floating type of so many bits, an integer type if negative; 0: not cast."""
         type_ = argument.type
         matches = isinstance(type_, ScalarType) and type_.is_floating == (bits > 0) and type_.bits == abs(bits)
         if bits == 0 or matches:

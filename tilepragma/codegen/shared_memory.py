@@ -94,9 +94,7 @@ class _Pool:
         writer.line(f"{dialect.local_space}{dialect.wide} {name}[{self.pool}]{self.alignment};")
 
     def pointers(self, names: Sequence[tuple[str, Type]], beyond: str = "") -> Iterator[str]:
-        """Declarations of pointers to the arrays, which follow each other in the pool, `beyond` so
-        many words.
-        """
+        """Pointers to the arrays, which follow each other in the pool, `beyond` so many words."""
         space = self.printer.dialect.pointed_local_space
         offsets = [self.numbers.fresh("pool"), *([beyond] if beyond else [])]
         for (name, element), size in zip(names, self.sizes, strict=True):
@@ -107,9 +105,7 @@ class _Pool:
 
 
 class ScratchpadPool(_Pool):
-    """The scratchpads of a staged launch (`Launch.staged_scratchpads`), whose lengths are sums of
-    tile sizes.
-    """
+    """The `staged_scratchpads` of a launch, whose lengths are sums of tile sizes."""
 
     def __init__(self, launch: Launch, numbers: LaunchParameters, printer: Printer) -> None:
         self.lengths = {
@@ -166,10 +162,8 @@ class StagingPrinter(_Pool):
         workers = numbers.total(used_dimensions(launch, AxisKind.WORKER))
         products = [" * ".join(map(_operand, tile.lengths)) for tile in self.tiles]
         macros = [self._each(tile) for tile in self.tiles]
-        self.each = tuple(
-            (macro, f"({product} + {workers} - 1) / ({workers})")
-            for macro, product in zip(macros, products, strict=True)
-        )
+        pairs = zip(macros, products, strict=True)
+        self.each = tuple((macro, f"({product} + {workers} - 1) / ({workers})") for macro, product in pairs)
         costs = zip(macros, (tile.bytes // 4 for tile in self.tiles), strict=True)
         self.cost = " + ".join(macro if size < 2 else f"{size} * {macro}" for macro, size in costs)
         if printer.dialect.has_async_copies:
@@ -308,9 +302,7 @@ class StagingPrinter(_Pool):
             self._meet(writer)
 
     def finish_ahead(self, writer: Writer, stage: Stage, ends: Ends, some: str) -> None:
-        """After the tile is computed, store what registers hold in the other half, which the next
-        tile reads.
-        """
+        """After the tile is computed, store what registers hold in the half that is read next."""
         half = self.numbers.fresh("present")
         with writer.block(f"if ({self.held} && {some})"):
             for tile in self._staged(stage):

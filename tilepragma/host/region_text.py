@@ -238,9 +238,8 @@ def _other_axes(usual: KernelPlan, plan: KernelPlan) -> list[str]:
     """Assignments of the counts in which a version differs from the plan."""
     shared = {axis_index(Axis(count.axis, count.dimension)) for count in set(plan.counts) & set(usual.counts)}
     pairs = enumerate(zip(_axes(plan), _axes(usual), strict=True))
-    return [
-        f"tilek_call_.axes[{k}] = {axis}" for k, (axis, usual_axis) in pairs if k not in shared and axis != usual_axis
-    ]
+    changed = ((k, axis) for k, (axis, usual_axis) in pairs if k not in shared and axis != usual_axis)
+    return [f"tilek_call_.axes[{k}] = {axis}" for k, axis in changed]
 
 
 def _other_conditions(usual: KernelPlan, plan: KernelPlan) -> list[str]:
@@ -334,11 +333,9 @@ def _known_trip(loop: Loop, numbering: PlanNumbers) -> str:
 
 
 def _tile_arguments(numbering: PlanNumbers) -> list[str]:
-    return [
-        "0" if tile.argument is None or tile.axis is not None else host_text(tile.argument)
-        for loop in numbering.first_arguments
-        for tile in loop.tiles
-    ]
+    tiles = (tile for loop in numbering.first_arguments for tile in loop.tiles)
+    arguments = (None if tile.axis is not None else tile.argument for tile in tiles)
+    return ["0" if argument is None else host_text(argument) for argument in arguments]
 
 
 def _axes(plan: KernelPlan) -> list[str]:

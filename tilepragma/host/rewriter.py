@@ -207,10 +207,8 @@ class _Rewriting:
         return edits
 
     def _other_includes(self, file: SourceFile) -> list[Edit]:
-        """Edits of other `#include "…"` lines.
-
-        OUT.c already has inlined headers, so their lines vanish. A file beside a header gets its
-        path from the main file's folder.
+        """OUT.c already has inlined headers, so their `#include "…"` lines vanish. A file beside a
+        header gets its path from the main file's folder.
         """
         home, folder = Path(self.unit.files[0].path).parent, Path(file.path).parent
         listed = {item.range.start.line for item in self.unit.inclusions if item.range.file == file.path}
