@@ -315,7 +315,7 @@ class Entry:
         for index, object_ in self.objects.reduced:
             pointer = self.printer.type(object_.element, f"*{self._partials(object_)}")
             result.append((f"{space}{pointer}", Parameter("PARTIALS", index)))
-        varying = (number for number in self.numbers.parameters() if number[1].constant is None)
+        varying = (named for named in self.numbers.parameters() if named[1].constant is None)
         result += [(f"const {wide} {name}", parameter) for name, parameter in varying]
         return result
 

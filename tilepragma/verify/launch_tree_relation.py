@@ -296,8 +296,8 @@ class _Walk:
             loop, frame = tiled.loop, inside.frame
             evaluated.append((loop, inside))
             # Bounds that are launch numbers are the same for all instances of a launch.
-            known = (None, None) if tiled.launch_bounds else (_affine(loop.lower, frame), _affine(loop.upper, frame))
-            bounds.append(known)
+            limits = (None, None) if tiled.launch_bounds else (_affine(loop.lower, frame), _affine(loop.upper, frame))
+            bounds.append(limits)
             inside = inside.rounds(loop)
         element = Mapped(nest, place.depth, tuple(bounds))
         for index, (loop, around) in enumerate(evaluated):

@@ -636,10 +636,8 @@ def _wrong_division(plan: KernelPlan, launch: Launch, division: Division) -> Ite
     arrays = {argument.object for argument in plan.arrays}
     for use in uses(launch.body, plan.kernel.functions, launch=True):
         row_uses = [row_use for row_use in division.uses if row_use.object == use.object]
-        if use.object in arrays and not (
-            any(row_use.reads for row_use in row_uses) >= use.reads
-            and any(row_use.writes for row_use in row_uses) >= use.writes
-        ):
+        reads, writes = any(row_use.reads for row_use in row_uses), any(row_use.writes for row_use in row_uses)
+        if use.object in arrays and not (reads >= use.reads and writes >= use.writes):
             yield f"the division of launch {launch.name} leaves out what it does to '{use.object.host}'"
     for written in (use for use in division.uses if use.writes):
         name = written.object.host
