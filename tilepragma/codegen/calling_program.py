@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
+from math import prod
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.refusals import RefusalError
@@ -110,24 +111,13 @@ class CallingProgram:
             raise RefusalError(f"depends on {' and '.join(missing)}, of which no number is known: say --sizes {sizes}")
         extents = [array.extents(numbers) for array in self.arrays.values()]
         least = min((extent for lengths in extents for extent in lengths), default=1)
-        words = (
-            calls,
-            calls_a_fill,
-            least,
-            *(numbers.get(name, 1) for name in self.whole),
-            *(length for extent in extents for length in extent),
-        )
-        return tuple(map(str, words))
+        whole = (numbers.get(name, 1) for name in self.whole)
+        lengths = (length for extent in extents for length in extent)
+        return tuple(map(str, (calls, calls_a_fill, least, *whole, *lengths)))
 
     def bytes(self, numbers: Mapping[str, int]) -> int:
         """The bytes of its arrays. Raises RefusalError."""
-        whole = 0
-        for array in self.arrays.values():
-            size = array.element.bits // 8
-            for extent in array.extents(numbers):
-                size *= extent
-            whole += size
-        return whole
+        return sum(array.element.bits // 8 * prod(array.extents(numbers)) for array in self.arrays.values())
 
     def _text(self, is_timed: bool) -> str:
         """The program's own part. Its arguments are the numbers of `command_line`."""
@@ -171,12 +161,8 @@ def calling_program(enclosing: Enclosing, plans: Sequence[KernelPlan]) -> Callin
         if isinstance(parameter.type, ScalarType):
             whole += [parameter.name] if parameter.type.is_integer else []
             continue
-        array_arguments = tuple(
-            (plan, argument)
-            for plan in plans
-            for argument in plan.arrays
-            if argument.object.stored.host == parameter.name and argument.object.scope is Scope.EXTERNAL
-        )
+        outside = ((plan, item) for plan in plans for item in plan.arrays if item.object.scope is Scope.EXTERNAL)
+        array_arguments = tuple((plan, item) for plan, item in outside if item.object.stored.host == parameter.name)
         if not array_arguments or not parameter.name:
             raise RefusalError(
                 f"has a parameter '{parameter.name}' that is neither a number nor an array of its kernels"

@@ -63,8 +63,7 @@ class DeviceFunctions:
             name += "_" + "".join("g" if space else "p" for space in spaces)
         if name not in self.texts:
             # Its callees come first.
-            text = self._definition(function, name, tuple(spaces))
-            self.texts[name] = text
+            self.texts[name] = self._definition(function, name, tuple(spaces))
         return name, tuple(lengths)
 
     def _definition(self, function: Function, name: str, spaces: tuple[bool, ...]) -> str:

@@ -94,7 +94,7 @@ def device_program(plan: KernelPlan, dialect: Dialect) -> DeviceProgram:
     code = definitions + "".join(texts)
     launches = tuple(entry.launch for entry in entries)
     stagings = [entry.staged for entry in entries if entry.staged is not None]
-    start = plan.kernel.range.start
+    twice, start = any(staging.twice for staging in stagings), plan.kernel.range.start
     text = render(
         dialect.template,
         name=plan.kernel.name,
@@ -108,19 +108,13 @@ def device_program(plan: KernelPlan, dialect: Dialect) -> DeviceProgram:
         constants=constant_definitions(plan, launches, dialect),
         functions=definitions,
         entries=texts,
-        ahead=sorted({size for staging in stagings for size in staging.async_sizes})
-        if any(staging.twice for staging in stagings)
-        else None,
+        ahead=sorted({size for staging in stagings for size in staging.async_sizes}) if twice else None,
         unrolled=dialect.unroll in code,
         local_bytes=plan.kernel.directive.local_bytes if stagings else 0,
     )
-    return DeviceProgram(
-        text,
-        launches,
-        tuple(entry.parameters() for entry in entries),
-        frozenset(name for entry in entries for name in entry.constant_numbers),
-        dialect.suffix,
-    )
+    parameters = tuple(entry.parameters() for entry in entries)
+    constants = frozenset(name for entry in entries for name in entry.constant_numbers)
+    return DeviceProgram(text, launches, parameters, constants, dialect.suffix)
 
 
 def uses_double(plan: KernelPlan) -> bool:
@@ -165,9 +159,7 @@ class Entry:
     @cached_property
     def queues(self) -> RegisterQueuePrinter | None:
         """The printer of scratchpads and register queues; None where the launch has none."""
-        if not self.launch.scratchpads:
-            return None
-        return RegisterQueuePrinter(self.launch, self.numbers, self.printer)
+        return RegisterQueuePrinter(self.launch, self.numbers, self.printer) if self.launch.scratchpads else None
 
     def reductions(self) -> ReductionPrinter:
         """The printer of the launch's reductions."""
@@ -200,7 +192,6 @@ class Entry:
             writer.line(f"const {self.dialect.wide} {self.numbers.fresh(axis_name(axis))} = {index};")
 
     def _instances(self, writer: Writer, body: Block, staged: StagingPrinter | ScratchpadPool | None = None) -> None:
-        """Print `body` for every instance of the group."""
         instances = used_dimensions(self.launch, AxisKind.THREAD, AxisKind.GANG)
         if instances:
             kind = instances[0].kind.value
@@ -324,11 +315,8 @@ class Entry:
         for index, object_ in self.objects.reduced:
             pointer = self.printer.type(object_.element, f"*{self._partials(object_)}")
             result.append((f"{space}{pointer}", Parameter("PARTIALS", index)))
-        result += [
-            (f"const {wide} {name}", parameter)
-            for name, parameter in self.numbers.parameters()
-            if parameter.constant is None
-        ]
+        varying = (named for named in self.numbers.parameters() if named[1].constant is None)
+        result += [(f"const {wide} {name}", parameter) for name, parameter in varying]
         return result
 
     def is_sole_access(self, index: int, object_: DataObject) -> bool:
@@ -373,7 +361,6 @@ class Entry:
         return self.numbers.fresh(f"{object_.name}_first")
 
     def _partials(self, object_: DataObject) -> str:
-        """The name of the buffer for a reduced scalar's partial values."""
         return self.numbers.fresh(f"{object_.name}_partials")
 
     def _print_privates(self, writer: Writer) -> None:
@@ -483,7 +470,6 @@ class _PersistentEntry(Entry):
         self._statements(writer).block(self.persistent.nest.body)
 
     def _tile_where_it_fits(self, writer: Writer) -> None:
-        """Print the tile with scratchpads where these fit, else without."""
         assert self.staged is not None, "asked for staged forms alone"
         (nest,) = self.staged.body().statements
         assert isinstance(nest, TileNest), "scratchpads are of a staged form, which is one nest"
@@ -552,9 +538,8 @@ class _PersistentEntry(Entry):
         first = numbers.of_wavefronts(f"{wavefront}_first", "WAVE_FIRST")
         last = numbers.of_wavefronts(f"{wavefront}_last", "WAVE_LAST")
         base = numbers.of_wavefronts("tilek_flags_base", "FLAGS_BASE")
-        with writer.block(
-            f"for ({self.printer.typed(self.persistent.wavefront)} = {first}; {wavefront} <= {last}; ++{wavefront})"
-        ):
+        declared = self.printer.typed(self.persistent.wavefront)
+        with writer.block(f"for ({declared} = {first}; {wavefront} <= {last}; ++{wavefront})"):
             box, has_tile, before = (numbers.fresh(name) for name in ("box", "has_tile", "before"))
             place = f"{2 * len(self.iterators)} * ({wavefront} - {first})"
             names = [self.printer.name(iterator) for iterator in self.iterators]

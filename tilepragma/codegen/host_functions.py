@@ -7,14 +7,7 @@ from dataclasses import replace
 
 from tilepragma.codegen.device_definitions import constant_definition
 from tilepragma.codegen.dialect import C
-from tilepragma.codegen.launch_parameters import (
-    LaunchObjects,
-    LaunchParameters,
-    is_checked_disjoint,
-    launch_objects,
-    launch_parameters,
-    nest_loops,
-)
+from tilepragma.codegen.launch_parameters import is_checked_disjoint, launch_objects, launch_parameters, nest_loops
 from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.reduction_printer import declare_accumulators
@@ -55,30 +48,22 @@ class _HostFunction:
     def __init__(self, plan: KernelPlan, launch: Launch) -> None:
         self.plan = plan
         self.launch = launch
-        self.objects: LaunchObjects = launch_objects(plan, launch)
+        self.objects = launch_objects(plan, launch)
         self.implied = implied_objects(launch.body)
-        self.numbers: LaunchParameters = launch_parameters(plan, launch)
+        self.numbers = launch_parameters(plan, launch)
         self.call = self.numbers.fresh("call")
         self.instance_kind = instance_kind(launch)
         shared = self.objects.indirect if self.instance_kind is not None else ()
         self.printer = Printer(C, indirect=frozenset(object_ for _, object_ in shared))
-        declarations = {
-            object_: self._array(index, replace(object_, restrict=True))
-            for index, object_ in self.objects.arrays
-            if is_checked_disjoint(plan, object_)
-        }
+        apart = [(index, object_) for index, object_ in self.objects.arrays if is_checked_disjoint(plan, object_)]
+        declarations = {object_: self._array(index, replace(object_, restrict=True)) for index, object_ in apart}
         passed = {object_: tuple((name, text) for name, text, _ in named) for object_, named in declarations.items()}
-        self.parameters = [
-            (text, value)
-            for object_, named in declarations.items()
-            if not self._is_written_out(object_)
-            for _, text, value in named
-        ]
+        reached = (named for object_, named in declarations.items() if not self._is_written_out(object_))
+        self.parameters = [(text, value) for named in reached for _, text, value in named]
         self.rows = Rows(f"tilek_{launch.name}_row", passed)
 
     def text(self) -> str:
-        body = self._body()
-        parameters = self.parameters
+        body, parameters = self._body(), self.parameters
         arrays: list[str] = []
         for index, object_ in self.objects.arrays:
             if self._is_written_out(object_):
@@ -113,13 +98,10 @@ class _HostFunction:
 
     def _comment(self) -> str:
         loops = ", ".join(dict.fromkeys(loop.loop.iterator.name for loop in nest_loops(self.launch)))
-        start = self.plan.kernel.range.start
-        instances = (
-            "there is one instance" if self.instance_kind is None else f"instances are {self.instance_kind.value}s"
-        )
-        return (
-            f"{self.launch.name}: {'loops ' + loops + ' of ' if loops else ''}{start.file}:{start.line}; {instances}."
-        )
+        start, kind = self.plan.kernel.range.start, self.instance_kind
+        instances = "there is one instance" if kind is None else f"instances are {kind.value}s"
+        place = f"{f'loops {loops} of ' if loops else ''}{start.file}:{start.line}"
+        return f"{self.launch.name}: {place}; {instances}."
 
     def _body(self) -> str:
         writer = Writer(user_lines=True, depth=1)
@@ -152,13 +134,8 @@ class _HostFunction:
     def _is_written_out(self, object_: DataObject) -> bool:
         """Whether the array is a small constant whose values are printed for the compiler."""
         lengths = [literal_value(length) for length in object_.lengths]
-        return (
-            object_.const
-            and not object_.table
-            and object_.rows_in is None
-            and None not in lengths
-            and 0 < len(object_.values) <= _MOST_VALUES
-        )
+        is_plain = object_.const and not object_.table and object_.rows_in is None
+        return is_plain and None not in lengths and 0 < len(object_.values) <= _MOST_VALUES
 
     def _array(self, index: int, object_: DataObject) -> list[tuple[str, str, str]]:
         """Name, declaration and value of each variable row length of an array, then of its pointer.
@@ -167,9 +144,7 @@ class _HostFunction:
         if object_.table and object_.rows_in is None and self.printer.name(object_) == object_.host:
             return []
         named: list[tuple[str, str, str]] = []
-        inner = f"*const {self.printer.name(object_)}"
-        if object_.restrict:
-            inner = f"*{C.restrict} const {self.printer.name(object_)}"
+        inner = f"*{f'{C.restrict} ' if object_.restrict else ''}const {self.printer.name(object_)}"
         if object_.storage is Storage.ROWS:
             inner = "*" * (object_.rank - 1) + inner
         elif object_.rank > 1:

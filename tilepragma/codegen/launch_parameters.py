@@ -20,7 +20,7 @@ from tilepragma.ir.directives import AxisKind, TileKind
 from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.loop_tree import Axis, Block, Loop, Tile, TiledLoop, TileNest
 from tilepragma.ir.traversal import walk
-from tilepragma.plan.kernel_plan import FinalValue, HostLoop, KernelPlan, Launch, Step, launches_in
+from tilepragma.plan.kernel_plan import FinalValue, HostLoop, KernelPlan, Launch, Step, all_steps, launches_in
 
 #: tilek_parameter_kind, in the header's order: the endings of its names.
 ParameterKind = Literal[
@@ -100,9 +100,7 @@ class LaunchParameters:
     def step(self, loop: TiledLoop) -> str:
         """The loop's step: the number itself where it is a literal."""
         literal = literal_value(loop.loop.step)
-        if literal is not None:
-            return str(literal)
-        return self._loop_number(loop, "step", "LOOP_STEP")
+        return self._loop_number(loop, "step", "LOOP_STEP") if literal is None else str(literal)
 
     def axis_count(self, axis: Axis) -> str:
         """The name of an axis's count."""
@@ -194,11 +192,8 @@ class LaunchParameters:
         number of gangs by the loops that have gang tiles. Workers follow the largest step, unless a
         loop has no dynamic tile for the rest; the number of gangs then depends on them.
         """
-        covered = all(
-            any(tile.kind is TileKind.DYNAMIC for tile in loop.tiles)
-            for loop in self.loops
-            if _has(loop, AxisKind.WORKER)
-        )
+        to_workers = (loop for loop in self.loops if _has(loop, AxisKind.WORKER))
+        covered = all(any(tile.kind is TileKind.DYNAMIC for tile in loop.tiles) for loop in to_workers)
         distributed = any(tile.axis is not None for loop in self.varying for tile in loop.tiles)
         workers = distributed and not covered
         gangs = any(_has(loop, AxisKind.GANG) or _has(loop, AxisKind.THREAD) for loop in self.varying)
@@ -286,11 +281,7 @@ def loop_objects(tiled: TiledLoop) -> set[DataObject]:
 
 def host_iterators(steps: tuple[Step, ...]) -> frozenset[DataObject]:
     """The iterators of all HostLoops of a tree."""
-    iterators: set[DataObject] = set()
-    for step in steps:
-        if not isinstance(step, Launch):
-            iterators |= host_iterators(step.steps) | ({step.loop.iterator} if isinstance(step, HostLoop) else set())
-    return frozenset(iterators)
+    return frozenset(step.loop.iterator for step in all_steps(steps) if isinstance(step, HostLoop))
 
 
 def is_one_nest(launch: Launch) -> bool:
@@ -329,9 +320,8 @@ def launch_parameters(plan: KernelPlan, launch: Launch, program: tuple[Launch, .
     varying = frozenset(
         loop for loop in launch.loops if loop == divided or (iterators and loop_objects(loop) & iterators)
     )
-    numbers = LaunchParameters(
-        launch.loops, plan_numbers(plan).first_arguments, frozenset(taken), varying, ending, divided
-    )
+    first_arguments = plan_numbers(plan).first_arguments
+    numbers = LaunchParameters(launch.loops, first_arguments, frozenset(taken), varying, ending, divided)
     for index, object_ in launch_objects(plan, launch).sizes:
         numbers.size(object_.name, index)
     return numbers

@@ -59,7 +59,6 @@ def _value(parameter: Parameter, plan: KernelPlan, launch: Launch, axes: Mapping
 
 
 def _count(tile: Tile, axes: Mapping[int, int]) -> int:
-    """The tile's count; 1 for a dynamic tile."""
     if tile.axis is not None:
         return axes.get(axis_index(tile.axis), 1)
     return (literal_value(tile.argument) or 1) if tile.argument is not None else 1

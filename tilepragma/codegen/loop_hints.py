@@ -19,8 +19,6 @@ from tilepragma.poly.reference_spans import Values, settled_values, written_out
 _VECTOR = 64
 #: The largest known trip count at which a loop around other loops is unrolled.
 _UNROLLED = 16
-
-
 _UNROLL = "#pragma clang loop unroll(full)"
 
 
@@ -51,9 +49,8 @@ def loop_hints(
     width = vector_width(iterator, step, body)
     choices = (node for node in walk(body) if isinstance(node, Conditional))
     branches = (branch for node in choices for branch in (node.then, node.otherwise))
-    reads_under_conditions = any(
-        isinstance(node, Access) and bool(node.subscripts) for branch in branches for node in walk(branch)
-    )
+    reads = (node for branch in branches for node in walk(branch) if isinstance(node, Access))
+    reads_under_conditions = any(read.subscripts for read in reads)
     if width is None or reads_under_conditions:
         return (_UNROLL if short else ""), ""
     parts = trip // width if trip is not None and trip % width == 0 and trip // width in (1, 2, 4, 8) else 2
@@ -91,17 +88,12 @@ def _keeps_apart(iterator: DataObject, body: Block, values: Values) -> bool:
     loop where they overlap, whatever the hints say.
     """
     declared = declared_objects(body)
-    targets = [node.target for node in walk(body) if isinstance(node, (Assignment, Increment))]
-    written = {
-        target.object: target for target in targets if isinstance(target, Access) and target.object not in declared
-    }
-    if not all(isinstance(target, Access) for target in targets) or any(
-        _step(target, iterator, values) != 1 for target in written.values()
-    ):
+    targets = (node.target for node in walk(body) if isinstance(node, (Assignment, Increment)))
+    written = {target.object: target for target in targets if target.object not in declared}
+    if any(_step(target, iterator, values) != 1 for target in written.values()):
         return False
-    return all(
-        node == written[node.object] for node in walk(body) if isinstance(node, Access) and node.object in written
-    )
+    accesses = (node for node in walk(body) if isinstance(node, Access) and node.object in written)
+    return all(access == written[access.object] for access in accesses)
 
 
 def _is_plain(statement: Statement) -> bool:
@@ -141,10 +133,8 @@ def _has_chain(iterator: DataObject, body: Block) -> bool:
         if not isinstance(node, Assignment) or not isinstance(node.type, ScalarType) or not node.type.is_floating:
             continue
         target = node.target
-        if target.object in declared or any(
-            _coefficient(subscript, iterator, values) != 0 for subscript in target.subscripts
-        ):
-            continue
-        if node.operator != "=" or any(inner == target for inner in walk(node.value)):
+        moves = any(_coefficient(subscript, iterator, values) != 0 for subscript in target.subscripts)
+        adds = node.operator != "=" or any(inner == target for inner in walk(node.value))
+        if adds and not moves and target.object not in declared:
             return True
     return False

@@ -108,15 +108,10 @@ def describe(plan: KernelPlan, targets: Collection[Target]) -> KernelManifest:
     exclude. If the plan leaves the region as written, it has no launches, and the runtime only
     moves data.
     """
-    versions = (
-        replace(
-            _described(version.plan, targets, version.on_devices),
-            shown=plan.kernel.name,
-            version=place,
-            version_text=version.text,
-        )
-        for place, version in enumerate(plan.versions, 1)
-    )
+    versions = []
+    for place, version in enumerate(plan.versions, 1):
+        described = _described(version.plan, targets, version.on_devices)
+        versions.append(replace(described, shown=plan.kernel.name, version=place, version_text=version.text))
     return replace(_described(plan, targets, True), versions=tuple(versions))
 
 
@@ -161,6 +156,7 @@ def kernel_constants(manifest: KernelManifest) -> str:
     host, device, persistent = manifest.host_launches, manifest.device_launches, manifest.persistent
     on_devices = plan.device_choices if device else ()
     on_processors = plan.processor_choices if "processors" in programs else ()
+    sizes = (_row(quote(size.object.name), size.host, size.device) for size in plan.sizes)
     tables = _Tables(f"tilek_{plan.kernel.name}")
     members: dict[str, object] = {
         "abi": "TILEK_ABI",
@@ -187,9 +183,7 @@ def kernel_constants(manifest: KernelManifest) -> str:
         "host_steps": manifest.steps.host or "NULL",
         "device_steps": manifest.steps.device or "NULL",
         "size_count": len(plan.sizes),
-        "sizes": tables.items(
-            "const tilek_size", "sizes", (_row(quote(size.object.name), size.host, size.device) for size in plan.sizes)
-        ),
+        "sizes": tables.items("const tilek_size", "sizes", sizes),
         "choice_count": len(plan.choices),
         "choices": _choices(tables, plan, "choices", plan.choices, "hosts"),
         "device_choice_count": len(on_devices),
@@ -197,9 +191,8 @@ def kernel_constants(manifest: KernelManifest) -> str:
         "processor_choice_count": len(on_processors),
         "processor_choices": _choices(tables, plan, "processor_choices", on_processors, "OpenCL processors"),
     }
-    versions = tables.items(
-        "const tilek_kernel *const", "versions", (f"&{version.symbol}" for version in manifest.versions)
-    )
+    symbols = (f"&{version.symbol}" for version in manifest.versions)
+    versions = tables.items("const tilek_kernel *const", "versions", symbols)
     divisions = _divisions(tables, plan) if device else "NULL"
     constants = sorted({quote(constant) for program in programs.values() for constant in program.constant_numbers})
     members |= {
@@ -370,14 +363,10 @@ def _launches(tables: _Tables, plan: KernelPlan, side: str, launches: _LaunchesO
         name = f"{side}{place}"
         loops = _loops(plan, launch, steps)
         is_shared = not on_hosts and place < len(plan.host) and loops == _loops(plan, plan.host[place], plan.host_steps)
-        reductions = (
-            _row(
-                f"TILEK_{_OPERATORS[reduction.operator]}",
-                f"TILEK_{scalar_type_name(reduced_type(reduction))}",
-                arrays.index(reduction.object),
-            )
-            for reduction in launch.reductions
-        )
+        reductions = []
+        for reduction in launch.reductions:
+            operator, type_ = _OPERATORS[reduction.operator], scalar_type_name(reduced_type(reduction))
+            reductions.append(_row(f"TILEK_{operator}", f"TILEK_{type_}", arrays.index(reduction.object)))
         members = (
             quote(launch.name),
             len(loops),
@@ -506,6 +495,4 @@ def _row(*members: object) -> str:
 
 
 def _int64(value: int) -> str:
-    if value == -(2**63):
-        return "INT64_MIN"
-    return "INT64_MAX" if value == _INT64_MAX else str(value)
+    return {-(2**63): "INT64_MIN", _INT64_MAX: "INT64_MAX"}.get(value, str(value))

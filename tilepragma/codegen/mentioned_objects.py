@@ -25,16 +25,12 @@ def is_idle(statement: Statement, rest: tuple[Statement, ...]) -> bool:
     """Whether the statement is a planner's constant that the rest does not read: not printed."""
     if not isinstance(statement, Declaration) or statement.range != NOWHERE:
         return False
-    return all(
-        declarator.object.const and not any(mentions(later, declarator.object) for later in rest)
-        for declarator in statement.declarators
-    )
+    objects = (declarator.object for declarator in statement.declarators)
+    return all(object_.const and not any(mentions(later, object_) for later in rest) for object_ in objects)
 
 
 def printed_objects(node: Any) -> dict[DataObject, None]:
-    """The objects in the text of a launch's tree, in order, without bounds that the launch
-    supplies.
-    """
+    """The objects in a launch's text, in order, without bounds that the launch supplies."""
     objects: dict[DataObject, None] = {}
     _collect(node, objects)
     return objects

@@ -83,9 +83,8 @@ def _elements(loop: Loop, apart: Collection[DataObject]) -> list[Access] | None:
         return None
     if vector_width(loop.iterator, loop.step, loop.body) is None:
         return None
-    elements = list(
-        dict.fromkeys(node for node in walk(loop.body) if isinstance(node, Access) and node.object.rank > 0)
-    )
+    accesses = (node for node in walk(loop.body) if isinstance(node, Access) and node.object.rank > 0)
+    elements = list(dict.fromkeys(accesses))
     reads_result = not accessed_objects(elements).keys().isdisjoint(declared_objects(loop.body))
     if reads_result or len(elements) < _LEAST_ELEMENTS or any(element.object not in apart for element in elements):
         return None
@@ -102,10 +101,8 @@ def _rows(elements: list[Access]) -> _Rows:
         else:
             group.append(element)
     starts = (min(group, key=lambda element: len(expression_text(element))) for group in groups)
-    return {
-        start: {element: _distance(start, element) or 0 for element in group}
-        for start, group in zip(starts, groups, strict=True)
-    }
+    pairs = zip(starts, groups, strict=True)
+    return {start: {element: _distance(start, element) or 0 for element in group} for start, group in pairs}
 
 
 def _distance(start: Access, element: Access) -> int | None:
@@ -134,7 +131,8 @@ def _outlined(loop: Loop, rows: _Rows, written: set[DataObject], numbers: Launch
         object_ = start.object
         siblings = [sibling for sibling in rows if sibling.object == object_]
         number = f"{siblings.index(start) + 1}" if len(siblings) > 1 else ""
-        pointer = _pointer(numbers.fresh(f"{object_.name}_row{number}"), object_, object_ not in written)
+        const = object_.const or object_ not in written
+        pointer = _pointer(numbers.fresh(f"{object_.name}_row{number}"), object_, const)
         parameters.append(pointer)
         arguments.append(AddressOf(start, PointerType(object_.element)))
         for element, distance in elements.items():
@@ -182,13 +180,4 @@ def _scalar(name: str) -> DataObject:
 
 
 def _pointer(name: str, object_: DataObject, const: bool) -> DataObject:
-    return DataObject(
-        name,
-        name,
-        object_.element,
-        Storage.CONTIGUOUS,
-        Scope.LOCAL,
-        (None,),
-        const=const or object_.const,
-        restrict=True,
-    )
+    return DataObject(name, name, object_.element, Storage.CONTIGUOUS, Scope.LOCAL, (None,), const=const, restrict=True)

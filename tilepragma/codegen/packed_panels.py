@@ -92,14 +92,10 @@ def _register_panel(panel: Panel, fresh: Callable[[str], str]) -> _Around:
     bounds, and tests, would keep it in memory.
     """
     to_registers, to_rows = _local(panel, panel.object), _in_one_row(panel, fresh(f"{panel.object.name}_rows"))
-    return (
-        tuple(Declaration((Declarator(access.object, None),)) for access in (to_registers, to_rows)),
-        (_padded(panel, to_rows), _copied(panel, to_registers, to_rows, ())),
-        (
-            _copied(panel, to_rows, to_registers, ()),
-            _over(panel.loops[:-1], (_over_elements(panel, panel.access, to_rows),)),
-        ),
-    )
+    declared = tuple(Declaration((Declarator(access.object, None),)) for access in (to_registers, to_rows))
+    filled = _padded(panel, to_rows), _copied(panel, to_registers, to_rows, ())
+    stored = _over(panel.loops[:-1], (_over_elements(panel, panel.access, to_rows),))
+    return declared, filled, (_copied(panel, to_rows, to_registers, ()), stored)
 
 
 def _in_one_row(panel: Panel, name: str) -> Access:

@@ -242,11 +242,10 @@ class Printer:
             text, precedence = text + "".join(f"[{subscript}]" for subscript in subscripts), POSTFIX
         for step in node.path:
             text = text if precedence >= POSTFIX else f"({text})"
-            text += (
-                f"[{self.expression(step.index)}]"
-                if isinstance(step, Index)
-                else f".{self.dialect.identifier(step.name)}"
-            )
+            if isinstance(step, Index):
+                text += f"[{self.expression(step.index)}]"
+            else:
+                text += f".{self.dialect.identifier(step.name)}"
             precedence = POSTFIX
         return text, precedence
 
@@ -333,9 +332,7 @@ class Printer:
         return (f"({result}){name}({arguments})", UNARY) if result else (f"{name}({arguments})", POSTFIX)
 
     def _converted(self, argument: Expression, bits: int) -> str:
-        """The argument, cast to a floating type of so many bits, or an integer type if negative; 0:
-        not cast.
-        """
+        """Cast to a floating type of so many bits, an integer type if negative; 0: not cast."""
         type_ = argument.type
         matches = isinstance(type_, ScalarType) and type_.is_floating == (bits > 0) and type_.bits == abs(bits)
         if bits == 0 or matches:

@@ -133,8 +133,7 @@ class ReductionPrinter:
 
     def _tree_steps(self, writer: Writer, gang: str) -> None:
         wide, slots, barrier = self.printer.dialect.wide, self._slots(), self.printer.dialect.barrier
-        worker, workers = self.numbers.fresh("worker"), self.numbers.fresh("workers")
-        used = self.numbers.fresh("used")
+        worker, workers, used = map(self.numbers.fresh, ("worker", "workers", "used"))
         writer.line(f"const {wide} {workers} = {self.numbers.total(self._workers())};")
         writer.line(f"const {wide} {worker} = {self.numbers.linear_index(self._workers())};")
         with writer.block(f"if ({worker} < {slots})"):

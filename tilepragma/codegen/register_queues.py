@@ -102,11 +102,8 @@ class RegisterQueuePrinter:
 
     def is_unrolled(self, loop: Loop) -> bool:
         """Whether the loop lies between positions and workers: its iterator selects registers."""
-        return (
-            bool(self.used)
-            and not self.is_position(loop)
-            and any(isinstance(node, TileNest) and _to_workers(node) for node in walk(loop.body))
-        )
+        nests = (node for node in walk(loop.body) if isinstance(node, TileNest))
+        return bool(self.used) and not self.is_position(loop) and any(map(_to_workers, nests))
 
     def move(self, writer: Writer) -> None:
         """Print the moves of the queues at the head of a position."""

@@ -30,16 +30,7 @@ from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.printer import Flat, Printer
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind, TileKind
-from tilepragma.ir.expressions import (
-    Access,
-    Binary,
-    DataObject,
-    Expression,
-    Scope,
-    Storage,
-    access_to,
-    local_scalar,
-)
+from tilepragma.ir.expressions import Access, Binary, DataObject, Expression, Scope, Storage, access_to, local_scalar
 from tilepragma.ir.loop_tree import Axis, Block, Loop, Stage, Staged, StagedSide, TileNest
 from tilepragma.ir.loop_tree_text import subscripts_text
 from tilepragma.ir.polynomial import Polynomial, expression, number, of_atom, polynomial
@@ -103,9 +94,7 @@ class _Pool:
         writer.line(f"{dialect.local_space}{dialect.wide} {name}[{self.pool}]{self.alignment};")
 
     def pointers(self, names: Sequence[tuple[str, Type]], beyond: str = "") -> Iterator[str]:
-        """Declarations of pointers to the arrays, which follow each other in the pool, `beyond` so
-        many words.
-        """
+        """Pointers to the arrays, which follow each other in the pool, `beyond` so many words."""
         space = self.printer.dialect.pointed_local_space
         offsets = [self.numbers.fresh("pool"), *([beyond] if beyond else [])]
         for (name, element), size in zip(names, self.sizes, strict=True):
@@ -116,9 +105,7 @@ class _Pool:
 
 
 class ScratchpadPool(_Pool):
-    """The scratchpads of a staged launch (`Launch.staged_scratchpads`), whose lengths are sums of
-    tile sizes.
-    """
+    """The `staged_scratchpads` of a launch, whose lengths are sums of tile sizes."""
 
     def __init__(self, launch: Launch, numbers: LaunchParameters, printer: Printer) -> None:
         self.lengths = {
@@ -161,8 +148,7 @@ class StagingPrinter(_Pool):
         self.tiles: list[StagedTile] = []
         for array in staged_arrays(launch):
             seen[array.object] += 1
-            flat = printer.flat[array.object]
-            vector = _vector_of(array, flat, begins, printer.dialect, self.is_ahead)
+            vector = _vector_of(array, printer.flat[array.object], begins, printer.dialect, self.is_ahead)
             self.tiles.append(StagedTile(array, seen[array.object], vector, numbers, printer))
         has_vectors = any(tile.vector is not None for tile in self.tiles)
         unit = WIDE_BYTES if has_vectors else _WORD
@@ -176,12 +162,9 @@ class StagingPrinter(_Pool):
         workers = numbers.total(used_dimensions(launch, AxisKind.WORKER))
         products = [" * ".join(map(_operand, tile.lengths)) for tile in self.tiles]
         macros = [self._each(tile) for tile in self.tiles]
-        self.each = tuple(
-            (macro, f"({product} + {workers} - 1) / ({workers})")
-            for macro, product in zip(macros, products, strict=True)
-        )
-        registers = [tile.bytes // 4 for tile in self.tiles]
-        costs = zip(macros, registers, strict=True)
+        pairs = zip(macros, products, strict=True)
+        self.each = tuple((macro, f"({product} + {workers} - 1) / ({workers})") for macro, product in pairs)
+        costs = zip(macros, (tile.bytes // 4 for tile in self.tiles), strict=True)
         self.cost = " + ".join(macro if size < 2 else f"{size} * {macro}" for macro, size in costs)
         if printer.dialect.has_async_copies:
             elements = [tile.bytes for tile in self.tiles if tile.bytes in _ASYNC_SIZES]
@@ -319,9 +302,7 @@ class StagingPrinter(_Pool):
             self._meet(writer)
 
     def finish_ahead(self, writer: Writer, stage: Stage, ends: Ends, some: str) -> None:
-        """After the tile is computed, store what registers hold in the other half, which the next
-        tile reads.
-        """
+        """After the tile is computed, store what registers hold in the half that is read next."""
         half = self.numbers.fresh("present")
         with writer.block(f"if ({self.held} && {some})"):
             for tile in self._staged(stage):
@@ -405,7 +386,6 @@ class StagedTile:
             writer.line(f"const {self.printer.dialect.index} {lower} = {self._least(side, ends, moved)};")
 
     def _least(self, side: StagedSide, ends: Ends, moved: Moved) -> str:
-        """The least index of a dimension in this tile."""
         text = ""
         for term in side.terms:
             end = ends[term.iterator][0 if term.coefficient > 0 else 1]
@@ -631,7 +611,6 @@ def _begins_with_vector(side: StagedSide, begins: Mapping[DataObject, int], coun
 
 
 def _bytes(object_: DataObject) -> int:
-    """The size of an element."""
     assert isinstance(object_.element, ScalarType), "arrays in shared memory are of numbers"
     return object_.element.bits // 8
 

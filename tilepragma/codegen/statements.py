@@ -318,7 +318,6 @@ class StatementPrinter:
 
 
 def _only(block: Block) -> Statement | None:
-    """The only statement of the block; None where it has more or fewer."""
     return block.statements[0] if len(block.statements) == 1 else None
 
 
@@ -524,8 +523,7 @@ class _Nest:
         self.writer.line(self.printer.dialect.unroll)
         self.stack.enter_context(self.writer.block(f"for (int {iterator} = 0; {iterator} < {count}; ++{iterator})"))
         self.writer.line(f"const {self.printer.typed(loop.loop.iterator)} = {self._value(loop, point)};")
-        name = self.printer.name(loop.loop.iterator)
-        self.writer.line(f"if ({name} >= {last}) break;")
+        self.writer.line(f"if ({self.printer.name(loop.loop.iterator)} >= {last}) break;")
 
     def _single_iteration_exit(self, loop: TiledLoop, tile: Tile) -> str:
         """The last line of a loop to which the distributed tiles may leave one iteration, on
@@ -572,15 +570,11 @@ def _is_plain(loop: TiledLoop) -> bool:
 def counts_in_iterations(loop: TiledLoop) -> bool:
     """Whether the loop counts iterations: its iterator may overflow one stride past the end."""
     type_ = loop.loop.iterator.element
-    if not isinstance(type_, ScalarType) or type_.bits < 32:
-        return True
-    return loop.loop.decreasing and not type_.signed
+    return not isinstance(type_, ScalarType) or type_.bits < 32 or (loop.loop.decreasing and not type_.signed)
 
 
 def _product(left: str, right: str) -> str:
-    if left == "1" or right == "1":
-        return right if left == "1" else left
-    return f"{left} * {right}"
+    return " * ".join(factor for factor in (left, right) if factor != "1") or "1"
 
 
 def _advance(iterator: str, stride: str, step: str = "1") -> str:
@@ -644,7 +638,6 @@ class _ConvergentNest:
         self.elements: dict[DataObject, Access] = {}
 
     def print(self) -> None:
-        """Print the nest."""
         self.writer.line("/* Where the distributed tiles of this instance begin, in iterations. */")
         for tiled in self.nest.loops:
             self._bind(tiled)
@@ -672,11 +665,8 @@ class _ConvergentNest:
         several = any(tiled.points > 1 for tiled in self.nest.loops)
         for tiled in self.nest.loops:
             first, last, step, place = (self.numbers.name(tiled, end) for end in ("first", "last", "step", "place"))
-            offsets = [
-                self.numbers.name(tiled, "round" if tile.axis is None else tile.kind.value)
-                for tile in tiled.tiles
-                if tile.kind is not TileKind.STATIC
-            ]
+            moving = (tile for tile in tiled.tiles if tile.kind is not TileKind.STATIC)
+            offsets = [self.numbers.name(tiled, "round" if tile.axis is None else tile.kind.value) for tile in moving]
             workers = [tile for tile in tiled.tiles if tile.kind is TileKind.WORKER]
             offset = offsets.pop() if workers else ""
             lower = self.numbers.lower(tiled)
@@ -833,10 +823,9 @@ class _ConvergentNest:
 
     def _tile_loops(self, stage: Stage, rest: tuple[Statement, ...]) -> list[Loop]:
         """The loops after a stage whose iterators its array tiles have."""
-        terms = {term.iterator for array in stage.arrays for side in array.sides for term in side.terms} - set(
-            self.ends
-        )
-        return [statement for statement in rest if isinstance(statement, Loop) and statement.iterator in terms]
+        terms = {term.iterator for array in stage.arrays for side in array.sides for term in side.terms}
+        inner = terms - self.ends.keys()
+        return [statement for statement in rest if isinstance(statement, Loop) and statement.iterator in inner]
 
     def _declared_ends(self, loop: Loop, prefix: str, moved: Moved) -> Ends:
         """Declare the first and the last value of a loop's iterator, `prefix` in their names."""
@@ -891,7 +880,6 @@ class _ConvergentNest:
             self.elements[key] = Access(array, steps, (), object_.element)
 
     def _all_points(self, statements: list[Statement]) -> None:
-        """Print a worker's statements for all of its points."""
         parted = [statement for statement in statements if isinstance(statement, If) and statement in self.parted]
         if not parted and not any(isinstance(statement, Loop) for statement in statements):
             self._jammed(tuple(statements), guarded=True)
@@ -905,13 +893,11 @@ class _ConvergentNest:
     def _jammed(self, statements: tuple[Statement, ...], *, guarded: bool) -> None:
         """Print shared loops around the points, unless their bodies declare objects."""
         by_points = with_accesses(Block(statements), lambda access: self.elements.get(access.object, access))
-        statements = _without_idle(_unwrapped(by_points.statements))
-        shared = [
-            statement
-            for statement in statements
-            if isinstance(statement, Loop)
-            and _is_shared((statement.lower, statement.upper, statement.step), self.varying)
-        ]
+        while isinstance(inner := _only(by_points), Block):
+            by_points = inner
+        statements = _without_idle(by_points.statements)
+        loops = (statement for statement in statements if isinstance(statement, Loop))
+        shared = [loop for loop in loops if _is_shared((loop.lower, loop.upper, loop.step), self.varying)]
         if not shared or any(isinstance(statement, Declaration) for statement in statements):
             self._points(statements, guarded=guarded)
             return
@@ -927,7 +913,6 @@ class _ConvergentNest:
         self._points(tuple(waiting), guarded=guarded)
 
     def _points(self, statements: tuple[Statement, ...], *, guarded: bool) -> None:
-        """Print the statements in loops over the points."""
         if not statements:
             return
         read = accessed_objects(statements)
@@ -986,13 +971,6 @@ def _parts(statements: list[Statement], parted: list[If], *, full: bool) -> tupl
         else:
             result.append(statement)
     return tuple(result)
-
-
-def _unwrapped(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
-    """The statements inside, if the only statement is a block."""
-    while len(statements) == 1 and isinstance(statements[0], Block):
-        statements = statements[0].statements
-    return statements
 
 
 def _without_idle(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:

@@ -20,7 +20,7 @@ from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.loop_tree import Loop
 from tilepragma.ir.quotients import with_guarded_quotients
 from tilepragma.plan.balanced_chunking import EvenParts, even_parts
-from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step
+from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step, all_steps
 
 _COMPARISONS = {"<": "<", "<=": "l", ">": ">", ">=": "g", "!=": "!"}
 
@@ -103,12 +103,8 @@ class _Steps:
         for step in steps:
             match step:
                 case HostLoop(loop, inner):
-                    loop = replace(
-                        loop,
-                        lower=with_guarded_quotients(loop.lower),
-                        upper=with_guarded_quotients(loop.upper),
-                        step=with_guarded_quotients(loop.step),
-                    )
+                    lower, upper, step_ = map(with_guarded_quotients, (loop.lower, loop.upper, loop.step))
+                    loop = replace(loop, lower=lower, upper=upper, step=step_)
                     loop = with_declared_bounds(self.writer, self.printer, self.numbers, loop)
                     with self.writer.block(loop_head(self.printer, loop)):
                         self._sequence(inner, self.printer.name(loop.iterator))
@@ -134,9 +130,8 @@ class _Steps:
             writer.line(f"const tilek_bounds {loops}[] = {{{', '.join(bounds)}}};")
         if launch.values:
             values = "tilek_values"
-            writer.line(
-                f"const void *const {values}[] = {{{', '.join(f'&{printer.name(o)}' for o in launch.values)}}};"
-            )
+            names = ", ".join(f"&{printer.name(object_)}" for object_ in launch.values)
+            writer.line(f"const void *const {values}[] = {{{names}}};")
         call, last = ("tilek_wave", f", {around}") if launch.pipelined else ("tilek_step", "")
         writer.line(f"tilek_stop = {call}(tilek_run_, {number}, {loops}, {values}{last}); /* {launch.name} */")
         writer.line("if (tilek_stop) return tilek_stop;")
@@ -144,12 +139,10 @@ class _Steps:
 
 def _read(step: Step) -> Iterator[DataObject]:
     """The objects that the order of a step and the bounds in it depend on."""
-    if isinstance(step, Launch):
-        yield from bound_objects(step)
-        return
-    if isinstance(step, HostLoop):
-        yield from accessed_objects((step.loop.lower, step.loop.upper, step.loop.step))
-    else:
-        yield from accessed_objects((step.condition,))
-    for inner in step.steps:
-        yield from _read(inner)
+    for inner in all_steps((step,)):
+        if isinstance(inner, Launch):
+            yield from bound_objects(inner)
+        elif isinstance(inner, HostLoop):
+            yield from accessed_objects((inner.loop.lower, inner.loop.upper, inner.loop.step))
+        else:
+            yield from accessed_objects((inner.condition,))

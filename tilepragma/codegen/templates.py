@@ -36,9 +36,7 @@ def _environment() -> Environment:
 
 
 def _cache() -> BytecodeCache | None:
-    """Compiled templates in the user's cache, found by the hash of their text; None where no folder
-    can be trusted.
-    """
+    """The user's cache of compiled templates, by hashes; None where no folder can be trusted."""
     from jinja2 import FileSystemBytecodeCache
     from jinja2.bccache import Bucket
 

@@ -106,9 +106,7 @@ def wrapped(text: str, indentation: str) -> list[str]:
 def wrapped_list(head: str, items: Sequence[str], tail: str) -> str:
     """`head`, the comma-separated items and `tail`, on one line where they fit, else on several."""
     line = head + ", ".join(items) + tail
-    if len(line) <= WIDTH or not items:
-        return line
-    return "\n".join([head.rstrip(), *item_lines(items, tail)])
+    return line if len(line) <= WIDTH or not items else "\n".join([head.rstrip(), *item_lines(items, tail)])
 
 
 def item_lines(items: Sequence[str], tail: str = "") -> list[str]:

@@ -65,7 +65,6 @@ def _too_deep(state: State) -> State:
 
 @on_deep_stack
 def _translated(request: TranslateRequest, steps: Sequence[Pass]) -> TranslateResult:
-    """The passes' result for a request."""
     state = State(request)
     dumps: list[tuple[str, str]] = []
     for step in steps:
@@ -81,14 +80,13 @@ def _translated(request: TranslateRequest, steps: Sequence[Pass]) -> TranslateRe
             break
     failed = state.diagnostics.has_errors
     unit = state.unit
+    headers = unit.files[1:] if unit is not None else ()
     return TranslateResult(
         diagnostics=tuple(state.diagnostics),
         output=None if failed else state.output,
         dependencies=_as_make_names((*(unit.dependencies if unit is not None else state.scanned), *state.measured)),
         system_dependencies=unit.system_dependencies if unit is not None else (),
-        inlined=_as_make_names(
-            [*(file.path for file in (unit.files[1:] if unit is not None else ())), *state.measured]
-        ),
+        inlined=_as_make_names((*(file.path for file in headers), *state.measured)),
         measured=_as_make_names(state.measured),
         unit=unit,
         plans=state.plans,

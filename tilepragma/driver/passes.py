@@ -195,9 +195,8 @@ def rewrite(state: State) -> State:
     """The user's source with each region replaced by its launch, kernels embedded."""
     request = state.request
     if state.unit is None:
-        return replace(
-            state, output=f"{line_directive(1, request.source)}\n".encode() + state.text if state.plain else None
-        )
+        plain = f"{line_directive(1, request.source)}\n".encode() + state.text if state.plain else None
+        return replace(state, output=plain)
     from tilepragma.codegen.manifest import describe
     from tilepragma.host.rewriter import rewrite as rewrite_unit
 

@@ -100,15 +100,13 @@ def planned_version(request: TranslateRequest, result: TranslateResult, plan: Ke
     from tilepragma.driver.passes import plan_options, plan_version
 
     assert result.unit is not None, "what has plans has a unit"
-    state = State(request, unit=result.unit)
-    defaults = plan_options(state, result.unit)
+    defaults = plan_options(State(request, unit=result.unit), result.unit)
     return plan_version(result.unit, as_written(result, plan), plan, defaults, text, NOWHERE, 1)
 
 
 def too_deep(source: str, text: bytes) -> Diagnostic:
     """An error at the first directive, for expressions or statements too deep for this Python."""
-    directive = directive_in_text(source, text)
-    place = directive or Position(source, 1, 1, 0)
+    place = directive_in_text(source, text) or Position(source, 1, 1, 0)
     remedy = (
         "take the longest expression apart, with a variable for each part, or run tilecc with another version of Python"
     )

@@ -17,11 +17,7 @@ from tilepragma.codegen.templates import render
 from tilepragma.codegen.writer import Writer
 from tilepragma.host.retiling import perfect_nest
 from tilepragma.host.user_macros import as_written
-from tilepragma.ir.directives import (
-    ClauseExpression,
-    DataDirective,
-    KernelDirective,
-)
+from tilepragma.ir.directives import ClauseExpression, DataDirective, KernelDirective
 from tilepragma.ir.expressions import Access, Binary, Cast, DataObject, Expression, Scope, Storage, integer
 from tilepragma.ir.invariance import host_evaluable, written_objects
 from tilepragma.ir.loop_tree import Axis, Declaration, Loop, TiledLoop
@@ -242,13 +238,11 @@ def _other_axes(usual: KernelPlan, plan: KernelPlan) -> list[str]:
     """Assignments of the counts in which a version differs from the plan."""
     shared = {axis_index(Axis(count.axis, count.dimension)) for count in set(plan.counts) & set(usual.counts)}
     pairs = enumerate(zip(_axes(plan), _axes(usual), strict=True))
-    return [
-        f"tilek_call_.axes[{k}] = {axis}" for k, (axis, usual_axis) in pairs if k not in shared and axis != usual_axis
-    ]
+    changed = ((k, axis) for k, (axis, usual_axis) in pairs if k not in shared and axis != usual_axis)
+    return [f"tilek_call_.axes[{k}] = {axis}" for k, axis in changed]
 
 
 def _other_conditions(usual: KernelPlan, plan: KernelPlan) -> list[str]:
-    """Tests of the conditions that only a version has."""
     others = [condition for condition in plan.conditions if condition not in usual.conditions]
     if not others:
         return []
@@ -279,11 +273,8 @@ def _runs(plan: KernelPlan) -> str:
     for statement in plan.kernel.body.statements:
         if isinstance(statement, Declaration):
             continue
-        trips = [
-            host_text(_begins(loop), _AND)
-            for loop in perfect_nest(statement)
-            if can_evaluate(loop.lower) and can_evaluate(loop.upper)
-        ]
+        loops = (loop for loop in perfect_nest(statement) if can_evaluate(loop.lower) and can_evaluate(loop.upper))
+        trips = [host_text(_begins(loop), _AND) for loop in loops]
         if not trips:
             return ""
         chains.append(" && ".join(trips))
@@ -342,11 +333,9 @@ def _known_trip(loop: Loop, numbering: PlanNumbers) -> str:
 
 
 def _tile_arguments(numbering: PlanNumbers) -> list[str]:
-    return [
-        "0" if tile.argument is None or tile.axis is not None else host_text(tile.argument)
-        for loop in numbering.first_arguments
-        for tile in loop.tiles
-    ]
+    tiles = (tile for loop in numbering.first_arguments for tile in loop.tiles)
+    arguments = (None if tile.axis is not None else tile.argument for tile in tiles)
+    return ["0" if argument is None else host_text(argument) for argument in arguments]
 
 
 def _axes(plan: KernelPlan) -> list[str]:

@@ -200,18 +200,15 @@ class _Rewriting:
         edits = []
         files = {item.path: item for item in self.unit.files}
         for inclusion in self.unit.inclusions:
-            if inclusion.range.file != file.path:
-                continue
-            header = files[inclusion.included]
-            inlined = header, (*self.edits(header), *_once_guard(header, files))
-            edits.append(Edit(inclusion.range.start.offset, inclusion.range.end.offset, Rank.REPLACE, inlined))
+            if inclusion.range.file == file.path:
+                header = files[inclusion.included]
+                inlined = header, (*self.edits(header), *_once_guard(header, files))
+                edits.append(Edit(inclusion.range.start.offset, inclusion.range.end.offset, Rank.REPLACE, inlined))
         return edits
 
     def _other_includes(self, file: SourceFile) -> list[Edit]:
-        """Edits of other `#include "…"` lines.
-
-        OUT.c already has inlined headers, so their lines vanish. A file beside a header gets its
-        path from the main file's folder.
+        """OUT.c already has inlined headers, so their `#include "…"` lines vanish. A file beside a
+        header gets its path from the main file's folder.
         """
         home, folder = Path(self.unit.files[0].path).parent, Path(file.path).parent
         listed = {item.range.start.line for item in self.unit.inclusions if item.range.file == file.path}
@@ -229,7 +226,6 @@ class _Rewriting:
         return edits
 
     def _generated(self, file: SourceFile) -> list[Edit]:
-        """The text around regions and data directives."""
         edits = []
         for manifest in self.manifests:
             plan, kernel = manifest.plan, manifest.plan.kernel

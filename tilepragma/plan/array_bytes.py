@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.directives import ClauseExpression
-from tilepragma.ir.evaluation import Evaluation, UncountableError, Values, clause_value
+from tilepragma.ir.evaluation import Evaluation, UncountableError, clause_value
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.types import RecordType, ScalarType
 from tilepragma.plan.kernel_plan import ArrayArgument, HostExpression, KernelPlan
@@ -42,8 +42,7 @@ def _array(argument: ArrayArgument, scalars: Mapping[str, int]) -> ArrayBytes:
 def host_value(bound: HostExpression, scalars: Mapping[str, int]) -> int:
     """The value that the host computes for a bound or a count. Raises UncountableError."""
     if not isinstance(bound, ClauseExpression):
-        values: Mapping[str, Values] = scalars
-        return int(Evaluation(values).value(bound))
+        return int(Evaluation(scalars).value(bound))
     if bound.literal is not None:
         return bound.literal
     value = clause_value(bound.text, scalars)

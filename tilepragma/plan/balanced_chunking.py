@@ -119,9 +119,8 @@ def divided(node: object, size: TileSize) -> tuple[Expression, ...]:
 
 def _known(roots: Iterable[Expression]) -> bool:
     """Whether the launch can evaluate these: they mention no iterator of the host, and no size."""
-    return not any(
-        isinstance(node, Access) and node.object.scope is Scope.LOCAL for root in roots for node in walk(root)
-    )
+    accesses = (node for root in roots for node in walk(root) if isinstance(node, Access))
+    return all(access.object.scope is not Scope.LOCAL for access in accesses)
 
 
 def _rows(blocks: TiledLoop, size: TileSize) -> tuple[Expression, Expression] | None:

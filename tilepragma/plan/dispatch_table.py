@@ -87,10 +87,8 @@ def bytes_and_trips(plan: KernelPlan, scalars: Mapping[str, int], with_trips: bo
         raise UncountableError("the length of a section is not known")
     held = {array.object for array in plan.arrays if not is_of_devices_only(plan, array)}
     outermost = outermost_loop(plan) if with_trips else None
-    return (
-        sum(array.bytes for array in arrays if array.array in held),
-        0 if outermost is None else int(Evaluation(scalars).trips(outermost)),
-    )
+    held_bytes = sum(array.bytes for array in arrays if array.array in held)
+    return held_bytes, 0 if outermost is None else int(Evaluation(scalars).trips(outermost))
 
 
 def around(
@@ -152,11 +150,7 @@ def _wrong_choice(plan: KernelPlan, place: int, choice: SizeChoice) -> Iterator[
 
 
 def _limits(choice: SizeChoice) -> tuple[int, int]:
-    """Bytes and trips as numbers, for comparisons."""
-    return (
-        NO_LIMIT if choice.bytes is None else choice.bytes,
-        NO_LIMIT if choice.trips is None else choice.trips,
-    )
+    return (NO_LIMIT if choice.bytes is None else choice.bytes, NO_LIMIT if choice.trips is None else choice.trips)
 
 
 def _within(numbers: tuple[int, int], limits: tuple[int, int]) -> bool:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
 
-from tilepragma.ir.expressions import DataObject
-from tilepragma.ir.loop_tree import Block, Declarator, Kernel, Loop
+from tilepragma.ir.loop_tree import Block, Declarator, Kernel
 from tilepragma.ir.traversal import loops_in, walk
 
 #: What codegen appends to a loop's symbol or an object's name for its launch numbers.
@@ -24,7 +22,9 @@ def loop_symbols(kernel: Kernel, bodies: Iterable[Block] | None = None) -> dict[
     """
     blocks = (kernel.body,) if bodies is None else tuple(bodies)
     loops = [loop for block in blocks for loop in loops_in(block)]
-    names = _object_names(kernel, loops, [node for block in blocks for node in walk(block)])
+    declarators = (node for block in blocks for node in walk(block) if isinstance(node, Declarator))
+    objects = [*kernel.objects, *(loop.iterator for loop in loops), *(node.object for node in declarators)]
+    names = {object_.name for object_ in objects} | {function.name for function in kernel.functions}
     reserved = {_DERIVED.sub("", name) for name in names if _DERIVED.search(name)}
     taken: set[str] = set()
     symbols: dict[int, str] = {}
@@ -37,9 +37,3 @@ def loop_symbols(kernel: Kernel, bodies: Iterable[Block] | None = None) -> dict[
         taken.add(candidate)
         symbols[loop.index] = candidate
     return symbols
-
-
-def _object_names(kernel: Kernel, loops: list[Loop], nodes: list[Any]) -> set[str]:
-    objects: list[DataObject] = [*kernel.objects, *(loop.iterator for loop in loops)]
-    objects += [node.object for node in nodes if isinstance(node, Declarator)]
-    return {object_.name for object_ in objects} | {function.name for function in kernel.functions}

@@ -83,11 +83,8 @@ def numbers_fit(plan: KernelPlan) -> bool:
     """Whether integer literals fit the types that print them, in sections, conditions, loop bounds
     and bodies; exact integers need not.
     """
-    return (
-        all(map(_section_fits, plan.arrays))
-        and _fit(plan.conditions)
-        and _fit(_parts((*plan.host_steps, *plan.device_steps)))
-    )
+    parts = _parts((*plan.host_steps, *plan.device_steps))
+    return all(map(_section_fits, plan.arrays)) and _fit(plan.conditions) and _fit(parts)
 
 
 def with_fitting_sections(arrays: Iterable[ArrayArgument]) -> tuple[ArrayArgument, ...]:

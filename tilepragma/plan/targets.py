@@ -63,9 +63,7 @@ def preferred_target(
         return _first(targets, Target.THREADS, Target.SERIAL)
     if kinds:
         return _first(targets, Target.CUDA, Target.OPENCL, Target.THREADS, Target.SERIAL)
-    if any(True for _ in _tiles(clauses)):
-        return _first(targets, Target.SERIAL, Target.AUTO)
-    return Target.AUTO
+    return _first(targets, Target.SERIAL, Target.AUTO) if any(True for _ in _tiles(clauses)) else Target.AUTO
 
 
 def planned_target(device: Device | None) -> Target:
@@ -148,6 +146,4 @@ def _has_long_double(type_: Type) -> bool:
         return any(_has_long_double(field.type) for field in type_.fields)
     if isinstance(type_, ArrayType):
         return _has_long_double(type_.element)
-    if isinstance(type_, PointerType):
-        return _has_long_double(type_.pointee)
-    return False
+    return isinstance(type_, PointerType) and _has_long_double(type_.pointee)

@@ -11,6 +11,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 
 from tilepragma.base.files import file_bytes, write_atomically
@@ -134,7 +135,5 @@ def _read(key: str) -> Mapping[str, Compiled] | None:
 def _write(key: str, entries: Mapping[str, Compiled]) -> None:
     """Cache the entry points if possible; otherwise the next run compiles again."""
     text = json.dumps({name: asdict(entry) for name, entry in entries.items()})
-    try:
+    with suppress(OSError):
         write_atomically(cache_folder() / f"registers-{key}.json", text.encode())
-    except OSError:
-        return

@@ -72,20 +72,13 @@ def wrong_boxes(leaves: tuple[Leaf, ...]) -> Iterator[Fault]:
 
 def _wrong_array_tile(stage: Leaf, staged: Staged, leaves: list[Leaf]) -> Iterator[Fault]:
     name = staged.object.host
-    uses_ = ((leaf, use) for leaf in leaves for part in leaf.evaluated for use in uses(part))
-    accesses = [
-        (leaf, use)
-        for leaf, use in uses_
-        if use.object == staged.object and subscripts_text(use.subscripts) in staged.reads
-    ]
+    parts = ((leaf, part) for leaf in leaves for part in leaf.evaluated)
+    of_array = ((leaf, use) for leaf, part in parts for use in uses(part) if use.object == staged.object)
+    accesses = [(leaf, use) for leaf, use in of_array if subscripts_text(use.subscripts) in staged.reads]
     try:
         iterations_of_tile = _tile(stage, staged, leaves)
         if iterations_of_tile is None:
-            yield Fault(
-                "array tiles hold what is read",
-                f"the tile that '{name}' is staged for is longer than its array tile",
-                True,
-            )
+            yield Fault(_RULE, f"the tile that '{name}' is staged for is longer than its array tile", True)
             return
         tile, exact = iterations_of_tile
         for what, measure in _measures(staged):
@@ -104,11 +97,7 @@ def _wrong_array_tile(stage: Leaf, staged: Staged, leaves: list[Leaf]) -> Iterat
                     attained = ends[place]
                     ends[place] = iterations if attained is None else attained.union(iterations)
             if not exact or not all(end is not None and tile.domain.is_subset(end) for end in ends):
-                yield Fault(
-                    "array tiles hold what is read",
-                    f"{what} of what is staged of '{name}' may end without a reader",
-                    False,
-                )
+                yield Fault(_RULE, f"{what} of what is staged of '{name}' may end without a reader", False)
                 return
     except NotAffineError as error:
         yield Fault(_RULE, f"a subscript of '{name}' {error}", False)
@@ -128,11 +117,8 @@ def _measures(staged: Staged) -> Iterator[tuple[str, Callable[[Leaf, Use], Measu
 
 def _in_dimension(dimension: int, side: StagedSide, leaf: Leaf, use: Use) -> Measured:
     """0 <= o <= width for the offset o of the subscript. Raises NotAffineError."""
-    offset, least, greatest = (
-        _offset(leaf, use.subscripts[dimension], side),
-        leaf.frame.number(0),
-        leaf.frame.number(side.width),
-    )
+    offset = _offset(leaf, use.subscripts[dimension], side)
+    least, greatest = leaf.frame.number(0), leaf.frame.number(side.width)
     inside = offset.ge_set(least).intersect(offset.le_set(greatest))
     return inside, offset.eq_set(least), offset.eq_set(greatest)
 
@@ -156,9 +142,8 @@ def _tile(stage: Leaf, staged: Staged, leaves: list[Leaf]) -> tuple[Leaf, bool] 
     these are exact. None where that loop exceeds its extent.
     """
     iterators, tile = stage.frame.iterators, stage
-    wanted = {
-        term.iterator: term.extent for side in staged.sides for term in side.terms if term.iterator not in iterators
-    }
+    terms = (term for side in staged.sides for term in side.terms)
+    wanted = {term.iterator: term.extent for term in terms if term.iterator not in iterators}
     for leaf in leaves:
         loop = leaf.node
         if not isinstance(loop, Loop) or loop.iterator not in wanted or leaf.depth != stage.depth:
@@ -320,12 +305,8 @@ def _check_form(held: HeldPanel) -> None:
         raise NotProvenError("is no array")
     if held.waits and (not buffer.stored or buffer.loops):
         raise NotProvenError("is more than the element of a worker, and stands around barriers")
-    spelled = {
-        node.object
-        for part in (*buffer.declarations, buffer.access, *buffer.subscripts)
-        for node in walk(part)
-        if isinstance(node, Access)
-    }
+    spelling = (*buffer.declarations, buffer.access, *buffer.subscripts)
+    spelled = {node.object for part in spelling for node in walk(part) if isinstance(node, Access)}
     for leaf in held.leaves:
         if spelled & (set(leaf.frame.iterators) - set(filled.frame.iterators)):
             raise NotProvenError("names an iterator of a loop inside")
@@ -367,8 +348,7 @@ def _elements(object_: DataObject, subscripts: tuple[Expression, ...], place: Le
 
 def _over_instances(relation: isl.Map, domain: isl.Set, depth: int) -> isl.Map:
     """{ [i] -> [x] : exists l : [i, l] -> [x] }, of the domain alone; i has `depth` dimensions."""
-    inner = relation.dim(_IN) - depth
-    return relation.intersect_domain(domain).project_out(_IN, depth, inner).coalesce()
+    return relation.intersect_domain(domain).project_out(_IN, depth, relation.dim(_IN) - depth).coalesce()
 
 
 def _is_one_to_one(pairs: isl.Map, rank: int) -> bool:

@@ -191,7 +191,6 @@ def _at(place: int, values: isl.Set, rank: int) -> isl.Set:
 
 
 def _bounded(touched: isl.Set, place: int) -> bool:
-    """Whether the dimension of the touched elements has any bounds."""
     rank = touched.dim(_SET)
     values = touched.project_out(_SET, place + 1, rank - place - 1).project_out(_SET, 0, place)
     return bool(values.dim_has_any_lower_bound(_SET, 0) and values.dim_has_any_upper_bound(_SET, 0))
@@ -225,19 +224,14 @@ def _without_value(array: ArrayArgument, references: list[Reference], dependence
     for reference in references:
         if reference.writes:
             continue
-        served = (
-            dependence.relation.range()
-            for dependence in dependences
-            if dependence.kind is DependenceKind.FLOW
-            and dependence.sink is reference
-            and surely_writes(dependence.source, reference.member)
-        )
+        flow = (edge for edge in dependences if edge.kind is DependenceKind.FLOW and edge.sink is reference)
+        served = (edge.relation.range() for edge in flow if surely_writes(edge.source, reference.member))
         unserved = reduce(isl.Set.subtract, served, reference.relation.domain())
         if not unserved.is_empty():
+            start = reference.range.start
             text = (
-                f"'{array.object.host}' is read on line {reference.range.start.line}, column "
-                f"{reference.range.start.column}, but is not "
-                "copied in, and nothing surely writes those elements before"
+                f"'{array.object.host}' is read on line {start.line}, column {start.column}, but is not copied in, and "
+                "nothing surely writes those elements before"
             )
             yield Fault("what is read has a value", text, reference.exact)
             return
@@ -254,11 +248,8 @@ def _all_written(array: ArrayArgument, references: list[Reference], frame: Frame
         if side is None:
             return False
         held = held.flat_product(side)
-    written = (
-        reference.relation.range().reset_tuple_id()
-        for reference in references
-        if reference.kind is AccessKind.MUST_WRITE
-    )
+    writes = (reference for reference in references if reference.kind is AccessKind.MUST_WRITE)
+    written = (reference.relation.range().reset_tuple_id() for reference in writes)
     return bool(reduce(isl.Set.subtract, written, held).is_empty())
 
 
@@ -392,8 +383,7 @@ def _leaving_rows(object_: DataObject, references: Iterable[Reference], frame: F
         index = row_frame.iterator(place)
         inside = inside.intersect(index.ge_set(row_frame.number(0))).intersect(index.lt_set(affine(length, row_frame)))
     for reference in references:
-        touched = reference.relation.range().reset_tuple_id()
-        if not touched.is_subset(inside):
+        if not reference.relation.range().reset_tuple_id().is_subset(inside):
             start = reference.range.start
             text = f"'{object_.host}' is accessed on line {start.line}, column {start.column} beyond its row"
             yield Fault("rows are as long as they are seen", text, False)

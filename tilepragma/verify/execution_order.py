@@ -29,6 +29,7 @@ ever.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import product, takewhile
 
 import islpy as isl
 
@@ -59,22 +60,16 @@ def broken_dependences(original: Original, executed: tuple[InstanceMap, ...]) ->
     needed = _needed_before(original, executed)
     unions: dict[tuple[int, ...], isl.Map] = {}
     for (source, sink), group in grouped(original.dependences, lambda dependence: dependence.ends).items():
-        for first in by_name.get(source, ()):
-            for second in by_name.get(sink, ()):
-                launch = first.leaf.launch
-                # The user does not vouch for the planner's wavefronts.
-                if (
-                    not original.vouched
-                    or launch is not second.leaf.launch
-                    or (launch is not None and launch.pipelined)
-                ):
-                    yield from _between(first, second, group, needed, unions)
+        for first, second in product(by_name.get(source, ()), by_name.get(sink, ())):
+            launch = first.leaf.launch
+            # The user does not vouch for the planner's wavefronts.
+            vouched = original.vouched and launch is second.leaf.launch and (launch is None or not launch.pipelined)
+            if not vouched:
+                yield from _between(first, second, group, needed, unions)
 
 
 def _needed_before(original: Original, executed: tuple[InstanceMap, ...]) -> dict[int, frozenset[DataObject]]:
-    """For each launch, by identity, the scalars with copies in some launch whose earlier values it
-    reads.
-    """
+    """By each launch's identity, scalars copied in some launch whose earlier values it reads."""
     launches = {id(execution.leaf.launch): execution.leaf.launch for execution in executed}
     copied = frozenset(object_ for launch in launches.values() if launch is not None for object_ in launch.privates)
     return {
@@ -208,8 +203,7 @@ def _fault(dependence: Dependence, broken: Broken, first: InstanceMap, second: I
     far = f" with distance {distance}{over}" if dependence.loops else ""
     text = (
         f"the {dependence.kind.value} dependence of '{dependence.source.object.host}' from "
-        f"{_end(dependence.source)} to {_end(dependence.sink)}{far} is broken: "
-        f"its instances {broken.reason}"
+        f"{_end(dependence.source)} to {_end(dependence.sink)}{far} is broken: its instances {broken.reason}"
     )
     return Fault("dependences run forward", text, dependence.exact)
 
@@ -375,29 +369,21 @@ class _Order:
         """Different iterations of equally mapped loops, or any where their bounds differ."""
         (tiled, dimension, bounds), (_, counterpart, counterparts) = first, second
         everything = isl.Map.universe(self.pairs.get_space())
-        differ = everything.order_lt(_IN, dimension, _OUT, counterpart).union(
-            everything.order_gt(_IN, dimension, _OUT, counterpart)
-        )
+        earlier = everything.order_lt(_IN, dimension, _OUT, counterpart)
+        differ = earlier.union(everything.order_gt(_IN, dimension, _OUT, counterpart))
         for bound, other in () if tiled.launch_bounds else zip(bounds, counterparts, strict=True):
             if bound is None or other is None:
                 return everything
-            values = [
-                isl.Map.from_pw_aff(value.add_dims(_IN, leaf.depth - value.dim(_IN)))
-                for value, leaf in ((bound, self.first), (other, self.second))
-            ]
+            sides = ((bound, self.first), (other, self.second))
+            values = [isl.Map.from_pw_aff(value.add_dims(_IN, leaf.depth - value.dim(_IN))) for value, leaf in sides]
             differ = differ.union(everything.subtract(values[0].apply_range(values[1].reverse())))
         return differ
 
 
 def _passed(leaf: Leaf, place: int) -> list[InSequence]:
     """The sequence parts below `place` on the way to the leaf, up to where workers part."""
-    parts = []
-    for element in leaf.path[place + 1 :]:
-        if isinstance(element, Mapped) and element.to_workers:
-            break
-        if isinstance(element, InSequence):
-            parts.append(element)
-    return parts
+    way = takewhile(lambda element: not (isinstance(element, Mapped) and element.to_workers), leaf.path[place + 1 :])
+    return [element for element in way if isinstance(element, InSequence)]
 
 
 def _mapping(leaf: Leaf, axis: Axis) -> MappedLoop | None:
@@ -433,9 +419,8 @@ def out_of_columns(first: Leaf, second: Leaf, pairs: isl.Map) -> Broken | None:
     broken = pairs.add_constraint(beyond)
     for column in columns:
         broken = broken.union(pairs.order_gt(_IN, column, _OUT, column))
-    return (
-        None if broken.is_empty() else Broken(broken, "may run before what they need of an earlier wavefront is done")
-    )
+    reason = "may run before what they need of an earlier wavefront is done"
+    return None if broken.is_empty() else Broken(broken, reason)
 
 
 def _wavefront_and_columns(launch: Launch, leaf: Leaf) -> tuple[int, tuple[int, ...]] | None:

@@ -190,9 +190,7 @@ def name_of(iterator: DataObject, leaf: Leaf, places: dict[DataObject, DataObjec
 
 def where(statement: ScopStatement) -> str:
     """`statement at line 3`: the statement's name in sentences."""
-    kind = (
-        "condition" if isinstance(statement.node, If) else "bound" if isinstance(statement.node, Loop) else "statement"
-    )
+    kind = {If: "condition", Loop: "bound"}.get(type(statement.node), "statement")
     return f"{kind} at line {statement.range.start.line}"
 
 
@@ -222,12 +220,8 @@ def _check_opaque(leaf: Leaf, source: Leaf, places: dict[DataObject, DataObject]
 def _match_opaque(leaf: Leaf, source: Leaf, places: dict[DataObject, DataObject]) -> None:
     """Raises NotProvenError where the plan's non-affine conditions differ from the region's."""
     pairs = zip(leaf.opaque, source.opaque, strict=False)
-    same_names = all(old == new for old, new in places.items())
-    if (
-        same_names
-        and len(leaf.opaque) == len(source.opaque)
-        and all(new.part == old.part and new.decides is old.decides for new, old in pairs)
-    ):
+    alike = len(leaf.opaque) == len(source.opaque) and all(old == new for old, new in places.items())
+    if alike and all(new.part == old.part and new.decides is old.decides for new, old in pairs):
         return  # pairs of thousands of nested conditions would take a minute
     open_ = list(source.opaque)
     for condition in leaf.opaque:
@@ -250,8 +244,7 @@ def _line(leaf: Leaf) -> int:
 
 def _place(node: Any) -> tuple[Any, ...]:
     """What a node and its counterpart obviously share."""
-    range_ = node.header if isinstance(node, Loop) else getattr(node, "range", None)
-    return type(node), range_
+    return type(node), node.header if isinstance(node, Loop) else getattr(node, "range", None)
 
 
 def _pairs(node: Any, old: Any) -> Iterator[tuple[Any, Any]]:
@@ -356,17 +349,13 @@ def _in_common_loops(executed: list[InstanceMap]) -> list[isl.Map]:
     what the plan splits inside these loops, such as full tiles and the rest. Without common loops,
     one relation for each leaf.
     """
-    if len(executed) < 2:
-        return [execution.relation for execution in executed]
     paths = [execution.leaf.path for execution in executed]
-    shared = [element for element in paths[0] if all(element in path for path in paths[1:])]
+    shared = [element for element in paths[0] if all(element in path for path in paths[1:])] if len(paths) > 1 else []
     common = sum(dimensions_of(element) for element in shared)
     if not common:
         return [execution.relation for execution in executed]
-    relations = [
-        execution.relation.project_out(isl.dim_type.in_, common, execution.leaf.depth - common).coalesce()
-        for execution in executed
-    ]
+    parts = ((execution.relation, execution.leaf.depth - common) for execution in executed)
+    relations = [relation.project_out(isl.dim_type.in_, common, inner).coalesce() for relation, inner in parts]
     return [reduce(isl.Map.union, relations).coalesce()]
 
 
@@ -419,17 +408,11 @@ def _uncovered(statement: ScopStatement, executed: list[InstanceMap]) -> Iterato
         axes = {tile.axis for nest in nests for tile in nest.order if tile.axis is not None}
         if launch is None or axes >= set(launch.axes):
             continue
-        for reference in statement.references:
-            if (
-                reference.writes
-                and reference.object.scope is not Scope.LOCAL
-                and reference.object not in launch.privates
-            ):
-                name = reference.object.host
-                yield Fault(
-                    _ONCE, f"every instance of launch {launch.name} writes '{name}' in the {where(statement)}", True
-                )
-                break
+        written = (reference.object for reference in statement.references if reference.writes)
+        common = next((o for o in written if o.scope is not Scope.LOCAL and o not in launch.privates), None)
+        if common is not None:
+            text = f"every instance of launch {launch.name} writes '{common.host}' in the {where(statement)}"
+            yield Fault(_ONCE, text, True)
 
 
 def broken_scopes(executed: Iterable[InstanceMap], original: Original) -> Iterator[Fault]:

@@ -147,9 +147,7 @@ class Leaf:
         return replace(self, opaque=(*self.opaque, Opaque(part, decides, self.frame)))
 
     def rounds(self, loop: Loop) -> Leaf:
-        """{ [i, x] : x is an iterator's value }, the place inside a loop, without what is not
-        affine.
-        """
+        """{ [i, x] : x is an iterator's value }: the place inside a loop as far as it is affine."""
         place = self.hidden("left early", loop.body) if leaves_early(loop.body) else self
         frame = place.frame.inside(loop.iterator)
         domain = place.domain.add_dims(isl.dim_type.set, 1)
@@ -295,15 +293,12 @@ class _Walk:
         inside = place
         evaluated = []
         for tiled in nest.loops:
-            evaluated.append((tiled.loop, inside))
-            frame = inside.frame
+            loop, frame = tiled.loop, inside.frame
+            evaluated.append((loop, inside))
             # Bounds that are launch numbers are the same for all instances of a launch.
-            bounds.append(
-                (None, None)
-                if tiled.launch_bounds
-                else (_affine(tiled.loop.lower, frame), _affine(tiled.loop.upper, frame))
-            )
-            inside = inside.rounds(tiled.loop)
+            limits = (None, None) if tiled.launch_bounds else (_affine(loop.lower, frame), _affine(loop.upper, frame))
+            bounds.append(limits)
+            inside = inside.rounds(loop)
         element = Mapped(nest, place.depth, tuple(bounds))
         for index, (loop, around) in enumerate(evaluated):
             self._leaf(loop, around.then(element).then(InSequence(sequence, index)))

@@ -66,10 +66,8 @@ class _Comparison:
                 raise NotProvenError(f"'{old.object.host}' has another value in some iteration")
             return True
         if isinstance(old, Access) and isinstance(new, Access):
-            self.same(
-                (old.object, old.path, old.type, len(old.subscripts)),
-                (new.object, new.path, new.type, len(new.subscripts)),
-            )
+            heads = [(access.object, access.path, access.type, len(access.subscripts)) for access in (old, new)]
+            self.same(*heads)
             for old_part, new_part in zip(old.subscripts, new.subscripts, strict=True):
                 try:
                     self.same(old_part, new_part)
@@ -127,7 +125,4 @@ class _Comparison:
             )
 
     def _substituted(self, bound: Expression) -> Expression:
-        def change(access: Access) -> Expression:
-            return expression(self.values[access.object]) if access.object in self.values else access
-
-        return with_accesses(bound, change)
+        return with_accesses(bound, lambda a: expression(self.values[a.object]) if a.object in self.values else a)

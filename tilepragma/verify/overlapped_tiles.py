@@ -44,26 +44,8 @@ import islpy as isl
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.memoization import once
 from tilepragma.ir.directives import TileKind
-from tilepragma.ir.expressions import (
-    Access,
-    Assignment,
-    Binary,
-    DataObject,
-    Expression,
-    IntegerLiteral,
-    Scope,
-    access_to,
-)
-from tilepragma.ir.loop_tree import (
-    Barrier,
-    Declaration,
-    ExpressionStatement,
-    If,
-    Loop,
-    RegisterQueue,
-    Scratchpad,
-    TileNest,
-)
+from tilepragma.ir.expressions import Access, Assignment, Binary, DataObject, IntegerLiteral, Scope, access_to
+from tilepragma.ir.loop_tree import Barrier, Declaration, ExpressionStatement, If, Loop, Scratchpad, TileNest
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, Launch, Step
@@ -292,7 +274,6 @@ def _why_broken(first: InstanceMap, second: InstanceMap, relation: isl.Map, tile
 
 
 def _check_order(first: Leaf, second: Leaf, pairs: isl.Map, depth: int, what: str) -> None:
-    """Check pairs of instances in one tile."""
     broken = out_of_order(first, second, _of_one_tile(pairs, depth))
     if broken is not None:
         raise NotProvenError(f"{what} is broken in a tile: its instances {broken.reason}")
@@ -337,9 +318,7 @@ def _ordered_copies(tiles: Tiles) -> None:
 
 
 def _unordered(tiles: Tiles, copy: Copied, *, fills: bool) -> Iterator[tuple[InstanceMap, Reference]]:
-    """The launch's accesses to the copied array, but for those that a tile surely makes after a
-    fill or before a store.
-    """
+    """Accesses to the copied array that a tile may make before a fill or after a store."""
     for executed in tiles.computed:
         references = [reference for reference in executed.statement.references if reference.object == copy.array]
         if references and executed.leaf.launch is copy.leaf.launch:
@@ -423,15 +402,13 @@ def _filled(tiles: Tiles) -> None:
                         f"a scratchpad lacks elements of '{array.host}' that are read from before the step"
                     )
     for fill in tiles.fills:
-        twice = any(
-            other is not fill and other.leaf.launch is fill.leaf.launch and other.array == fill.array
-            for other in tiles.fills
-        )
-        if twice or not _once_a_tile(fill.places, tiles.depth):
+        launch = fill.leaf.launch
+        others = (other for other in tiles.fills if other is not fill and other.leaf.launch is launch)
+        if any(other.array == fill.array for other in others) or not _once_a_tile(fill.places, tiles.depth):
             raise NotProvenError(f"a scratchpad of '{fill.array.host}' is filled twice")
         _check_current(tiles, fill)
         for store in tiles.stores:
-            if store.other == fill.other and store.leaf.launch is fill.leaf.launch and _meet(fill, store):
+            if store.other == fill.other and store.leaf.launch is launch and _meet(fill, store):
                 raise NotProvenError(
                     f"'{fill.other.host}' is read and written by tiles that do not wait for each other"
                 )
@@ -451,9 +428,8 @@ def _meet(fill: Copied, store: Copied) -> bool:
 def _written(tiles: Tiles, array: DataObject, like: isl.Map) -> isl.Map:
     """{ s -> x : S[i], of step s, writes x }"""
     writes = tiles.writes(array)
-    return _union(
-        (tiles.step_of[statement.name].reverse().apply_range(elements) for statement, elements in writes), like
-    )
+    steps = (tiles.step_of[statement.name].reverse().apply_range(elements) for statement, elements in writes)
+    return _union(steps, like)
 
 
 def _check_current(tiles: Tiles, fill: Copied) -> None:
@@ -466,17 +442,17 @@ def _check_current(tiles: Tiles, fill: Copied) -> None:
     written = _written(tiles, fill.array, fill.steps)
     # { [s, x] -> p }
     filled = fill.steps.wrap().flatten()
-    rank = fill.array.rank
-    earlier = _pairs(filled, written).intersect(_before(rank, filled.get_ctx()))
-    if not earlier.is_subset(_answered(filled, stored, rank)):
+    before = _before(fill.array.rank, filled.get_ctx())
+    holding = _pairs(filled, stored).intersect(before)
+    # { [s, x] -> p : some q stores x, p <= q < s }
+    answered = holding.apply_range(_not_after(filled.get_ctx()))
+    if not _pairs(filled, written).intersect(before).is_subset(answered):
         raise NotProvenError(
             f"a scratchpad is filled from '{fill.other.host}' with values of '{fill.array.host}' that are not the "
             "latest"
         )
-    if fill.other != fill.array:
-        holding = _pairs(filled, stored).intersect(_before(rank, filled.get_ctx())).domain()
-        if not filled.is_subset(holding):
-            raise NotProvenError(f"a scratchpad is filled from '{fill.other.host}', which has no values there yet")
+    if fill.other != fill.array and not filled.is_subset(holding.domain()):
+        raise NotProvenError(f"a scratchpad is filled from '{fill.other.host}', which has no values there yet")
 
 
 def _check_copy_of(tiles: Tiles, copy: Copied) -> None:
@@ -512,25 +488,15 @@ def _not_after(context: isl.Context) -> isl.Map:
     return isl.Map("{ [h, l] -> [p, q] : p < h or (p = h and q <= l) }", context=context)
 
 
-def _answered(filled: isl.Set, stored: isl.Map, rank: int) -> isl.Map:
-    """{ [s, x] -> p : some q stores x, p <= q < s }"""
-    later = _pairs(filled, stored).intersect(_before(rank, filled.get_ctx()))
-    return later.apply_range(_not_after(filled.get_ctx()))
-
-
 def _stored(tiles: Tiles) -> None:
     """What a step stores is what the region left there after it, stored once."""
     for store in tiles.stores:
         name = store.array.host
         _check_copy_of(tiles, store)
-        together = [
-            candidate
-            for candidate in tiles.stores
-            if candidate is not store and candidate.leaf.launch is store.leaf.launch and candidate.other == store.other
-        ]
-        if together or not _once_a_tile(store.places, tiles.rounds):
-            raise NotProvenError(f"elements of '{store.other.host}' are stored twice in a step")
         launch = store.leaf.launch
+        others = (other for other in tiles.stores if other is not store and other.leaf.launch is launch)
+        if any(other.other == store.other for other in others) or not _once_a_tile(store.places, tiles.rounds):
+            raise NotProvenError(f"elements of '{store.other.host}' are stored twice in a step")
         available = [fill.tiles for fill in tiles.fills if fill.leaf.launch is launch and fill.array == store.array]
         for statement, elements in tiles.writes(store.array):
             writers = store.tiles.apply_range(elements.reverse())
@@ -643,7 +609,6 @@ class _Reader:
     """indices proven to lie in a dimension of a scratchpad at this leaf"""
 
     def read(self) -> None:
-        """Add what the leaf does to the tiles."""
         place, node, original = self.tiles.place(self.leaf), self.leaf.node, self.tiles.original
         if isinstance(node, Declaration):
             if original.source_of(self.leaf) is not None:
@@ -652,10 +617,8 @@ class _Reader:
             raise NotProvenError("a tile has a statement that is no assignment")
         else:
             # The leaf with scratchpad elements replaced by the array elements that they hold.
-            meant = replace(
-                self.leaf,
-                node=with_accesses(node, lambda a: self._element(a) if a.object in self.scratchpads else a),
-            )
+            meaning = with_accesses(node, lambda a: self._element(a) if a.object in self.scratchpads else a)
+            meant = replace(self.leaf, node=meaning)
             source = original.source_of(meant)
             if source is None:
                 self._copy(node.expression)
@@ -672,7 +635,6 @@ class _Reader:
         return {name: scratchpad for scratchpad in self.launch.scratchpads for name in scratchpad.names}
 
     def _copy(self, assignment: Assignment) -> None:
-        """Add a copy between an array and its scratchpad."""
         target, source = assignment.target, assignment.value
         if assignment.operator != "=" or not isinstance(target, Access) or not isinstance(source, Access):
             raise NotProvenError("a tile has a statement that the region has not")
@@ -692,15 +654,13 @@ class _Reader:
         (self.tiles.stores if out else self.tiles.fills).append(copied)
 
     def _computed(self, executions: Iterator[InstanceMap]) -> Iterator[InstanceMap]:
-        """What the leaf computes in its scratchpads."""
         arrays = {scratchpad.array for scratchpad in self.scratchpads.values()}
-        for node in walk(self.leaf.node):
-            if not isinstance(node, Access) or node.object in self.scratchpads:
-                continue
-            if node.object in arrays or node.object.scope is Scope.TEMPORARY:
-                raise NotProvenError(f"'{node.object.host}' is accessed beside its scratchpad")
-            if node.object in self.tiles.written:
-                raise NotProvenError(f"'{node.object.host}' is written and has no scratchpad")
+        accessed = (node.object for node in walk(self.leaf.node) if isinstance(node, Access))
+        for object_ in (object_ for object_ in accessed if object_ not in self.scratchpads):
+            if object_ in arrays or object_.scope is Scope.TEMPORARY:
+                raise NotProvenError(f"'{object_.host}' is accessed beside its scratchpad")
+            if object_ in self.tiles.written:
+                raise NotProvenError(f"'{object_.host}' is written and has no scratchpad")
         if self.leaf.opaque:
             raise NotProvenError("a condition or bound that is not affine decides what a tile computes")
         for execution in executions:
@@ -719,7 +679,7 @@ class _Reader:
         scratchpad = self.scratchpads[access.object]
         if scratchpad.object.element != scratchpad.array.element or scratchpad.array.volatile:
             raise NotProvenError(f"the scratchpad of '{scratchpad.array.host}' has not its elements")
-        subscripts: list[Expression] = []
+        subscripts = []
         for place, (index, origin) in enumerate(zip(access.subscripts, scratchpad.origin, strict=False)):
             if not isinstance(index, Binary) or not _spells_place(scratchpad, place, index):
                 raise NotProvenError(f"a place in the scratchpad of '{scratchpad.array.host}' is not spelled as one")
@@ -786,13 +746,15 @@ class _Reader:
                 continue
             if node is target and node.object != scratchpad.object:
                 raise NotProvenError(f"'{scratchpad.array.host}' is written in registers alone")
-            places = self._element(node).subscripts
-            self._check_planes(scratchpad.column, places[0])
-            elements = affine_tuple(places, self.leaf.frame).intersect_domain(self.leaf.domain)
+            element = self._element(node)
+            self._check_planes(scratchpad, element)
+            elements = affine_tuple(element.subscripts, self.leaf.frame).intersect_domain(self.leaf.domain)
             yield Use(self.leaf, scratchpad, elements, node is target)
 
-    def _check_planes(self, column: RegisterQueue, plane: Expression) -> None:
+    def _check_planes(self, scratchpad: Scratchpad, element: Access) -> None:
         """Registers hold the plane at the position: 0 <= position - plane < planes."""
+        column = scratchpad.column
+        assert column is not None, "asked of scratchpads with a queue alone"
         position = self.leaf.value(column.position)
         around = itertools.takewhile(lambda step: not (isinstance(step, Mapped) and step.to_workers), self.leaf.path)
         depth = self.tiles.depth
@@ -800,7 +762,7 @@ class _Reader:
         rounds = [loop for loop in loops if loop.sign > 0]
         if position is None or all(self.leaf.frame.iterators[round_.dimension] != column.position for round_ in rounds):
             raise NotProvenError(f"'{column.position.host}' is no position of a walk through planes")
-        behind = position.sub(affine(plane, self.leaf.frame))
+        behind = position.sub(affine(element.subscripts[0], self.leaf.frame))
         frame = self.leaf.frame
         good = behind.ge_set(frame.number(0)).intersect(behind.lt_set(frame.number(column.planes)))
         if not self.leaf.domain.is_subset(good):

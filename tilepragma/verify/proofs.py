@@ -225,9 +225,8 @@ def _without(body: Block, left_out: set[int]) -> Iterator[Statement]:
 
 def _held(plan: KernelPlan) -> Iterator[ArrayArgument]:
     """The arrays as a device holds them; the user answers for the values of the user's sections."""
-    user_sections = {
-        "".join(section.path.split()) for clause in plan.kernel.directive.data for section in clause.sections
-    }
+    sections = (section for clause in plan.kernel.directive.data for section in clause.sections)
+    user_sections = {"".join(section.path.split()) for section in sections}
     for argument in plan.arrays:
         trusted = argument.present or "".join(argument.object.host.split()) in user_sections
         # The region's own arrays have no value before it but that of their initializers.
@@ -258,9 +257,8 @@ def _bounds(plan: KernelPlan, original: Original) -> Iterator[Fault]:
     yield from faults
     for assumption in original.scop.assumptions:
         if assumption not in plan.conditions:
-            yield Fault(
-                "what is assumed is tested at launch", f"nothing tests '{plain_text(assumption)}' at launch", False
-            )
+            text = f"nothing tests '{plain_text(assumption)}' at launch"
+            yield Fault("what is assumed is tested at launch", text, False)
 
 
 # -- trees of steps, at tile sizes
@@ -297,7 +295,6 @@ def _staged_runs(plan: KernelPlan) -> Runs:
 
 
 def _at_sizes(plan: KernelPlan, steps: tuple[Step, ...]) -> Runs:
-    """Device steps at the sizes in use and odd ones."""
     yield steps, {size.object: size.device for size in plan.sizes}
     yield from ((steps, sizes) for sizes in _odd_sizes(plan))
 

@@ -103,17 +103,14 @@ def _nests(launch: Launch) -> tuple[TileNest, ...]:
 
 
 def _each_launch(rule: Callable[[KernelPlan, Launch], Iterator[str]]) -> Rule:
-    """A rule of plans, by a rule of launches."""
     return lambda plan: (complaint for launch in _launches(plan) for complaint in rule(plan, launch))
 
 
 def _each_form(rule: Callable[[KernelPlan, Launch], Iterator[str]]) -> Rule:
-    """A rule of plans, by a rule of launches and of their staged forms."""
     return lambda plan: (complaint for form in _forms(plan) for complaint in rule(plan, form))
 
 
 def _each_nest(rule: Callable[[TileNest], Iterator[str]]) -> Rule:
-    """A rule of plans, by a rule of the nests of launches."""
     return _each_launch(lambda _, launch: (complaint for nest in _nests(launch) for complaint in rule(nest)))
 
 
@@ -194,9 +191,8 @@ def _with_iterators(
         if isinstance(step, Launch):
             yield step, around
         else:
-            yield from _with_iterators(
-                step.steps, around | ({step.loop.iterator} if isinstance(step, HostLoop) else set())
-            )
+            iterators = {step.loop.iterator} if isinstance(step, HostLoop) else set()
+            yield from _with_iterators(step.steps, around | iterators)
 
 
 def _loops_listed(_: KernelPlan, launch: Launch) -> Iterator[str]:
@@ -244,9 +240,7 @@ def _objects_accounted(plan: KernelPlan, launch: Launch) -> Iterator[str]:
     iterators |= {loop.iterator for loop in loops_in(launch.body) if loop.declares_iterator}
     accessible = {argument.object for argument in plan.arrays} | set(plan.scalars) | set(launch.privates) | iterators
     accessible |= {name for scratchpad in launch.scratchpads for name in scratchpad.names} | set(plan.constants)
-    for use in _body_uses(plan, launch):
-        if use.object.scope is Scope.LOCAL:
-            continue
+    for use in (use for use in _body_uses(plan, launch) if use.object.scope is not Scope.LOCAL):
         if use.object not in accessible:
             yield f"'{use.object.name}' is used in launch {launch.name} but is no argument of it"
         elif use.writes and use.object in plan.scalars and use.object not in launch.privates:
@@ -302,11 +296,8 @@ def _results_go_back(plan: KernelPlan) -> Iterator[str]:
     for argument in plan.arrays:
         object_ = argument.object
         names = {object_.name, "".join(object_.host.split())}
-        if not argument.writes or argument.copy_out or argument.present:
-            continue
-        if object_.scope in (Scope.REGION, Scope.TEMPORARY):
-            continue
-        if not names & unwanted:
+        stays = argument.writes and not argument.copy_out and not argument.present
+        if stays and object_.scope not in (Scope.REGION, Scope.TEMPORARY) and not names & unwanted:
             yield f"'{object_.name}' is written and may be read after the kernel, but is not copied out"
 
 
@@ -459,8 +450,7 @@ def _wrong_places(block: Block, launch: Launch) -> Iterator[str]:
 
 
 def _wrong_arrays(plan: KernelPlan, launch: Launch, nest: TileNest) -> Iterator[str]:
-    functions = plan.kernel.functions
-    written = {use.object for use in uses(nest, functions) if use.writes}
+    written = {use.object for use in uses(nest, plan.kernel.functions) if use.writes}
     held = {argument.object for argument in plan.arrays}
     stages = list(_stages(nest.body, ()))
     objects = list(dict.fromkeys(array.object for _, _, stage, _ in stages for array in stage.arrays))
@@ -468,9 +458,8 @@ def _wrong_arrays(plan: KernelPlan, launch: Launch, nest: TileNest) -> Iterator[
     for object_, text in dict.fromkeys(access for access in served if served.count(access) > 1):
         yield f"'{object_.host}{text}' is read in two array tiles of launch {launch.name}"
     uniform = {loop.loop.iterator for loop in nest.loops if all(tile.axis is None for tile in loop.tiles)}
-    uniform |= (
-        set(plan.scalars) - written - set(launch.privates) | set(launch.values) | {size.object for size in plan.sizes}
-    )
+    uniform |= set(plan.scalars) - written - set(launch.privates)
+    uniform |= set(launch.values) | {size.object for size in plan.sizes}
     if not plan.apart:
         yield f"launch {launch.name} stages arrays that another name may write"
     for object_ in objects:
@@ -540,7 +529,6 @@ def _wrong_uses(nest: TileNest, block: Block, place: int, staged: Staged) -> Ite
 
 
 def _accesses(node: Any, staged: Staged) -> list[Access]:
-    """The accesses to the array tile."""
     accesses = (node for node in walk(node) if isinstance(node, Access) and node.object == staged.object)
     return [access for access in accesses if subscripts_text(access.subscripts) in staged.reads]
 
@@ -648,10 +636,8 @@ def _wrong_division(plan: KernelPlan, launch: Launch, division: Division) -> Ite
     arrays = {argument.object for argument in plan.arrays}
     for use in uses(launch.body, plan.kernel.functions, launch=True):
         row_uses = [row_use for row_use in division.uses if row_use.object == use.object]
-        if use.object in arrays and not (
-            any(row_use.reads for row_use in row_uses) >= use.reads
-            and any(row_use.writes for row_use in row_uses) >= use.writes
-        ):
+        reads, writes = any(row_use.reads for row_use in row_uses), any(row_use.writes for row_use in row_uses)
+        if use.object in arrays and not (reads >= use.reads and writes >= use.writes):
             yield f"the division of launch {launch.name} leaves out what it does to '{use.object.host}'"
     for written in (use for use in division.uses if use.writes):
         name = written.object.host

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import islpy as isl
@@ -45,6 +45,8 @@ from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, 
 from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement
 from tilepragma.poly.value_flow import ArrayFlow, Site, UnknownFlowError, array_flow
 from tilepragma.verify.instances import same_tree
+
+_IN, _OUT = isl.dim_type.in_, isl.dim_type.out
 
 
 @dataclass(frozen=True)
@@ -81,10 +83,7 @@ Twins = tuple[ScopStatement, ScopStatement]
 
 def storage_fault(original: Version, changed: Version, storage: StorageMap) -> str | None:
     """Why the two are not proven to compute the same, a clause; None where they are."""
-
-    def fault(copies: list[Copy], twins: list[Twins]) -> str | None:
-        return _value_fault(original.scop, changed.scop, storage, copies, twins)
-
+    fault = partial(_value_fault, original.scop, changed.scop, storage)
     return _compared(original, changed, storage, original.scop, "proving that values are kept elsewhere", fault)
 
 
@@ -92,10 +91,7 @@ def layout_fault(original: Version, changed: Version, storage: StorageMap, touch
     """Why the two are not proven to compute the same, a clause; None where they are. `touching` has
     statements that surely touch what copies may touch; the original's by default.
     """
-
-    def fault(copies: list[Copy], twins: list[Twins]) -> str | None:
-        return _layout_fault(original.scop, changed, storage, copies, twins)
-
+    fault = partial(_layout_fault, original.scop, changed, storage)
     return _compared(original, changed, storage, touching or original.scop, "proving that arrays lie elsewhere", fault)
 
 
@@ -172,14 +168,11 @@ def moved_dependences(
 
 def _are_twins(statement: ScopStatement, twin: ScopStatement, instead: Mapping[DataObject, DataObject]) -> bool:
     """Whether two statements run at the same times, and access corresponding objects."""
-    if not twin.domain.set_tuple_name(statement.name).is_equal(statement.domain) or len(statement.references) != len(
-        twin.references
-    ):
+    same_times = twin.domain.set_tuple_name(statement.name).is_equal(statement.domain)
+    if not same_times or len(statement.references) != len(twin.references):
         return False
-    return all(
-        reference.kind is moved.kind and reference.object == instead.get(moved.object, moved.object)
-        for reference, moved in zip(statement.references, twin.references, strict=True)
-    )
+    pairs = zip(statement.references, twin.references, strict=True)
+    return all(old.kind is new.kind and old.object == instead.get(new.object, new.object) for old, new in pairs)
 
 
 def _copy(statement: ScopStatement) -> Copy | None:
@@ -237,23 +230,19 @@ def _through_copies(flow: ArrayFlow, copies: Sequence[Copy], names: Mapping[str,
     """{ R[i] -> W[j] }, { R[i] -> A[a] } and { A[a] -> W[j] } by original names, and through
     copies: { R -> W } . { W[c] -> R'[c] : copy c } . { R' -> W' }
     """
-    context = flow.sites[0].statement.domain.get_ctx()
-    through = isl.UnionMap("{ }", context=context)
+    through = isl.UnionMap("{ }", context=flow.sites[0].statement.domain.get_ctx())
     for copy in copies:
         domain = copy.target.statement.domain
         same = isl.Map.identity(domain.get_space().map_from_set()).intersect_domain(domain)
-        same = same.set_tuple_name(isl.dim_type.in_, copy.target.name).set_tuple_name(
-            isl.dim_type.out, copy.source.name
-        )
+        same = same.set_tuple_name(_IN, copy.target.name).set_tuple_name(_OUT, copy.source.name)
         through = through.union(isl.UnionMap.from_map(same))
     seen, initial, last = flow.sources, flow.initial, flow.last
     for _ in copies:
         copied = seen.intersect_range(through.domain()).apply_range(through)
         seen = seen.subtract_range(through.domain()).union(copied.apply_range(flow.sources))
         initial = initial.union(copied.apply_range(flow.initial))
-        last = last.subtract_range(through.domain()).union(
-            last.intersect_range(through.domain()).apply_range(through).apply_range(flow.sources)
-        )
+        copied = last.intersect_range(through.domain()).apply_range(through)
+        last = last.subtract_range(through.domain()).union(copied.apply_range(flow.sources))
     if not (seen.range().union(last.range())).intersect(through.domain()).is_empty():
         raise UnknownFlowError("copies are copied again and again")
     readers = through.range()
@@ -264,7 +253,7 @@ def _through_copies(flow: ArrayFlow, copies: Sequence[Copy], names: Mapping[str,
 def _renamed(relation: isl.UnionMap, names: Mapping[str, str]) -> isl.UnionMap:
     result = isl.UnionMap("{ }", context=relation.get_ctx())
     for map_ in _maps(relation):
-        for side in (isl.dim_type.in_, isl.dim_type.out):
+        for side in (_IN, _OUT):
             name = map_.get_tuple_name(side)
             map_ = map_.set_tuple_name(side, names.get(name, name))
         result = result.union(isl.UnionMap.from_map(map_))
@@ -275,7 +264,7 @@ def _of(relation: isl.UnionMap, arrays: Collection[DataObject]) -> isl.UnionMap:
     names = {array.name for array in arrays}
     result = isl.UnionMap("{ }", context=relation.get_ctx())
     for map_ in _maps(relation):
-        if map_.get_tuple_name(isl.dim_type.in_) in names:
+        if map_.get_tuple_name(_IN) in names:
             result = result.union(isl.UnionMap.from_map(map_))
     return result
 
@@ -302,11 +291,8 @@ def _layout_fault(
         new: _united([_moved(fill) for fill in before if fill.target.reference.object == new])
         for new in storage.instead
     }
-    return (
-        _misplaced(places, storage)
-        or _other_accesses(twins, places, storage)
-        or _lost(original, after, places, storage)
-    )
+    misplaced = _misplaced(places, storage) or _other_accesses(twins, places, storage)
+    return misplaced or _lost(original, after, places, storage)
 
 
 def _is_of_its_array(copy: Copy, storage: StorageMap) -> bool:
@@ -373,8 +359,8 @@ def _other_accesses(twins: list[Twins], places: Mapping[DataObject, isl.Map | No
 def _is_at_its_place(reference: Reference, moved: Reference, phi: isl.Map | None) -> bool:
     if phi is None or not reference.exact or not moved.exact or reference.member != moved.member:
         return False
-    name = reference.relation.get_tuple_name(isl.dim_type.in_)
-    return bool(moved.relation.apply_range(phi).set_tuple_name(isl.dim_type.in_, name).is_equal(reference.relation))
+    name = reference.relation.get_tuple_name(_IN)
+    return bool(moved.relation.apply_range(phi).set_tuple_name(_IN, name).is_equal(reference.relation))
 
 
 def _lost(
@@ -385,9 +371,7 @@ def _lost(
         phi = places[copy.source.reference.object]
         if phi is None or not _moved(copy).reverse().is_subset(phi):
             return "a copy brings a value to another element"
-    for old in dict.fromkeys(storage.instead.values()):
-        if old in storage.dead:
-            continue
+    for old in dict.fromkeys(old for old in storage.instead.values() if old not in storage.dead):
         back = [copy.target.reference.relation.range() for copy in after if copy.target.reference.object == old]
         wanted = [reference.relation.range() for _, reference in original.accesses_to(old) if reference.writes]
         if wanted and not (back and reduce(isl.Set.union, wanted).is_subset(reduce(isl.Set.union, back))):
