@@ -77,10 +77,7 @@ class Symbols:
 
 
 def generate_loops(
-    statements: tuple[ScheduledStatement, ...],
-    symbols: Symbols,
-    numbers: Iterator[int],
-    context: isl.Set | None = None,
+    statements: tuple[ScheduledStatement, ...], symbols: Symbols, numbers: Iterator[int], context: isl.Set | None = None
 ) -> Block:
     """The loops that visit the instances of `statements` in lexicographic order of their times.
 

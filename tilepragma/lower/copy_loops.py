@@ -8,16 +8,7 @@ from dataclasses import replace
 import islpy as isl
 
 from tilepragma.base.source_ranges import NOWHERE
-from tilepragma.ir.expressions import (
-    Access,
-    Assignment,
-    DataObject,
-    Expression,
-    Scope,
-    Storage,
-    access_to,
-    integer,
-)
+from tilepragma.ir.expressions import Access, Assignment, DataObject, Expression, Scope, Storage, access_to, integer
 from tilepragma.ir.loop_tree import Block, Declaration, ExpressionStatement, Loop, Statement
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import with_blocks

@@ -14,12 +14,7 @@ from tilepragma.poly.adjacency import Vector, direction_along, moves, stays_with
 from tilepragma.poly.bands import Band
 from tilepragma.poly.dependences import Dependence
 from tilepragma.poly.register_bands import updates_repeatedly
-from tilepragma.poly.schedule import (
-    Row,
-    StatementSchedule,
-    original_schedule,
-    unit,
-)
+from tilepragma.poly.schedule import Row, StatementSchedule, original_schedule, unit
 from tilepragma.poly.scop import Scop, ScopStatement
 
 Order = Mapping[str, tuple[Row, ...]]

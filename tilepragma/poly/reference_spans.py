@@ -166,10 +166,7 @@ class _Reader:
             if span is None:
                 return None
             ends = loop_ends(loop, site.known)
-            least, greatest = (
-                without_iterator(span.low, loop, ends, 1),
-                without_iterator(span.high, loop, ends, -1),
-            )
+            least, greatest = (without_iterator(span.low, loop, ends, 1), without_iterator(span.high, loop, ends, -1))
             span = None if least is None or greatest is None else Bounds(least, greatest)
         return span
 

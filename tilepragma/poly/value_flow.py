@@ -187,10 +187,7 @@ def _union(context: isl.Context, maps: Iterable[isl.Map]) -> isl.UnionMap:
 
 
 def private_array(
-    statements: Iterable[Statement],
-    functions: tuple[Function, ...],
-    written: frozenset[DataObject],
-    array: DataObject,
+    statements: Iterable[Statement], functions: tuple[Function, ...], written: frozenset[DataObject], array: DataObject
 ) -> bool | None:
     """Whether each run of the statements writes all of an array of literal lengths; None where a
     read may precede the write.

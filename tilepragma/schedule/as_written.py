@@ -319,9 +319,7 @@ class _Planner:
         bounds = (loop.lower, loop.upper, loop.step)
         if self._on_host(site, *bounds) and not leaves_early(loop.body):
             inner = dataclasses.replace(
-                site,
-                around=(*site.around, loop),
-                live=site.live | self._effect(loop.body).before(site.live),
+                site, around=(*site.around, loop), live=site.live | self._effect(loop.body).before(site.live)
             )
             steps = self.statements((loop.body,), inner)
             if _is_parallel(steps):

@@ -197,10 +197,7 @@ def _work(statement: ScopStatement) -> int:
 def _distribution(region: Region, tied: tuple[Block, ...], *, any_order: bool = False) -> _Distribution:
     """Distribute the region; `any_order`: ignore updates' order. Raises OperationLimitError."""
     scop = extract_scop(
-        region.statements,
-        region.kernel.functions,
-        region.written,
-        lambda each: any(each is body for body in tied),
+        region.statements, region.kernel.functions, region.written, lambda each: any(each is body for body in tied)
     )
     private = private_scalars(region, scop)
     freed = freed_reductions(region, scop, private, any_order=any_order)

@@ -25,16 +25,7 @@ from math import prod
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.ir.directives import TileClause, TileKind
-from tilepragma.ir.expressions import (
-    Access,
-    Conditional,
-    DataObject,
-    Expression,
-    Scope,
-    Storage,
-    disjunction,
-    integer,
-)
+from tilepragma.ir.expressions import Access, Conditional, DataObject, Expression, Scope, Storage, disjunction, integer
 from tilepragma.ir.fresh_names import Names, names_in
 from tilepragma.ir.loop_tree import Barrier, Block, Declaration, Loop, Scratchpad, Statement
 from tilepragma.ir.polynomial import Polynomial, minimum, number, polynomial

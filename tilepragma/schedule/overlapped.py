@@ -707,10 +707,7 @@ class _TileLaunch:
         if last:
             # Only the last step stores elements that no later step reads.
             end = self.tree.stencil.steps.high
-            is_last = (
-                at_least(end, term(self.time)),
-                at_least(term(self.time) + term(self.steps) - number(1), end),
-            )
+            is_last = (at_least(end, term(self.time)), at_least(term(self.time) + term(self.steps) - number(1), end))
             last_points = self._points()
             renamed = with_objects(tuple(last), dict(zip(points, last_points, strict=True)))
             yield from where(is_last, *self._workers(last_points, renamed, delay=self._store_delay, home=True))

@@ -232,10 +232,7 @@ class _Layers:
         group = self._iterator("group")
         left = sweeps - of_atom(access_to(group))
         forward, backward = zip(*map(ways_of, self.sweep.loops), strict=True)
-        statements = (
-            *self._kernels(forward, left),
-            *self._kernels(backward, left - number(self.layers)),
-        )
+        statements = (*self._kernels(forward, left), *self._kernels(backward, left - number(self.layers)))
         return self._loop(group, number(0), typed_sum(sweeps, group), 2 * self.layers, statements, self.around)
 
     def _kernels(self, ways: tuple[Way, ...], left: Polynomial) -> Iterator[Statement]:

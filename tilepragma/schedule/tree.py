@@ -21,17 +21,7 @@ from tilepragma.ir.directives import ReductionClause, TileClause
 from tilepragma.ir.expressions import DataObject, Expression, Scope
 from tilepragma.ir.flow import ScalarEffect, scalar_effect
 from tilepragma.ir.invariance import host_evaluable
-from tilepragma.ir.loop_tree import (
-    Barrier,
-    Block,
-    Declaration,
-    Function,
-    If,
-    Loop,
-    Scratchpad,
-    Statement,
-    TileNest,
-)
+from tilepragma.ir.loop_tree import Barrier, Block, Declaration, Function, If, Loop, Scratchpad, Statement, TileNest
 from tilepragma.ir.substitution import with_accesses, with_objects
 from tilepragma.ir.traversal import children, with_blocks
 from tilepragma.plan.kernel_plan import (
@@ -260,11 +250,7 @@ class _Builder:
 
 
 def _with_staged_form(
-    launch: Launch,
-    body: Block,
-    array_tiles: ArrayTiles,
-    symbols: Mapping[int, str],
-    functions: tuple[Function, ...],
+    launch: Launch, body: Block, array_tiles: ArrayTiles, symbols: Mapping[int, str], functions: tuple[Function, ...]
 ) -> Launch | None:
     """The launch with a staged form; None if it is not one nest. `body` is the launch's, with
     nests, but no barriers.

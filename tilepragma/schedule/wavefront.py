@@ -172,10 +172,7 @@ def _tiled_row(loops: BandLoops, planned: PlannedBand, level: int, inside: TileC
 
 
 def inner_tiles(
-    loops: BandLoops,
-    planned: PlannedBand,
-    levels: tuple[int, ...],
-    tile: EnclosingTile,
+    loops: BandLoops, planned: PlannedBand, levels: tuple[int, ...], tile: EnclosingTile
 ) -> tuple[tuple[Statement, ...], dict[int, tuple[TileClause, ...]]]:
     """The sequential tiles of rows at `levels` in the tile around, with points and clauses."""
     if not levels and loops.device:
@@ -331,10 +328,7 @@ three.
 
 
 def array_tiles(
-    loops: BandLoops,
-    planned: PlannedBand,
-    tile: TileConstraints,
-    inner: Mapping[int, tuple[TileClause, ...]],
+    loops: BandLoops, planned: PlannedBand, tile: TileConstraints, inner: Mapping[int, tuple[TileClause, ...]]
 ) -> ArrayTiles | None:
     """The array tiles of a band's tile in shared memory; None if accesses or rows have another
     form. `tile` restricts the band's rows, `inner` are the clauses of the loops over its points.
@@ -646,10 +640,7 @@ class _Maker:
                 low, high = -high, -low
             lowers.append(_Limit(low, abs(factor), whole))
             uppers.append(_Limit(high, abs(factor), whole))
-        lowers, uppers = (
-            self._tightest(lowers, maximum, "sweep_first"),
-            self._tightest(uppers, minimum, "sweep_last"),
-        )
+        lowers, uppers = (self._tightest(lowers, maximum, "sweep_first"), self._tightest(uppers, minimum, "sweep_last"))
         for place, lower in enumerate(lowers):
             for upper_place, upper in enumerate(uppers):
                 if place != upper_place or lower.factor != 1 or lower.whole_tile:
@@ -668,11 +659,7 @@ class _Maker:
         return [_Limit(term(self.times[name, value]), 1, True), *(limit for limit in limits if limit not in whole)]
 
     def _over(
-        self,
-        array: _Array,
-        steps: list[DataObject],
-        points: list[DataObject],
-        body: Iterable[Statement],
+        self, array: _Array, steps: list[DataObject], points: list[DataObject], body: Iterable[Statement]
     ) -> Statement:
         """Loops over the box, the last mapped to workers, neighbours along its rows."""
         origins = [origin for origin in self.scratchpads[array.object].origin if origin is not None]
