@@ -14,10 +14,9 @@ cannot, its parts alternate in strips (`_Planner._in_strips`).
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -126,7 +125,7 @@ def as_written(region: Region) -> ScheduleCandidate | Refusal:
         return answer
     # The parts of a split statement step through memory as the statement does.
     fallback = None if isinstance(answer, Refusal) else lambda: answer
-    return dataclasses.replace(split, strategy=SPLIT_NAME, steps=_steps(region), split=places, fallback=fallback)
+    return replace(split, strategy=SPLIT_NAME, steps=_steps(region), split=places, fallback=fallback)
 
 
 def _candidate(region: Region) -> ScheduleCandidate | Refusal:
@@ -156,12 +155,12 @@ def _candidate(region: Region) -> ScheduleCandidate | Refusal:
         answer = candidate_of(NAME, region, *nodes, sizes, tuple(dict.fromkeys(notes)))
         if isinstance(answer, Refusal):
             return answer
-        return dataclasses.replace(answer, steps=steps, strips=bool(sizes))
+        return replace(answer, steps=steps, strips=bool(sizes))
 
     answer = made(jam=False)
     if isinstance(answer, Refusal) or region.ordered or not any(node.waiting for node in launches_in(host)):
         return answer
-    return dataclasses.replace(answer, jammed=partial(made, jam=True))
+    return replace(answer, jammed=partial(made, jam=True))
 
 
 def _steps(region: Region) -> Steps | None:
@@ -176,10 +175,8 @@ def _without_loops(kernel: Kernel) -> str:
     uncounted = [node for node in walk(kernel.body) if isinstance(node, (ForLoop, While)) and any(loops_in(node.body))]
     alone = [node for node in walk(kernel.body) if isinstance(node, ForLoop)]
     if not uncounted and alone:
-        where = f"the loop on line {alone[0].range.start.line}"
-        return (
-            f"the iterations of {where} cannot be counted ({alone[0].reason.rstrip('.')}), and there is no other loop"
-        )
+        line, reason = alone[0].range.start.line, alone[0].reason.rstrip(".")
+        return f"the iterations of the loop on line {line} cannot be counted ({reason}), and there is no other loop"
     if not uncounted:
         return f"kernel '{kernel.name}' has no loop that could be distributed"
     loop = uncounted[-1]
@@ -215,14 +212,11 @@ class _Planner:
         while place < len(unit):
             statement, rest = unit[place], unit[place + 1 :]
             if isinstance(statement, Declaration) and _is_repeatable(statement, rest, self.region.kernel.functions):
-                site = dataclasses.replace(site, scope=(*site.scope, statement))
+                site = replace(site, scope=(*site.scope, statement))
                 place += 1
                 continue
-            end = place + 1
-            if isinstance(statement, Declaration):
-                end += _needing(statement, rest)
-            inner = dataclasses.replace(site, live=after[end - 1])
-            steps += self._statement(unit[place:end], inner)
+            end = place + 1 + (_needing(statement, rest) if isinstance(statement, Declaration) else 0)
+            steps += self._statement(unit[place:end], replace(site, live=after[end - 1]))
             place = end
         return _joined(steps)
 
@@ -244,7 +238,7 @@ class _Planner:
             if site.nest is None and self.region.ordered and not site.around and keeps_order(statement):
                 return (self._ordered(statement, site),)
             if site.nest is None:
-                site = dataclasses.replace(site, nest=self._nest(statement))
+                site = replace(site, nest=self._nest(statement))
             return self._loop(statement, site)
         if len(unit) == 1 and isinstance(statement, If) and self._on_host(site, statement.condition):
             return self._if(statement, site)
@@ -285,7 +279,9 @@ class _Planner:
         This is as legal as the loop and its distribution: no instance waits for a later iteration.
         """
         launches = [step for step in steps if isinstance(step, LaunchNode) and step.loops]
-        if not 1 < len(launches) == len(steps) or not _takes_strips(loop) or not self._share(loop, launches):
+        if not 1 < len(launches) == len(steps) or not _takes_strips(loop):
+            return steps
+        if not has_shared(streams(_statements_in(launch.body, self.region), loop.index) for launch in launches):
             return steps
         names = Names(set(names_in(self.region.kernel)) | {size.object.name for size in self.sizes})
         strip = names.scalar(f"{loop.iterator.host}_strip")
@@ -300,25 +296,19 @@ class _Planner:
         def inside(other: Loop) -> Loop:
             if other.index != loop.index:
                 return other
-            return dataclasses.replace(other, lower=bounds[0], comparison="<", upper=bounds[1])
+            return replace(other, lower=bounds[0], comparison="<", upper=bounds[1])
 
         parts = (
-            dataclasses.replace(
-                launch, body=with_each(launch.body, Loop, inside), loops=with_each(launch.loops, Loop, inside)
-            )
+            replace(launch, body=with_each(launch.body, Loop, inside), loops=with_each(launch.loops, Loop, inside))
             for launch in launches
         )
-        return (HostLoop(dataclasses.replace(around, lower=integer(0)), tuple(parts)),)
-
-    def _share(self, loop: Loop, launches: Sequence[LaunchNode]) -> bool:
-        """Whether the launches stream the same array."""
-        return has_shared(streams(_statements_in(launch.body, self.region), loop.index) for launch in launches)
+        return (HostLoop(replace(around, lower=integer(0)), tuple(parts)),)
 
     def _ordered(self, loop: Loop, site: _Site) -> ScheduleNode:
         """Run the loop on the host if its body has parallel launches, else in one instance."""
         bounds = (loop.lower, loop.upper, loop.step)
         if self._on_host(site, *bounds) and not leaves_early(loop.body):
-            inner = dataclasses.replace(
+            inner = replace(
                 site, around=(*site.around, loop), live=site.live | self._effect(loop.body).before(site.live)
             )
             steps = self.statements((loop.body,), inner)
@@ -340,11 +330,10 @@ class _Planner:
         """The launch of a loop, if it or a loop perfectly nested in it carries no dependence."""
         assert site.nest is not None
         leaves = site.nest.leaves_under(loop)
-        chain = chain_from(loop)
         loops: list[Loop] = []
         leading = True
         reasons_before = len(self.reasons)
-        for member in chain:
+        for member in chain_from(loop):
             is_sequential = member.directive is not None and member.directive.sequential
             if is_sequential or leaves_early(member.body):
                 self.reasons.append(f"the loop over '{member.iterator.host}' runs in order, {_why_in_order(member)}")
@@ -374,15 +363,12 @@ class _Planner:
 
         Compilers can neither vectorise such a loop nor interchange it with a loop around.
         """
-        assert site.nest is not None
-        loops = tuple(loops_of(outer.body))
-        free = [loop for loop in loops if not self._carries(loop, site.nest)]
+        nest, loops = site.nest, tuple(loops_of(outer.body))
+        assert nest is not None
+        free = [each for each in loops if nest.between(each, nest.loops_around(each), nest.leaves_under(each)) is None]
         for loop in loops:
             if not any(loops_in(loop.body)) and not any(loop in loops_in(free_loop) for free_loop in free):
                 yield loop.index
-
-    def _carries(self, loop: Loop, nest: NestDependences) -> bool:
-        return nest.between(loop, nest.loops_around(loop), nest.leaves_under(loop)) is not None
 
     # -- scalars
 
@@ -460,8 +446,7 @@ def _takes_strips(loop: Loop) -> bool:
     steps = polynomial(loop.step).constant == 1 and loop.comparison in ("<", "<=")
     types = (loop.iterator.element, loop.lower.type, loop.upper.type)
     trip = literal_trip(loop)
-    signed = all(map(is_signed, types))
-    return steps and signed and (trip is None or trip > STRIP)
+    return steps and all(map(is_signed, types)) and (trip is None or trip > STRIP)
 
 
 def _statements_in(body: Block, region: Region) -> Iterator[ScopStatement]:
@@ -484,8 +469,8 @@ def _scoped(body: Block, scope: tuple[Declaration, ...]) -> Block:
                 declarators.append(declarator)
                 needed |= {use.object for use in uses(declarator)}
         if declarators:
-            chosen.append(dataclasses.replace(declaration, declarators=tuple(reversed(declarators))))
-    return dataclasses.replace(body, statements=(*reversed(chosen), *body.statements)) if chosen else body
+            chosen.append(replace(declaration, declarators=tuple(reversed(declarators))))
+    return replace(body, statements=(*reversed(chosen), *body.statements)) if chosen else body
 
 
 def _is_repeatable(declaration: Declaration, rest: tuple[Statement, ...], functions: tuple[Function, ...]) -> bool:
@@ -526,7 +511,6 @@ def _needing(declaration: Declaration, rest: tuple[Statement, ...]) -> int:
 #: Leaves by their place in the nest, in textual order.
 Leaves = frozenset[int]
 
-
 _Edge = tuple[Dependence, Leaves, Leaves]
 """A dependence and the leaves at its ends: several if it concerns a loop's bounds."""
 
@@ -558,9 +542,7 @@ class NestDependences:
         """A dependence on an array or local that `loop` carries inside `around` outer loops."""
         for edge, (dependence, sources, sinks) in enumerate(self._edges):
             object_ = dependence.source.object
-            if not (sources & leaves and sinks & leaves) or is_outside_scalar(object_):
-                continue
-            if object_.host in self._named:
+            if not (sources & leaves and sinks & leaves) or is_outside_scalar(object_) or object_.host in self._named:
                 continue
             place = _place(dependence, loop)
             if place is not None and self._may_differ(edge, around, place):
@@ -682,7 +664,7 @@ def restricted(loop: Loop, keep: Leaves, nest: NestDependences) -> Loop:
     def statement(node: Statement) -> Statement | None:
         if isinstance(node, Loop):
             body = block(node.body)
-            return dataclasses.replace(node, body=body) if body.statements else None
+            return replace(node, body=body) if body.statements else None
         if isinstance(node, Block):
             inner = block(node)
             return inner if inner.statements else None
@@ -690,9 +672,9 @@ def restricted(loop: Loop, keep: Leaves, nest: NestDependences) -> Loop:
 
     def block(node: Block) -> Block:
         parts = (statement(inner) for inner in node.statements)
-        return dataclasses.replace(node, statements=tuple(part for part in parts if part is not None))
+        return replace(node, statements=tuple(part for part in parts if part is not None))
 
-    return dataclasses.replace(loop, body=block(loop.body))
+    return replace(loop, body=block(loop.body))
 
 
 @dataclass(frozen=True)
@@ -779,9 +761,7 @@ class _DefaultMapping:
 
     def nodes(self, steps: tuple[ScheduleNode, ...], *, device: bool, jam: bool = False) -> tuple[ScheduleNode, ...]:
         """The nodes for one kind of target; `jam`: unroll-and-jam rows into waiting loops."""
-        self.device = device
-        self.jam = jam
-        self.seen = set()
+        self.device, self.jam, self.seen = device, jam, set()
         return tuple(self._node(step, ()) for step in steps)
 
     def _node(self, step: ScheduleNode, around: tuple[DataObject, ...]) -> ScheduleNode:
@@ -789,15 +769,15 @@ class _DefaultMapping:
             return self._launch(step, around)
         if isinstance(step, HostCondition):
             return HostCondition(step.condition, tuple(self._node(inner, around) for inner in step.steps))
-        empty = dataclasses.replace(step.loop, body=Block((), step.loop.body.range))
-        loop = dataclasses.replace(empty, index=self._numbers(empty)[empty.index])
+        empty = replace(step.loop, body=Block((), step.loop.body.range))
+        loop = replace(empty, index=self._numbers(empty)[empty.index])
         return HostLoop(loop, tuple(self._node(inner, (*around, loop.iterator)) for inner in step.steps))
 
     def _launch(self, node: LaunchNode, around: tuple[DataObject, ...]) -> LaunchNode:
         on_host = host_evaluable(self.region.written, around)
         if self.device:
             hulls, loops = with_hulls(node.body, node.loops, on_host)
-            node = dataclasses.replace(node, body=hulls, loops=loops)
+            node = replace(node, body=hulls, loops=loops)
         numbers = self._numbers(node.body)
         body = _renumbered(node.body, numbers)
         jammed = self._jammed(node, body, numbers) if self.jam and node.waiting else None
@@ -810,7 +790,7 @@ class _DefaultMapping:
         """The launch with its last parallel loop jammed; None if that is impossible."""
         last = node.loops[-1]
         base = Names(set(names_in(self.region.kernel))).scalar(f"{last.iterator.host}_block")
-        blocks = dataclasses.replace(base, element=last.iterator.element)
+        blocks = replace(base, element=last.iterator.element)
         waiting = frozenset(numbers[index] for index in node.waiting)
         functions = self.region.kernel.functions
         jammed = unroll_and_jam(body, numbers[last.index], waiting, blocks, functions, self.numbers)
@@ -845,4 +825,4 @@ class _DefaultMapping:
 def _renumbered(body: Block, numbers: Mapping[int, int]) -> Block:
     if all(index == new for index, new in numbers.items()):
         return body
-    return with_each(body, Loop, lambda loop: dataclasses.replace(loop, index=numbers[loop.index]))
+    return with_each(body, Loop, lambda loop: replace(loop, index=numbers[loop.index]))

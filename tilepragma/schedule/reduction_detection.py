@@ -8,8 +8,8 @@ reduced once a sweep.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import uses
@@ -105,6 +105,6 @@ def with_reductions(steps: tuple[ScheduleNode, ...], clauses: tuple[ReductionCla
     def updating(node: LaunchNode) -> LaunchNode:
         written = {use.object.host for use in uses(node.body) if use.writes}
         chosen = tuple(clause for clause in clauses if written.issuperset(clause.names))
-        return dataclasses.replace(node, reductions=(*node.reductions, *chosen))
+        return replace(node, reductions=(*node.reductions, *chosen))
 
     return with_launches(steps, updating)

@@ -7,9 +7,8 @@ of the strategy, never an error: the user did not ask for it.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, TypeAlias
 
 from tilepragma.arguments.scalars import ScalarContext, classify
@@ -199,7 +198,7 @@ class _Builder:
         for step in steps:
             if isinstance(step, LaunchNode):
                 context = ChainContext(step.clauses, self.symbols, on_host, counts, self.diagnostics)
-                built = dataclasses.replace(step, body=build_nests(step.body, context))
+                built = replace(step, body=build_nests(step.body, context))
                 self.around[id(built)] = around
                 result.append(built)
             elif isinstance(step, HostLoop):
@@ -226,7 +225,7 @@ class _Builder:
         kernel = self.region.kernel
         reductions = (*kernel.directive.reductions, *node.reductions)
         context = ScalarContext(
-            dataclasses.replace(kernel.directive, reductions=reductions),
+            replace(kernel.directive, reductions=reductions),
             kernel.functions,
             needed,
             self.region.final - inside,
@@ -244,9 +243,7 @@ class _Builder:
         if node.array_tiles is not None:
             staged = _with_staged_form(launch, node.body, node.array_tiles, self.symbols, kernel.functions)
             self.staged |= {} if staged is None else {name: staged}
-        return dataclasses.replace(
-            launch, scratchpads=node.scratchpads, pipelined=pipelined, overlapped=node.overlapped
-        )
+        return replace(launch, scratchpads=node.scratchpads, pipelined=pipelined, overlapped=node.overlapped)
 
 
 def _with_staged_form(
@@ -278,17 +275,17 @@ def _with_staged_form(
     if len(points) == 1 and isinstance(points[0], If) and points[0].otherwise is None:
         asked = points[0]
         work = (*fills, *map(array_tiles.with_array_tiles, asked.then.statements), *stores)
-        inner = (dataclasses.replace(asked, then=Block(work)),)
+        inner = (replace(asked, then=Block(work)),)
     else:
         inner = (*fills, *map(array_tiles.with_array_tiles, points), *stores)
-    made = dataclasses.replace(nest, body=Block((*head, *array_tiles.declarations, *inner)))
+    made = replace(nest, body=Block((*head, *array_tiles.declarations, *inner)))
     (waiting,) = insert_barriers(Block((made,)), functions, frozenset(launch.privates), diagnostics).statements
     assert isinstance(waiting, TileNest)
-    ended = dataclasses.replace(waiting, body=Block((*waiting.body.statements, Barrier())))
+    ended = replace(waiting, body=Block((*waiting.body.statements, Barrier())))
     if diagnostics.has_errors:
         return None
     scratchpads = tuple(array_tiles.scratchpads.values())
-    return dataclasses.replace(launch, staged=Block((ended,)), staged_scratchpads=scratchpads)
+    return replace(launch, staged=Block((ended,)), staged_scratchpads=scratchpads)
 
 
 # -- iterators of the host's loops
@@ -301,17 +298,17 @@ def _with_local_iterators(
     result: list[ScheduleNode] = []
     for step in steps:
         if isinstance(step, LaunchNode):
-            result.append(dataclasses.replace(step, body=with_objects(step.body, instead)) if instead else step)
+            result.append(replace(step, body=with_objects(step.body, instead)) if instead else step)
             continue
         if isinstance(step, HostCondition):
             inner = _with_local_iterators(step.steps, instead)
             result.append(HostCondition(with_objects(step.condition, instead), inner))
             continue
-        loop = with_objects(dataclasses.replace(step.loop, body=Block((), step.loop.body.range)), instead)
+        loop = with_objects(replace(step.loop, body=Block((), step.loop.body.range)), instead)
         outer, inside = step.loop.iterator, instead
         if outer.scope is not Scope.LOCAL:
-            local = dataclasses.replace(outer, scope=Scope.LOCAL)
-            loop = dataclasses.replace(loop, iterator=local, declares_iterator=True)
+            local = replace(outer, scope=Scope.LOCAL)
+            loop = replace(loop, iterator=local, declares_iterator=True)
             inside = {**instead, outer: local}
         result.append(HostLoop(loop, _with_local_iterators(step.steps, inside), step.shape, step.band))
     return tuple(result)

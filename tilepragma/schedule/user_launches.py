@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
+from dataclasses import replace
 
 from tilepragma.arguments.scalars import LaunchScalars, ScalarContext, classify
 from tilepragma.ir.accesses import uses
@@ -30,12 +30,12 @@ def make_launches(
     """The launches of `statements` under one mapping, and the scalars that they reach by address;
     `statements` exclude declarations.
     """
-    context = dataclasses.replace(chains, clauses=clauses)
+    context = replace(chains, clauses=clauses)
     bodies = _bodies(kernel, statements, context)
     launches, shared = [], []
     for place, body in enumerate(bodies):
         later = _read_first(bodies[place + 1 :], kernel)
-        scoped = dataclasses.replace(scalars, live_out=scalars.live_out | later)
+        scoped = replace(scalars, live_out=scalars.live_out | later)
         name = kernel.name if len(bodies) == 1 else f"{kernel.name}_nest{place + 1}"
         launch, reached = _launch(name, body, kernel, scoped)
         launches.append(launch)
