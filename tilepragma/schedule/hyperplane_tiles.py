@@ -77,10 +77,9 @@ def _hyperplanes(region: Region) -> ScheduleCandidate | Refusal:
         return Refusal("no hyperplane of Algorithm 4.1 leaves parallel loops" + _not_affine(apart.scop))
     with operation_limit(apart.scop.context, DEFAULT_LIMIT, "writing loops over hyperplanes"):
         planned = apart.planned()
-        directive = region.kernel.directive
-        ways = tuple(
-            ways_to_tile(planned, directive.host_temporal or directive.temporal, directive.temporal, apart.dependences)
-        )
+        on_devices = region.kernel.directive.temporal
+        on_cores = region.kernel.directive.host_temporal or on_devices
+        ways = tuple(ways_to_tile(planned, on_cores, on_devices, apart.dependences))
     answers = (_answer(region, apart, *way) for way in ways[:-1])
     answer = next((answer for answer in answers if isinstance(answer, ScheduleCandidate)), None)
     return answer or _answer(region, apart, *ways[-1])
@@ -168,14 +167,12 @@ class _Distribution:
         if any(len(part.loops) > len(each.loops) for each in self.scop.statements for part in each.parts):
             return None
         deepest = max((each.depth for each in self.scop.statements), default=0)
-        return sum(
-            (
-                band.points.steps
-                for band in planned
-                if not band.part.alone and any(each.statement.depth == deepest for each in band.part.statements)
-            ),
-            Steps(),
+        bands = (
+            band
+            for band in planned
+            if not band.part.alone and any(each.statement.depth == deepest for each in band.part.statements)
         )
+        return sum((band.points.steps for band in bands), Steps())
 
 
 def _most_parallel(ways: Iterable[_Distribution]) -> _Distribution:

@@ -33,7 +33,7 @@ from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INDEX, ScalarType
 from tilepragma.lower.band_loops import clauses, counted_loop, declared, mapped_nest, term
-from tilepragma.plan.kernel_plan import ArrayArgument, HostLoop, KernelPlan
+from tilepragma.plan.kernel_plan import HostLoop, KernelPlan
 from tilepragma.poly.extents import Bounds
 from tilepragma.schedule.candidate import Depths, Refusal, Region, ScheduleCandidate
 from tilepragma.schedule.scratchpad_copies import assign, at_least, element_at, in_scratchpad, scratchpad, where
@@ -71,7 +71,8 @@ def with_subdomain_tiles(plan: KernelPlan, staged: KernelPlan | None, against: t
     """
     if plan.as_written is not None:
         return plan
-    if staged is None or _users(plan) != staged.arrays or plan.final_values != staged.final_values:
+    arrays = tuple(array for array in plan.arrays if array.object.scope is not Scope.TEMPORARY)
+    if staged is None or arrays != staged.arrays or plan.final_values != staged.final_values:
         reasons = (reason.removeprefix(f"{NAME}: ") for reason in against)
         return replace(plan, rejected=(*plan.rejected, *(f"{NAME}, on devices: {reason}" for reason in reasons)))
     lanes = (note.replace("lanes: ", "lanes, on cores: ", 1) for note in plan.storage)
@@ -83,10 +84,6 @@ def with_subdomain_tiles(plan: KernelPlan, staged: KernelPlan | None, against: t
         conditions=tuple(dict.fromkeys((*plan.conditions, *staged.conditions))),
         storage=(*lanes, *staged.storage),
     )
-
-
-def _users(plan: KernelPlan) -> tuple[ArrayArgument, ...]:
-    return tuple(array for array in plan.arrays if array.object.scope is not Scope.TEMPORARY)
 
 
 # -- the region

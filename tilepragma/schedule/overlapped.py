@@ -107,7 +107,6 @@ _COMPUTING = 0.5
 _WAITING = 32.0
 """The cost of a barrier for all workers of a gang."""
 
-
 _MOST_PLANES = 1 << 29
 """The most planes of a chunk, so that its ends are short integers if its subscripts are."""
 
@@ -360,9 +359,9 @@ def _stencil(region: Region) -> Stencil | str:
     ranks = {array.rank for array in region.written if array.rank}
     if len(ranks) != 1 or not 1 <= (rank := next(iter(ranks))) <= MOST_DIMENSIONS:
         return "the arrays that are written have not one to three dimensions, all the same number"
+    iterators = {loop.iterator for statement in region.statements for loop in loops_in(statement)}
     if scop.reasons or any(
-        array.rank == 0 and array.scope is not Scope.LOCAL and array not in _iterators(region)
-        for array in region.written
+        array.rank == 0 and array.scope is not Scope.LOCAL and array not in iterators for array in region.written
     ):
         return "a scalar is written, or something is not affine"
     points = []
@@ -375,10 +374,6 @@ def _stencil(region: Region) -> Stencil | str:
             return "a loop's bounds are not known at launch"
         points.append(point)
     return Stencil(time, steps, rank, tuple(points))
-
-
-def _iterators(region: Region) -> set[DataObject]:
-    return {loop.iterator for statement in region.statements for loop in loops_in(statement)}
 
 
 def _spelled(ends: Bounds | None) -> tuple[Expression, ...]:
@@ -524,11 +519,8 @@ class _TileLaunch:
     """
 
     def __init__(self, tree: OverlappedTree, pair: DataObject, second: int) -> None:
-        self.tree = tree
-        self.stream = tree.stream
-        self.second = second
-        self.pair = pair
-        self.rank = tree.stencil.rank
+        self.tree, self.pair, self.second = tree, pair, second
+        self.stream, self.rank = tree.stream, tree.stencil.rank
         scalar = tree.names.scalar
         if self.stream is not None:
             self.position = scalar(f"{tree.bases[0]}_front", INDEX)
@@ -701,8 +693,7 @@ class _TileLaunch:
             box = array.written if target == array.object else array.touched
             inside = _within(points, self._box(box))
             computed = self._in_scratchpad(element_at(array.object, points), by_writer=True)
-            kept = where(inside, assign(element_at(target, points), computed))
-            (always if array.carried else last).extend(kept)
+            (always if array.carried else last).extend(where(inside, assign(element_at(target, points), computed)))
         yield from self._workers(points, always, delay=self._store_delay, home=True)
         if last:
             # Only the last step stores elements that no later step reads.

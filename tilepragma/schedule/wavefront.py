@@ -109,12 +109,10 @@ def wavefront_node(loops: BandLoops, planned: PlannedBand, around: EnclosingTile
     count = DEVICE_ROWS if loops.device else HOST_ROWS
     summed = planned.pair or tuple(levels[:count])
     inner_levels = tuple(level for level in levels if level not in summed)
-    rows: list[_TiledRow] = []
     # Columns are tiles of the first row. Narrow ones would cut register tiles; a pair has tiles of
     # one size.
     can_be_even = not loops.device and not planned.pair and not planned.registers
-    for level in summed:
-        rows.append(_tiled_row(loops, planned, level, outside, 1 if can_be_even and level == summed[0] else 0))
+    rows = [_tiled_row(loops, planned, level, outside, int(can_be_even and level == summed[0])) for level in summed]
     wavefront = loops.names.scalar("wavefront")
     tile = (*outside, *(row.inside for row in rows))
     bounded = EnclosingTile(tile, around.known, frozenset(summed[:-1]))
@@ -320,7 +318,6 @@ def _group(
 #: ptxas doubles a worker's registers for unrolled copies, which halves the number of gangs.
 _ROLLED = LoopDirective(NOWHERE, unroll=1)
 
-
 _MOST_ACCESSES = 16
 """The most accesses to one array: proving a cube of 27 points takes ten seconds, fewer two or
 three.
@@ -336,12 +333,9 @@ def array_tiles(
     shapes, written = _shapes(planned, tile), loops.scop.written
     arrays = None if shapes is None else _arrays(shapes, written)
     dimensions = [clause.dimension for each in inner.values() for clause in each if clause.kind is TileKind.WORKER]
-    if not arrays or not dimensions:
+    if not arrays or not dimensions or any(len(array.names) <= max(dimensions) for array in arrays):
         return None
-    if any(len(array.names) <= max(dimensions) for array in arrays):
-        return None
-    maker = _Maker(loops, 1 + max(dimensions))
-    return maker.array_tiles(arrays)
+    return _Maker(loops, 1 + max(dimensions)).array_tiles(arrays)
 
 
 @dataclass(frozen=True)
@@ -384,13 +378,11 @@ class _Array:
 
     def origin(self, dimension: int) -> Polynomial:
         """The least subscript that a tile touches; the last dimension is the least t."""
-        weights = self.inverse[dimension]
-        least = min(self._offsets(dimension))
         parts = (
             number(weight) * (bounds.low if weight > 0 else bounds.high)
-            for weight, bounds in zip(weights, self.tile, strict=True)
+            for weight, bounds in zip(self.inverse[dimension], self.tile, strict=True)
         )
-        return sum(parts, number(least))
+        return sum(parts, number(min(self._offsets(dimension))))
 
     def length(self, dimension: int) -> Polynomial:
         """The number of subscripts that a full tile spans."""
@@ -495,12 +487,9 @@ def _array(object_: DataObject, shapes: Sequence[_Shape]) -> _Array | None:
         (*row, factor) if first.times is not None else row for row, factor in zip(first.rows, first.time, strict=True)
     )
     inverse = integral_inverse(square) if len(square) == len(square[0]) else None
-    same_tile = all(shape.tile == shapes[0].tile for shape in shapes)
-    return (
-        None
-        if inverse is None or not same_tile
-        else _Array(object_, first.names, tuple(touches), shapes[0].tile, inverse)
-    )
+    if inverse is None or any(shape.tile != shapes[0].tile for shape in shapes):
+        return None
+    return _Array(object_, first.names, tuple(touches), shapes[0].tile, inverse)
 
 
 def _place(subscript: Expression, shape: _Shape) -> tuple[int, int] | None:
@@ -587,8 +576,7 @@ class _Maker:
         asked = (disjunction(dict.fromkeys(map(conjunction, reached))),) if reached and all(reached) else ()
         element = element_at(array.object, points)
         copy = assign(in_scratchpad(element, self.scratchpads), element)
-        tests = (*within, *asked)
-        return self._over(array, steps, points, where(tests, copy))
+        return self._over(array, steps, points, where((*within, *asked), copy))
 
     def _store(self, array: _Array) -> Statement:
         """Store the elements that the tile has written."""
