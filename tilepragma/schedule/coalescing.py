@@ -40,9 +40,8 @@ def assumed_worker_loop(loops: Sequence[Loop], kernel: Kernel) -> Loop | None:
     """`worker_loop` for loops that the user calls independent; None if there is no choice."""
     if len(loops) < 2:
         return None
-    nest = loops[0]
     try:
-        scop = extract_scop((nest,), kernel.functions, written_objects(kernel))
+        scop = extract_scop((loops[0],), kernel.functions, written_objects(kernel))
         return worker_loop(loops, scop.statements)
     except OperationLimitError:
         return None

@@ -28,7 +28,6 @@ from tilepragma.schedule.candidate import Region
 #: The most statements after splitting; each split makes three of one.
 _MOST_STATEMENTS = 32
 
-
 _Split = tuple[Polynomial, Passing]
 """The value at which to split a loop, and how the loop passes through it."""
 

@@ -56,16 +56,14 @@ def _bodies(kernel: Kernel, statements: tuple[Statement, ...], context: ChainCon
         return (built,)
     bodies = []
     for statement in built.statements:
-        if isinstance(statement, ExpressionStatement):
-            if any(use.writes for use in uses(statement, kernel.functions)):
-                context.diagnostics.error(
-                    statement.range,
-                    "this statement stands outside a distributed dimension, so every instance would execute it",
-                    "move it before or after the kernel, or into the distributed loop",
-                )
-        else:
-            whole = statement if isinstance(statement, Block) else Block((statement,), kernel.body.range)
-            bodies.append(whole)
+        if not isinstance(statement, ExpressionStatement):
+            bodies.append(statement if isinstance(statement, Block) else Block((statement,), kernel.body.range))
+        elif any(use.writes for use in uses(statement, kernel.functions)):
+            context.diagnostics.error(
+                statement.range,
+                "this statement stands outside a distributed dimension, so every instance would execute it",
+                "move it before or after the kernel, or into the distributed loop",
+            )
     return tuple(bodies)
 
 
