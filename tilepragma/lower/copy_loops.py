@@ -44,9 +44,8 @@ def copy_loops(
             symbols |= origin_values
         cells = cells.set_tuple_name(_COPY)
         times = isl.Map.identity(cells.get_space().map_from_set()).reset_tuple_id(isl.dim_type.out)
-        node = ExpressionStatement(assignment)
-        loops = tuple(_loop(iterator) for iterator in iterators)
-        statement = ScopStatement(_COPY, loops, cells, times, (), NOWHERE, node)
+        loops = tuple(map(_loop, iterators))
+        statement = ScopStatement(_COPY, loops, cells, times, (), NOWHERE, ExpressionStatement(assignment))
         return _inlined(generate_loops((ScheduledStatement(statement, times),), Symbols(symbols), numbers, known))
 
 
@@ -68,10 +67,8 @@ def _inlined(block: Block) -> Block:
             return _inlined(statement)
         return with_accesses(with_blocks(statement, _inlined), value) if values else with_blocks(statement, _inlined)
 
-    return replace(
-        block,
-        statements=tuple(inside(statement) for statement in block.statements if not isinstance(statement, Declaration)),
-    )
+    kept = (statement for statement in block.statements if not isinstance(statement, Declaration))
+    return replace(block, statements=tuple(map(inside, kept)))
 
 
 def _inside(scop: Scop, cells: isl.Set, around: tuple[Loop, ...]) -> tuple[isl.Set, isl.Set, Mapping[str, Expression]]:

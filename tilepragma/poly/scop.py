@@ -160,12 +160,7 @@ class Scop:
 
     def accesses_to(self, object_: DataObject) -> list[Accessed]:
         """All references to the object, with their statements."""
-        return [
-            (statement, each)
-            for statement in self.statements
-            for each in statement.references
-            if each.object == object_
-        ]
+        return [(each, access) for each in self.statements for access in each.references if access.object == object_]
 
     def strides_of(self, object_: DataObject) -> tuple[Polynomial, ...]:
         """The strides of an array that this Scop or the plan delinearises; empty for others."""
