@@ -281,14 +281,11 @@ def _monomial(monomial: Monomial, whole: Expression, frame: Frame) -> isl.PwAff:
     steady = tuple(atom for atom in monomial if frame.invariant(atom))
     varying = tuple(atom for atom in monomial if atom not in steady)
     factors = [_atom(atom, frame) for atom in varying]
-    if steady:
-        factors.append(
-            _atom(steady[0], frame)
-            if len(steady) == 1
-            else frame.parameter(
-                "*".join(expression_text(atom) for atom in steady), collected(Polynomial(((steady, 1),)))
-            )
-        )
+    if len(steady) == 1:
+        factors.append(_atom(steady[0], frame))
+    elif steady:
+        name = "*".join(expression_text(atom) for atom in steady)
+        factors.append(frame.parameter(name, collected(Polynomial(((steady, 1),)))))
     result = factors[0]
     for factor in factors[1:]:
         if not (result.is_cst() or factor.is_cst()):

@@ -414,11 +414,8 @@ def _has(subscript: Subscript, value: Polynomial) -> bool:
     if subscript.function is None:
         return subscript.sum == value
     try:
-        return bool(
-            subscript.domain.is_subset(
-                subscript.function.eq_set(affine_polynomial(value, subscript.value, subscript.frame))
-            )
-        )
+        same = subscript.function.eq_set(affine_polynomial(value, subscript.value, subscript.frame))
+        return bool(subscript.domain.is_subset(same))
     except NotAffineError:
         return False
 

@@ -208,11 +208,8 @@ def _covers(accesses: Sequence[Accessed], member: str | None, wanted: isl.Set) -
 
 def surely_writes(reference: Reference, member: str | None) -> bool:
     """Whether it surely writes that member, although it may write the element."""
-    if reference.kind is AccessKind.MUST_WRITE:
-        return True
-    return (
-        member is not None and reference.writes and reference.exact and reference.whole and reference.member == member
-    )
+    surely = reference.writes and reference.exact and reference.whole
+    return reference.kind is AccessKind.MUST_WRITE or (member is not None and surely and reference.member == member)
 
 
 def _needs_old_values(read: Accessed, writes: Iterable[Accessed]) -> bool:

@@ -77,8 +77,7 @@ def ast_nodes(node: isl.AstNode) -> tuple[AstNode, ...]:
     if kind == _IF:
         otherwise = ast_nodes(node.if_get_else_node()) if node.if_has_else_node() else ()
         return (AstIf(node.if_get_cond(), ast_nodes(node.if_get_then_node()), otherwise),)
-    call = node.user_get_expr()
-    function, *arguments = operands(call)
+    function, *arguments = operands(node.user_get_expr())
     return (AstLeaf(function.get_id().get_name(), tuple(arguments)),)
 
 
@@ -117,18 +116,12 @@ def _loop(node: isl.AstNode) -> AstLoop:
     if node.for_is_degenerate():
         return AstLoop(iterator, start, "<=", start, 1, True, ast_nodes(node.for_get_body()))
     condition = node.for_get_cond()
-    if operation(condition) not in _LOOP_COMPARISONS:
+    comparison = _LOOP_COMPARISONS.get(operation(condition))
+    if comparison is None:
         # isl found no end, as for some sets with divisions.
         raise OperationLimitError("isl found no bound for a loop.")
-    return AstLoop(
-        iterator,
-        start,
-        _LOOP_COMPARISONS[operation(condition)],
-        condition.get_op_arg(1),
-        int(node.for_get_inc().get_val().to_python()),
-        False,
-        ast_nodes(node.for_get_body()),
-    )
+    step = int(node.for_get_inc().get_val().to_python())
+    return AstLoop(iterator, start, comparison, condition.get_op_arg(1), step, False, ast_nodes(node.for_get_body()))
 
 
 _Op = isl.ast_expr_op_type

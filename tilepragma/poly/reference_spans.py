@@ -87,18 +87,14 @@ def readings(body: Block, objects: frozenset[DataObject]) -> Iterator[Reading]:
 def _declared(declaration: Declaration, known: Values, changed: frozenset[DataObject]) -> dict[DataObject, Polynomial]:
     declared = {}
     for declarator in declaration.declarators:
-        value = declarator.initializer
-        plain = (
-            declarator.object not in changed
-            and declarator.object.rank == 0
-            and isinstance(declarator.object.element, ScalarType)
-        )
+        object_, value = declarator.object, declarator.initializer
+        plain = object_ not in changed and object_.rank == 0 and isinstance(object_.element, ScalarType)
         if not plain or value is None or isinstance(value, tuple):
             continue
         if isinstance(value.type, ScalarType) and value.type.is_integer:
             resolved = written_out(polynomial(value), known)
             if resolved is not None:
-                declared[declarator.object] = resolved
+                declared[object_] = resolved
     return declared
 
 
