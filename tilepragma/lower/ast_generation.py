@@ -275,9 +275,8 @@ class _Writer:
         if name.negated:
             start, end, comparison = negated(start), negated(end), comparison.replace("<", ">")
         value = of_atom(access_to(name.object))
-        inside = _Inside(
-            {**outer.values, node.iterator: -value if name.negated else value}, {**outer.loops, node.iterator: name}
-        )
+        values = {**outer.values, node.iterator: -value if name.negated else value}
+        inside = _Inside(values, {**outer.loops, node.iterator: name})
         first, last = short_expression(start), short_expression(end)
         step = integer(-node.step if name.negated else node.step)
         body = Block(tuple(self.statements(node.body, inside)))

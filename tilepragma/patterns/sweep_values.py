@@ -285,10 +285,8 @@ class SweepValues:
         for node in walk(Access(access.object, subscripts, (), access.type, access.range)):
             if isinstance(node, Conditional):
                 condition = self._condition(node.condition)
-                parts = [
-                    replace(access, subscripts=with_node(subscripts, node, part))
-                    for part in (node.then, node.otherwise)
-                ]
+                branches = (node.then, node.otherwise)
+                parts = [replace(access, subscripts=with_node(subscripts, node, branch)) for branch in branches]
                 return self._either_element(condition, *parts)
             if isinstance(node, Binary) and node.operator == "%":
                 # (a + n) % n, and without the addition that makes a negative a positive

@@ -111,9 +111,7 @@ class Frame:
 
     def inside(self, iterator: DataObject) -> Frame:
         """The frame of a loop's body."""
-        known = {
-            object_: value.add_dims(isl.dim_type.in_, 1) for object_, value in self.known.items() if object_ != iterator
-        }
+        known = {each: value.add_dims(isl.dim_type.in_, 1) for each, value in self.known.items() if each != iterator}
         return replace(self, iterators=(*self.iterators, iterator), known=known)
 
     def value(self, object_: DataObject) -> isl.PwAff | None:

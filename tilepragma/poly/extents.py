@@ -122,9 +122,7 @@ def _unknown(atom: Expression) -> str:
 def _needed(conditions: Sequence[Polynomial]) -> frozenset[Polynomial]:
     """`conditions` (values >= 0) without those that always hold or that another one implies."""
     open_ = [value for value in dict.fromkeys(conditions) if value.constant is None or value.constant < 0]
-    return frozenset(
-        value for value in open_ if not any(stronger != value and _at_most(stronger, value) for stronger in open_)
-    )
+    return frozenset(value for value in open_ if not any(other != value and _at_most(other, value) for other in open_))
 
 
 def hull(boxes: Sequence[Box]) -> tuple[tuple[Polynomial, Polynomial], ...]:

@@ -682,10 +682,8 @@ class LocalValues:
     def without(self, written: Iterable[DataObject]) -> LocalValues:
         """The values without these objects and all that depends on them."""
         gone = frozenset(written)
-        sums = {
-            object_: value for object_, value in self.sums.items() if object_ not in gone and not _mentions(value, gone)
-        }
-        functions = {object_: value for object_, value in self.functions.items() if object_ not in gone}
+        sums = {each: value for each, value in self.sums.items() if each not in gone and not _mentions(value, gone)}
+        functions = {each: value for each, value in self.functions.items() if each not in gone}
         return replace(self, functions=functions, sums=sums)
 
     def after(self, statement: Statement, frame: Frame, functions: tuple[Function, ...]) -> LocalValues:

@@ -129,8 +129,7 @@ def _band(group: Statements, pending: Dependences, rows: Rows, bands: Iterator[i
         left = tied([StatementSchedule(each, (row[each.name],)) for each in group], left, (0,))
     if _finished(group, rows) and not left:
         return rows
-    below = _band if found_any else _fission
-    return below(group, left, rows, bands)
+    return (_band if found_any else _fission)(group, left, rows, bands)
 
 
 def _fission(group: Statements, pending: Dependences, rows: Rows, bands: Iterator[int]) -> Rows:
@@ -467,12 +466,9 @@ def _piece_rows(piece: isl.BasicMap) -> list[ConeRow]:
     source = 1 + piece.dim(isl.dim_type.param)
     target = source + piece.dim(isl.dim_type.in_)
     dual = piece.wrap().coefficients()
-    rows = []
+    rows, places = [], range(dual.dim(isl.dim_type.set))
     for constraint in dual.get_constraints():
-        values = [
-            constraint.get_coefficient_val(isl.dim_type.set, index).to_python()
-            for index in range(dual.dim(isl.dim_type.set))
-        ]
+        values = [constraint.get_coefficient_val(isl.dim_type.set, place).to_python() for place in places]
         factors = tuple(values[1:source]), tuple(values[source:target]), tuple(values[target:])
         rows.append(ConeRow(constraint.is_equality(), values[0], *factors))
     return rows

@@ -149,8 +149,8 @@ def _steps(leading: list[ScopStatement], inside: list[Dependence], directions: l
     strides = waiting = reloading = 0
     for each, direction in zip(leading, directions, strict=True):
         strides += len(strided(each, direction))
-        own = (dependence for dependence in inside if dependence.ends[0] == each.name)
-        waiting += any(_is_chained(dependence, each, direction) for dependence in own)
+        along_itself = (dependence for dependence in inside if dependence.ends[0] == each.name)
+        waiting += any(_is_chained(dependence, each, direction) for dependence in along_itself)
         reloading += updates_repeatedly(each)
     return Steps(strides, waiting, reloading)
 

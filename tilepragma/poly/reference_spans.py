@@ -59,9 +59,8 @@ def only_read(body: Block, functions: tuple[Function, ...]) -> frozenset[DataObj
 def _can_be_copied(object_: DataObject) -> bool:
     element = object_.element
     number_ = isinstance(element, ScalarType) and element.kind is not ScalarKind.BOOLEAN and element.bits <= 64
-    return (
-        number_ and object_.scope is not Scope.LOCAL and object_.storage is not Storage.SCALAR and not object_.volatile
-    )
+    shared = object_.scope is not Scope.LOCAL and object_.storage is not Storage.SCALAR
+    return number_ and shared and not object_.volatile
 
 
 def settled_values(body: Block) -> Values:

@@ -147,10 +147,8 @@ Images = Mapping[str, isl.Map]
 def images(statements: Iterable[StatementSchedule], levels: Iterable[int]) -> Images:
     """The rows at these levels."""
     chosen = tuple(levels)
-    return {
-        each.statement.name: affine_map(each.statement, tuple(each.rows[level] for level in chosen))
-        for each in statements
-    }
+    rows = ((each.statement, tuple(each.rows[level] for level in chosen)) for each in statements)
+    return {statement.name: affine_map(statement, its_rows) for statement, its_rows in rows}
 
 
 def equal_images(dependence: Dependence, sources: Images, sinks: Images) -> isl.Map:

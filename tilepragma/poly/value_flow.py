@@ -124,9 +124,8 @@ def array_flow(scop: Scop, objects: Collection[DataObject]) -> ArrayFlow:
     wanted = frozenset(objects)
     sites = []
     for statement in scop.statements:
-        statement_sites = [
-            Site(statement, place) for place, reference in enumerate(statement.references) if reference.object in wanted
-        ]
+        references = enumerate(statement.references)
+        statement_sites = [Site(statement, place) for place, reference in references if reference.object in wanted]
         _check(statement, statement_sites)
         sites += statement_sites
     return ArrayFlow(wanted, tuple(sites))

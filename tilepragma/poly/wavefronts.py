@@ -104,9 +104,8 @@ def _order(members: Schedule, left: Dependences) -> tuple[tuple[str, ...], ...]:
         names = {each.name for each in component}
         before = [place[source] for source, target in links if target in names and source not in names]
         place |= dict.fromkeys(names, 1 + max(before, default=-1))
-    return tuple(
-        tuple(each.name for each in statements if place[each.name] == number) for number in sorted(set(place.values()))
-    )
+    numbers = sorted(set(place.values()))
+    return tuple(tuple(each.name for each in statements if place[each.name] == number) for number in numbers)
 
 
 @dataclass(frozen=True)

@@ -136,10 +136,8 @@ def _candidate(region: Region) -> ScheduleCandidate | Refusal:
     numbers = region.loop_numbers()
     planners = [_Planner(region, device, nests, numbers) for device in (False, True)]
     try:
-        host, device = (
-            planner.statements(region.statements, _Site((), None, region.live_out - region.final))
-            for planner in planners
-        )
+        site = _Site((), None, region.live_out - region.final)
+        host, device = (planner.statements(region.statements, site) for planner in planners)
         host = with_innermost_lanes(host, numbers) if region.ordered else host
     except OperationLimitError:
         return Refusal("its dependences are too many to be proven absent")
@@ -308,10 +306,8 @@ class _Planner:
         """Run the loop on the host if its body has parallel launches, else in one instance."""
         bounds = (loop.lower, loop.upper, loop.step)
         if self._on_host(site, *bounds) and not leaves_early(loop.body):
-            inner = replace(
-                site, around=(*site.around, loop), live=site.live | self._effect(loop.body).before(site.live)
-            )
-            steps = self.statements((loop.body,), inner)
+            live = site.live | self._effect(loop.body).before(site.live)
+            steps = self.statements((loop.body,), replace(site, around=(*site.around, loop), live=live))
             if _is_parallel(steps):
                 return HostLoop(loop, steps)
         return LaunchNode(_scoped(Block((loop,)), site.scope))
@@ -425,7 +421,6 @@ def _why_in_order(loop: Loop) -> str:
 
 
 def _is_parallel(steps: tuple[ScheduleNode, ...]) -> bool:
-    """Whether any launch is parallel."""
     return any(node.loops for node in launches_in(steps))
 
 
@@ -450,7 +445,6 @@ def _takes_strips(loop: Loop) -> bool:
 
 
 def _statements_in(body: Block, region: Region) -> Iterator[ScopStatement]:
-    """The statements of the Scop inside the body."""
     nodes = {id(node) for node in walk(body)}
     return (each for each in region.scop.statements if id(each.node) in nodes)
 

@@ -59,7 +59,6 @@ def _transactions(loop: Loop, statements: Iterable[ScopStatement]) -> tuple[int,
         direction[place] = by or 0
         step = step_by(each.domain, tuple(direction)) if by else None
         depth = sum(counts_as_work(loop) for loop in each.loops)
-        counted[depth] += sum(
-            pattern(reference.relation, step).transactions for reference in each.references if reference.is_global
-        )
+        relations = (reference.relation for reference in each.references if reference.is_global)
+        counted[depth] += sum(pattern(relation, step).transactions for relation in relations)
     return tuple(counted[depth] for depth in range(max(counted, default=0), -1, -1))

@@ -358,8 +358,7 @@ class _TreeBuilder:
 
     def _on_host(self, part: Band, around: EnclosingTile, strip: Strip | None = None) -> ScheduleNode:
         """Map blocks of the first parallel row, in `strip` if given, cyclically to threads."""
-        mapped = MappedBand(part, by_strides(part, part.parallel)[0])
-        return self._in_blocks((mapped,), around, strip)
+        return self._in_blocks((MappedBand(part, by_strides(part, part.parallel)[0]),), around, strip)
 
     def _in_blocks(
         self, mapped: tuple[MappedBand, ...], around: EnclosingTile, strip: Strip | None = None
@@ -416,9 +415,7 @@ class _TreeBuilder:
         ordered = by_transactions(part.statements, part.parallel, every, private_names(self.loops.scop))
         levels, outside = (*ordered[: MOST_DIMENSIONS - 1], *ordered[MOST_DIMENSIONS - 1 :][-1:]), around.rows
         iterators = [self.loops.names.scalar(f"{base_name(part.statements, level)}_row") for level in levels]
-        tile = tuple(
-            TileConstraint(level, access_to(iterator)) for level, iterator in zip(levels, iterators, strict=True)
-        )
+        tile = tuple(map(TileConstraint, levels, map(access_to, iterators)))
         inside = around
         for constraint in tile:
             fact = self.loops.known_sum(part.statements, (constraint.level,), outside, constraint.parameter)

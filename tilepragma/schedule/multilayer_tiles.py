@@ -116,8 +116,7 @@ class TileLoops:
     def base(self, dimension: int) -> Polynomial:
         """The first place of the subdomain, in the lowest layer."""
         loop = self.over[dimension]
-        counts = polynomial(loop.step).constant == 1
-        return number(self.side if counts else 1) * term(loop.iterator)
+        return number(self.side if polynomial(loop.step).constant == 1 else 1) * term(loop.iterator)
 
     def subscript(self, dimension: int) -> Polynomial:
         """The subscript of a point's mesh element along the dimension, as the region spells it."""
@@ -220,9 +219,8 @@ def _staged(region: Region, tiles: list[TileLoops]) -> tuple[_Staged, ...] | Ref
     room = region.kernel.directive.local_bytes
     chosen: list[_Staged] = []
     bodies = [statement for tile in tiles for statement in tile.place.body.statements]
-    accessed = dict.fromkeys(
-        node.object for body in bodies for node in walk(body) if isinstance(node, Access) and node.object.rank
-    )
+    accesses = (node for body in bodies for node in walk(body) if isinstance(node, Access))
+    accessed = dict.fromkeys(access.object for access in accesses if access.object.rank)
     for array in sorted(accessed, key=lambda array: array not in region.written):
         staged = _of_mesh(array, tiles)
         written = array in region.written

@@ -434,15 +434,11 @@ class OverlappedTree:
     def __post_init__(self) -> None:
         self.numbers = self.region.loop_numbers()
         self.name = "overlapped tiles" if self.stream is None else "streamed tiles"
-        deepest = max(self.stencil.points, key=lambda point: len(point.statement.loops))
-        self.bases = [
-            f"x{k}" if place.iterator is None else place.iterator.name for k, place in enumerate(deepest.places)
-        ]
+        places = max(self.stencil.points, key=lambda point: len(point.statement.loops)).places
+        self.bases = [f"x{k}" if place.iterator is None else place.iterator.name for k, place in enumerate(places)]
         self.degree = self.names.scalar(f"{self.stencil.time.iterator.name}_degree")
         suffixes = ("scratchpad" if self.stream is None else "chunk", *("scratchpad" for _ in self.bases[1:]))
-        self.extents = [
-            self.names.scalar(f"{base}_{suffix}") for base, suffix in zip(self.bases, suffixes, strict=True)
-        ]
+        self.extents = [self.names.scalar(f"{base}_{kind}") for base, kind in zip(self.bases, suffixes, strict=True)]
         self.copies = {array.object: self._copy(array) for array in self.overlap.arrays if array.carried}
 
     @property
@@ -799,10 +795,8 @@ def _in_own_column(point: Point, instead: Mapping[DataObject, DataObject]) -> Ca
 def _reads_own(point: Point, array: DataObject) -> bool:
     """Whether the statement reads the array in the column that it writes."""
     in_column = _in_own_column(point, {})
-    return any(
-        isinstance(node, Access) and node.object == array and in_column(node)
-        for node in walk(_read_by(point.statement.node))
-    )
+    accesses = (node for node in walk(_read_by(point.statement.node)) if isinstance(node, Access))
+    return any(access.object == array and in_column(access) for access in accesses)
 
 
 def _within(points: list[DataObject], box: list[tuple[Polynomial, Polynomial]]) -> tuple[Expression, ...]:

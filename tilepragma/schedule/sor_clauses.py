@@ -117,9 +117,8 @@ def replaced_loops(kernel: Kernel, loops: list[Loop], instead: str, diagnostics:
             f"remove this directive, or the clause sor({clause.method.value})",
         )
     wanted = {loop.iterator.name: loop for loop in loops if not loop.declares_iterator}
-    finals = tuple(
-        final for final in renumbered_final_values(kernel, _FIRST_OF_FINALS) if final.iterator.name in wanted
-    )
+    every = renumbered_final_values(kernel, _FIRST_OF_FINALS)
+    finals = tuple(final for final in every if final.iterator.name in wanted)
     for name in sorted((wanted.keys() & kernel.read_after) - {final.iterator.name for final in finals}):
         diagnostics.error(
             wanted[name].header,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
+from itertools import takewhile
 from typing import Any, TypeAlias
 
 from tilepragma.arguments.scalars import ScalarContext, classify
@@ -267,10 +268,8 @@ def _with_staged_form(
     context = ChainContext(array_tiles.clauses, symbols, lambda _: False, {}, diagnostics)
     fills, stores = (build_nests(Block(part), context).statements for part in (array_tiles.fills, array_tiles.stores))
     statements = nest.body.statements
-    count = next(
-        (place for place, statement in enumerate(statements) if not isinstance(statement, Declaration)), len(statements)
-    )
-    head, points = statements[:count], statements[count:]
+    head = tuple(takewhile(lambda statement: isinstance(statement, Declaration), statements))
+    points = statements[len(head) :]
     inner: tuple[Statement, ...]
     if len(points) == 1 and isinstance(points[0], If) and points[0].otherwise is None:
         asked = points[0]
@@ -284,8 +283,7 @@ def _with_staged_form(
     ended = replace(waiting, body=Block((*waiting.body.statements, Barrier())))
     if diagnostics.has_errors:
         return None
-    scratchpads = tuple(array_tiles.scratchpads.values())
-    return replace(launch, staged=Block((ended,)), staged_scratchpads=scratchpads)
+    return replace(launch, staged=Block((ended,)), staged_scratchpads=tuple(array_tiles.scratchpads.values()))
 
 
 # -- iterators of the host's loops

@@ -45,9 +45,8 @@ def make_launches(
 
 def launch_loops(body: Block) -> tuple[TiledLoop, ...]:
     """The loops whose bounds are launch arguments, in text order."""
-    return tuple(
-        tiled for nest in walk(body) if isinstance(nest, TileNest) for tiled in nest.loops if tiled.launch_bounds
-    )
+    nests = (node for node in walk(body) if isinstance(node, TileNest))
+    return tuple(tiled for nest in nests for tiled in nest.loops if tiled.launch_bounds)
 
 
 def _bodies(kernel: Kernel, statements: tuple[Statement, ...], context: ChainContext) -> tuple[Block, ...]:

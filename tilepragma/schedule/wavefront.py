@@ -130,8 +130,7 @@ def wavefront_node(loops: BandLoops, planned: PlannedBand, around: EnclosingTile
     crossed = loops.crossed(part.statements, summed)
     launch = LaunchNode(Block(nest), tiles, pipelined=True, array_tiles=staging, overlapped=crossed)
     band = _tiled_band(loops, planned, (*summed, *inner_levels), len(summed))
-    loop = loops.loop(wavefront, every.low, every.high)
-    return HostLoop(loop, (launch,), DIAMONDS if planned.pair else "", band)
+    return HostLoop(loops.loop(wavefront, every.low, every.high), (launch,), DIAMONDS if planned.pair else "", band)
 
 
 def _tiled_band(loops: BandLoops, planned: PlannedBand, levels: tuple[int, ...], summed: int) -> TiledBand:
@@ -243,13 +242,11 @@ def _outside(schedule: IntraTile, tile: dict[int, TileConstraint]) -> TileConstr
 
 def _fronts(loops: BandLoops, schedule: IntraTile, tile: dict[int, TileConstraint]) -> Bounds:
     """The wavefronts of a tile, within the corners of the tile and of the whole nest."""
-    outside = _outside(schedule, tile)
+    outside, statements = _outside(schedule, tile), schedule.part.statements
     if not schedule.summed:
-        every, inside = (
-            loops.row_range(schedule.part.statements, schedule.level, rows) for rows in (outside, (*tile.values(),))
-        )
+        every, inside = (loops.row_range(statements, schedule.level, rows) for rows in (outside, (*tile.values(),)))
         return Bounds(maximum((every.low, inside.low)), minimum((every.high, inside.high)))
-    whole = [loops.row_range(schedule.part.statements, level, outside) for level in schedule.summed]
+    whole = [loops.row_range(statements, level, outside) for level in schedule.summed]
     first, last = _corners([tile[level] for level in schedule.summed])
     lower = maximum((total(each.low for each in whole), first))
     return Bounds(lower, minimum((total(each.high for each in whole), last)))
@@ -542,7 +539,6 @@ class _Maker:
     times: dict[tuple[str, Polynomial], DataObject] = field(default_factory=dict)
 
     def array_tiles(self, arrays: Sequence[_Array]) -> ArrayTiles:
-        """The array tiles with their copies."""
         self.scratchpads |= {array.object: self._scratchpad(array) for array in arrays}
         fills = tuple(map(self._fill, arrays))
         stores = tuple(self._store(array) for array in arrays if array.is_written)
@@ -557,8 +553,7 @@ class _Maker:
     def _scratchpad(self, array: _Array) -> Scratchpad:
         origin = tuple(self._constant(f"{name}_origin", array.origin(place)) for place, name in enumerate(array.names))
         lengths = tuple(expression(array.length(place)) for place in range(len(array.names)))
-        name = self.loops.names.scalar(f"{array.object.name}_box").name
-        return scratchpad(name, array.object, lengths, origin)
+        return scratchpad(self.loops.names.scalar(f"{array.object.name}_box").name, array.object, lengths, origin)
 
     def _fill(self, array: _Array) -> Statement:
         """Fill the box with the elements that the tile touches."""
@@ -651,10 +646,8 @@ class _Maker:
     ) -> Statement:
         """Loops over the box, the last mapped to workers, neighbours along its rows."""
         origins = [origin for origin in self.scratchpads[array.object].origin if origin is not None]
-        placed = (
-            declared(point, term(origin) + term(step))
-            for point, origin, step in zip(points, origins, steps, strict=True)
-        )
+        dimensions = zip(points, origins, steps, strict=True)
+        placed = (declared(point, term(origin) + term(step)) for point, origin, step in dimensions)
         inner: tuple[Statement, ...] = (*placed, *body)
         kept = len(steps) - self.axes
         # Unmapped loops stand inside, without barriers between their iterations.
