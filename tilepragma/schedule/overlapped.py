@@ -79,6 +79,7 @@ from tilepragma.schedule.scratchpad_copies import (
     in_scratchpad,
     scratchpad,
     where,
+    within,
 )
 from tilepragma.schedule.tree import LaunchNode, ScheduleNode, candidate_of
 from tilepragma.user_tiles.chain_checks import literal_trip
@@ -658,10 +659,10 @@ class _TileLaunch:
             self.limits[base, value] = self.tree.names.scalar(f"{base}_limit", INDEX)
         return term(self.limits[base, value])
 
-    def _box(self, sides: Iterable[Bounds]) -> list[tuple[Polynomial, Polynomial]]:
+    def _box(self, sides: Iterable[Bounds]) -> list[Bounds]:
         """The inclusive limits of the subscripts."""
         pairs = zip(self.tree.bases, sides, strict=True)
-        return [(self._limit(base, side.low), self._limit(base, side.high)) for base, side in pairs]
+        return [Bounds(self._limit(base, side.low), self._limit(base, side.high)) for base, side in pairs]
 
     # -- copies
 
@@ -672,7 +673,7 @@ class _TileLaunch:
         for array in self.tree.overlap.arrays:
             if array.carried or array.border:
                 source = self.tree.copies[array.object] if array.carried and self.second else array.object
-                inside = _within(points, self._box(array.touched))
+                inside = within(points, self._box(array.touched))
                 if not array.carried:
                     inside = (*inside, _outside(points, self._box(array.written)))
                 element = self._in_scratchpad(element_at(array.object, points), by_writer=False)
@@ -687,7 +688,7 @@ class _TileLaunch:
         for array in self.tree.overlap.arrays:
             target = self.tree.copies[array.object] if array.carried and not self.second else array.object
             box = array.written if target == array.object else array.touched
-            inside = _within(points, self._box(box))
+            inside = within(points, self._box(box))
             computed = self._in_scratchpad(element_at(array.object, points), by_writer=True)
             (always if array.carried else last).extend(where(inside, assign(element_at(target, points), computed)))
         yield from self._workers(points, always, delay=self._store_delay, home=True)
@@ -799,19 +800,10 @@ def _reads_own(point: Point, array: DataObject) -> bool:
     return any(access.object == array and in_column(access) for access in accesses)
 
 
-def _within(points: list[DataObject], box: list[tuple[Polynomial, Polynomial]]) -> tuple[Expression, ...]:
-    """Tests that the points are in a box of inclusive bounds."""
-    return tuple(
-        test
-        for point, (least, most) in zip(points, box, strict=True)
-        for test in (at_least(term(point), least), at_least(most, term(point)))
-    )
-
-
-def _outside(points: list[DataObject], box: list[tuple[Polynomial, Polynomial]]) -> Expression:
+def _outside(points: list[DataObject], box: list[Bounds]) -> Expression:
     tests = [
         compared("<", left, right)
-        for point, (least, most) in zip(points, box, strict=True)
-        for left, right in ((term(point), least), (most, term(point)))
+        for point, side in zip(points, box, strict=True)
+        for left, right in ((term(point), side.low), (side.high, term(point)))
     ]
     return disjunction(tests)

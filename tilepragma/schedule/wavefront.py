@@ -65,14 +65,14 @@ from tilepragma.lower.band_loops import (
 )
 from tilepragma.plan.kernel_plan import HostLoop, TiledBand, TiledStatement
 from tilepragma.poly.bands import Band
-from tilepragma.poly.extents import Bounds
+from tilepragma.poly.extents import Bounds, around
 from tilepragma.poly.intra_tile_schedule import row_order
 from tilepragma.poly.schedule import StatementSchedule, integral_inverse
 from tilepragma.poly.wavefronts import IntraTile, concurrent_tile, intra_tile
 from tilepragma.schedule.coalescing import private_names
 from tilepragma.schedule.cpu_register_tiles import with_full_tiles
 from tilepragma.schedule.default_sizes import device_tile, host_tile, processor_tile
-from tilepragma.schedule.scratchpad_copies import assign, at_least, element_at, in_scratchpad, scratchpad, where
+from tilepragma.schedule.scratchpad_copies import assign, at_least, element_at, in_scratchpad, scratchpad, where, within
 from tilepragma.schedule.tree import ArrayTiles, LaunchNode, ScheduleNode
 
 DIAMONDS = "diamond tiles: concurrent start"
@@ -558,20 +558,14 @@ class _Maker:
     def _fill(self, array: _Array) -> Statement:
         """Fill the box with the elements that the tile touches."""
         steps, points = self._steps(array), self._points(array)
-        within = [
-            test
-            for place, point in enumerate(points)
-            for test in (
-                at_least(term(point), minimum(touch.ends[place].low for touch in array.touches)),
-                at_least(maximum(touch.ends[place].high for touch in array.touches), term(point)),
-            )
-        ]
+        sides = (around(ends) for ends in zip(*(touch.ends for touch in array.touches), strict=True))
+        inside = within(points, sides)
         reached = [tuple(self._reached(array, steps, touches)) for touches in _sides(array)]
         # Accesses without conditions reach the whole box.
         asked = (disjunction(dict.fromkeys(map(conjunction, reached))),) if reached and all(reached) else ()
         element = element_at(array.object, points)
         copy = assign(in_scratchpad(element, self.scratchpads), element)
-        return self._over(array, steps, points, where((*within, *asked), copy))
+        return self._over(array, steps, points, where((*inside, *asked), copy))
 
     def _store(self, array: _Array) -> Statement:
         """Store the elements that the tile has written."""
@@ -579,12 +573,8 @@ class _Maker:
         tests = []
         for touch in array.touches:
             if touch.writes:
-                ends = (
-                    test
-                    for end, point in zip(touch.ends, points, strict=True)
-                    for test in (at_least(term(point), end.low), at_least(end.high, term(point)))
-                )
-                tests.append(conjunction((*ends, *self._reached(array, steps, [touch]))))
+                inside = within(points, touch.ends)
+                tests.append(conjunction((*inside, *self._reached(array, steps, [touch]))))
         element = element_at(array.object, points)
         copy = assign(element, in_scratchpad(element, self.scratchpads))
         return self._over(array, steps, points, where((disjunction(tuple(dict.fromkeys(tests))),), copy))
