@@ -179,10 +179,7 @@ def _number(domain: isl.Set, value: int) -> isl.Map:
 
 
 def _union(context: isl.Context, maps: Iterable[isl.Map]) -> isl.UnionMap:
-    result = isl.UnionMap("{ }", context=context)
-    for map_ in maps:
-        result = result.union(isl.UnionMap.from_map(map_))
-    return result
+    return reduce(isl.UnionMap.union, map(isl.UnionMap.from_map, maps), isl.UnionMap("{ }", context=context))
 
 
 def private_array(
