@@ -86,8 +86,7 @@ def _domain(scop: Scop, around: tuple[Loop, ...]) -> isl.Set:
     body = Block((ExpressionStatement(write),))
     for loop in reversed(around):
         body = Block((replace(loop, body=body),))
-    extracted = extract_scop(body.statements, (), scop.written | {marker}, context=scop.context)
-    (statement,) = extracted.statements
+    (statement,) = extract_scop(body.statements, (), scop.written | {marker}, context=scop.context).statements
     return statement.domain
 
 

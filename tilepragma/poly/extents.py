@@ -83,9 +83,7 @@ class _Range:
     @property
     def rooms(self) -> tuple[Polynomial, ...]:
         """All values that must be >= 0 for the loop to run."""
-        if not self.dense:
-            return (self.room,)
-        return tuple(high - low for low in self.lows for high in self.highs)
+        return tuple(high - low for low in self.lows for high in self.highs) if self.dense else (self.room,)
 
 
 def box_of(use: Use, invariant: Callable[[Expression], bool]) -> Box:

@@ -296,8 +296,7 @@ class _Extraction:
         self.depths |= inside.depths
         declared = _declared_in(node)
         if any(use.object not in declared for part in inside.leaves for use in part.uses):
-            range_ = getattr(node, "range", NOWHERE)
-            self.leaves.append(_Leaf(site.next(), (), range_, node, tuple(inside.leaves)))
+            self.leaves.append(_Leaf(site.next(), (), getattr(node, "range", NOWHERE), node, tuple(inside.leaves)))
 
     def _leaf(self, node: Any, site: _Place) -> None:
         """Add a node that is no affine control as a statement that may touch all this anytime."""
@@ -343,8 +342,7 @@ class _Extraction:
         return use.writes or use.object in self.written or use.object.storage is not Storage.SCALAR
 
     def _if(self, node: If, site: _Place) -> None:
-        evaluated = self._touched(node.condition)
-        self._add(evaluated, self._while_running(node.condition, site), node.range, node)
+        self._add(self._touched(node.condition), self._while_running(node.condition, site), node.range, node)
         try:
             holds = condition(node.condition, site.frame)
             inside = replace(site, domain=site.domain.intersect(holds))
@@ -491,8 +489,7 @@ class _Extraction:
         if use.object in self.seen.strides and use.subscripts:
             domain = site.domain.intersect_params(self.seen.assumed)
             split = split_subscript(use.subscripts[0], self.seen.strides[use.object], site.subscripts, domain)
-            parts = len(self.seen.strides[use.object]) + 1
-            functions += split[0] if split is not None else [None] * parts
+            functions += split[0] if split is not None else [None] * (len(self.seen.strides[use.object]) + 1)
         else:
             # Reads of unwritten arrays order nothing, so they are no reason.
             read = self._affine if use.object in self.written else affine_or_none
@@ -808,6 +805,4 @@ def _returned(statements: tuple[Statement, ...], result: Type) -> Expression | N
         return None
     then = _returned(first.then.statements, result)
     otherwise = _returned((*(first.otherwise.statements if first.otherwise is not None else ()), *rest), result)
-    if then is None or otherwise is None:
-        return None
-    return Conditional(first.condition, then, otherwise, then.type)
+    return None if then is None or otherwise is None else Conditional(first.condition, then, otherwise, then.type)

@@ -71,9 +71,7 @@ def touched(scop: Scop, object_: DataObject) -> tuple[tuple[Polynomial, Polynomi
         perhaps = (reference.relation.range() for _, reference in accesses if not reference.exact)
         if not all(_lies_between(each, elements, in_rows=bool(strides)) for each in perhaps):
             return None
-        if elements.is_empty():
-            return ((number(0), number(0)),) * object_.rank
-        return _bounds(scop, elements, strides)
+        return ((number(0), number(0)),) * object_.rank if elements.is_empty() else _bounds(scop, elements, strides)
 
 
 def _lies_between(cells: isl.Set, elements: isl.Set, *, in_rows: bool) -> bool:

@@ -142,8 +142,7 @@ def intra_tile(part: Band, dependences: Dependences, private: frozenset[str] = f
     summed = tuple(level + 1 for level in levels)
     band = tuple(level + 1 for level in part.band)
     parallel = _parallel_levels(stepped, band, summed, private)
-    carrying = tuple(level + 1 for level in part.carrying)
-    shifted = replace(part, statements=stepped, band=band, carrying=carrying)
+    shifted = replace(part, statements=stepped, band=band, carrying=tuple(level + 1 for level in part.carrying))
     return IntraTile(shifted, summed, parallel, wavefront.order)
 
 

@@ -151,9 +151,7 @@ def _candidate(region: Region) -> ScheduleCandidate | Refusal:
         mapping = _DefaultMapping(region, itertools.count(first))
         nodes = (mapping.nodes(host, device=False, jam=jam), mapping.nodes(device, device=True))
         answer = candidate_of(NAME, region, *nodes, sizes, tuple(dict.fromkeys(notes)))
-        if isinstance(answer, Refusal):
-            return answer
-        return replace(answer, steps=steps, strips=bool(sizes))
+        return answer if isinstance(answer, Refusal) else replace(answer, steps=steps, strips=bool(sizes))
 
     answer = made(jam=False)
     if isinstance(answer, Refusal) or region.ordered or not any(node.waiting for node in launches_in(host)):

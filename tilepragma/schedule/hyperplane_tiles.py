@@ -399,8 +399,7 @@ class _TreeBuilder:
         """The band's points in the block of `size` values of its mapped row from `first` on."""
         part, level, outside = mapped.part, mapped.level, around.rows
         planned, registers = self.planned[id(part)], registers_of(part, level)
-        tile = (*outside, TileConstraint(level, access_to(first), access_to(size)))
-        bounded = EnclosingTile(tile, around.known)
+        bounded = EnclosingTile((*outside, TileConstraint(level, access_to(first), access_to(size))), around.known)
         inner = None
         if registers is not None:
             known = around.known.intersect(self.loops.known_tile(part.statements, outside, level))

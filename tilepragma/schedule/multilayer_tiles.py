@@ -131,9 +131,7 @@ class TileLoops:
 
     def all_places(self, dimension: int) -> tuple[int, int]:
         """The first and last place of any layer, also in the first subdomain."""
-        if self.halves[dimension] == 1:
-            return 0, self.side - 2
-        return self.places(dimension, self.layers - 1)
+        return (0, self.side - 2) if self.halves[dimension] == 1 else self.places(dimension, self.layers - 1)
 
 
 def _tiles_of(region: Region) -> Iterator[TileLoops]:
@@ -408,8 +406,7 @@ class _SubdomainLaunch:
             step = self.names.scalar(f"{name}_step", INDEX)
             place = term(step) + number(first) if way.sign > 0 else number(last) - term(step)
             point = self.names.scalar(f"{name}_point", INDEX)
-            scratchpad = self.scratchpads[staged.array]
-            origin = scratchpad.origin[len(points)]
+            origin = self.scratchpads[staged.array].origin[len(points)]
             assert origin is not None
             box = staged.side(self.tile, dimension)
             ahead = first - box[0] if way.sign > 0 else box[1] - last

@@ -171,8 +171,7 @@ def _large(region: Region) -> str:
 def _answer(tree: OverlappedTree, notes: tuple[str, ...], *, guarded: bool) -> ScheduleCandidate | Refusal:
     node, stencil = tree.ping_pong(guarded=guarded), tree.stencil
     depth = max(len(point.statement.loops) for point in stencil.points)
-    depths = Depths(depth, 0, depth)
-    made = candidate_of(tree.name, tree.region, (node,), (node,), tree.sizes, notes, depths)
+    made = candidate_of(tree.name, tree.region, (node,), (node,), tree.sizes, notes, Depths(depth, 0, depth))
     if isinstance(made, Refusal):
         return made
     manner = "" if tree.stream is None else "a few planes at a time, "
@@ -408,9 +407,7 @@ def _place(subscript: Polynomial, inner: dict[DataObject, Loop]) -> Place | None
         return Place(None, subscript, None) if subscript.constant is not None else None
     iterator = mentioned[0]
     shift, bounds = subscript - term(iterator), loop_ends(inner[iterator], {})
-    if shift.constant is None or bounds is None:
-        return None
-    return Place(iterator, shift, bounds)
+    return None if shift.constant is None or bounds is None else Place(iterator, shift, bounds)
 
 
 # -- launches
@@ -687,8 +684,7 @@ class _TileLaunch:
         last: list[Statement] = []
         for array in self.tree.overlap.arrays:
             target = self.tree.copies[array.object] if array.carried and not self.second else array.object
-            box = array.written if target == array.object else array.touched
-            inside = within(points, self._box(box))
+            inside = within(points, self._box(array.written if target == array.object else array.touched))
             computed = self._in_scratchpad(element_at(array.object, points), by_writer=True)
             (always if array.carried else last).extend(where(inside, assign(element_at(target, points), computed)))
         yield from self._workers(points, always, delay=self._store_delay, home=True)

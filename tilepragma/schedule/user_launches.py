@@ -30,8 +30,7 @@ def make_launches(
     """The launches of `statements` under one mapping, and the scalars that they reach by address;
     `statements` exclude declarations.
     """
-    context = replace(chains, clauses=clauses)
-    bodies = _bodies(kernel, statements, context)
+    bodies = _bodies(kernel, statements, replace(chains, clauses=clauses))
     launches, shared = [], []
     for place, body in enumerate(bodies):
         later = _read_first(bodies[place + 1 :], kernel)

@@ -573,8 +573,7 @@ class _Maker:
         tests = []
         for touch in array.touches:
             if touch.writes:
-                inside = within(points, touch.ends)
-                tests.append(conjunction((*inside, *self._reached(array, steps, [touch]))))
+                tests.append(conjunction((*within(points, touch.ends), *self._reached(array, steps, [touch]))))
         element = element_at(array.object, points)
         copy = assign(element, in_scratchpad(element, self.scratchpads))
         return self._over(array, steps, points, where((disjunction(tuple(dict.fromkeys(tests))),), copy))
