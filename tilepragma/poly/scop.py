@@ -172,6 +172,11 @@ def step_of(loop: Loop) -> int | None:
     return polynomial(loop.step).constant or None
 
 
+def place_of(loop: int, loops: Iterable[Loop]) -> int | None:
+    """The place among the loops of the one with this index; None if none has it."""
+    return next((place for place, each in enumerate(loops) if each.index == loop), None)
+
+
 Accessed = tuple[ScopStatement, Reference]
 
 

@@ -64,7 +64,7 @@ from tilepragma.poly.band_fusion import has_shared, streams
 from tilepragma.poly.dependences import Dependence, distance_text, may_differ, with_zero
 from tilepragma.poly.intra_tile_schedule import Steps, steps_as_written
 from tilepragma.poly.operation_limit import OperationLimitError
-from tilepragma.poly.scop import ScopStatement
+from tilepragma.poly.scop import ScopStatement, place_of
 from tilepragma.poly.strongly_connected import strongly_connected
 from tilepragma.schedule.candidate import Depths, Refusal, Region, ScheduleCandidate, is_outside_scalar
 from tilepragma.schedule.coalescing import worker_loop
@@ -536,7 +536,7 @@ class NestDependences:
             object_ = dependence.source.object
             if not (sources & leaves and sinks & leaves) or is_outside_scalar(object_) or object_.host in self._named:
                 continue
-            place = _place(dependence, loop)
+            place = place_of(loop.index, dependence.loops)
             if place is not None and self._may_differ(edge, around, place):
                 return dependence
         return None
@@ -546,7 +546,7 @@ class NestDependences:
         order: dict[tuple[int, int], None] = {}
         for edge, (dependence, sources, sinks) in enumerate(self._edges):
             pairs = [(source, sink) for source in sources & leaves for sink in sinks & leaves]
-            if not pairs or all(pair in order for pair in pairs) or _place(dependence, loop) is None:
+            if not pairs or all(pair in order for pair in pairs) or place_of(loop.index, dependence.loops) is None:
                 continue
             if not self._inside(edge, around).is_empty():
                 order |= dict.fromkeys(pairs)
@@ -621,10 +621,6 @@ def _holding(root: Loop, leaves: tuple[Statement, ...]) -> dict[int, Leaves]:
         if id(loop) not in holding:
             holding[id(loop)] = frozenset(numbers[id(leaf)] for leaf in leaves_of(loop))
     return holding
-
-
-def _place(dependence: Dependence, loop: Loop) -> int | None:
-    return next((place for place, around in enumerate(dependence.loops) if around.index == loop.index), None)
 
 
 # -- loop distribution: split a loop into several, each over a part of its statements

@@ -15,7 +15,7 @@ from tilepragma.ir.polynomial import polynomial
 from tilepragma.poly.adjacency import pattern, step_by
 from tilepragma.poly.extraction import extract_scop
 from tilepragma.poly.operation_limit import OperationLimitError
-from tilepragma.poly.scop import Scop, ScopStatement
+from tilepragma.poly.scop import Scop, ScopStatement, place_of
 from tilepragma.schedule.candidate import counts_as_work
 
 
@@ -52,7 +52,7 @@ def _transactions(loop: Loop, statements: Iterable[ScopStatement]) -> tuple[int,
     counted: Counter[int] = Counter()
     by = polynomial(loop.step).constant
     for each in statements:
-        place = next((depth for depth, around in enumerate(each.loops) if around.index == loop.index), None)
+        place = place_of(loop.index, each.loops)
         if place is None:
             continue
         direction = [0] * len(each.loops)
