@@ -77,10 +77,7 @@ class Symbols:
 
 
 def generate_loops(
-    statements: tuple[ScheduledStatement, ...],
-    symbols: Symbols,
-    numbers: Iterator[int],
-    context: isl.Set | None = None,
+    statements: tuple[ScheduledStatement, ...], symbols: Symbols, numbers: Iterator[int], context: isl.Set | None = None
 ) -> Block:
     """The loops that visit the instances of `statements` in lexicographic order of their times.
 
@@ -278,21 +275,12 @@ class _Writer:
         if name.negated:
             start, end, comparison = negated(start), negated(end), comparison.replace("<", ">")
         value = of_atom(access_to(name.object))
-        inside = _Inside(
-            {**outer.values, node.iterator: -value if name.negated else value}, {**outer.loops, node.iterator: name}
-        )
-        yield Loop(
-            index,
-            name.object,
-            True,
-            short_expression(start),
-            comparison,
-            short_expression(end),
-            integer(-node.step if name.negated else node.step),
-            name.negated,
-            Block(tuple(self.statements(node.body, inside))),
-            None,
-        )
+        values = {**outer.values, node.iterator: -value if name.negated else value}
+        inside = _Inside(values, {**outer.loops, node.iterator: name})
+        first, last = short_expression(start), short_expression(end)
+        step = integer(-node.step if name.negated else node.step)
+        body = Block(tuple(self.statements(node.body, inside)))
+        yield Loop(index, name.object, True, first, comparison, last, step, name.negated, body, None)
 
     def _leaf(self, node: AstLeaf, outer: _Inside) -> Statement:
         """The statement, with each iterator replaced by an equal loop iterator, or declared with
@@ -365,11 +353,7 @@ class _Writer:
         if name.object.name in self._of_parameters:
             return False
         for leaf in leaves:
-            same = [
-                (place, iterator)
-                for place, iterator in enumerate(self._iterators(leaf))
-                if iterator.name == name.object.name
-            ]
+            same = [(place, user) for place, user in enumerate(self._iterators(leaf)) if user.name == name.object.name]
             if not same and name.object.name in self._mentioned[leaf.statement]:
                 return False
             if any(

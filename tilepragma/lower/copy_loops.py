@@ -8,16 +8,7 @@ from dataclasses import replace
 import islpy as isl
 
 from tilepragma.base.source_ranges import NOWHERE
-from tilepragma.ir.expressions import (
-    Access,
-    Assignment,
-    DataObject,
-    Expression,
-    Scope,
-    Storage,
-    access_to,
-    integer,
-)
+from tilepragma.ir.expressions import Access, Assignment, DataObject, Expression, Scope, Storage, access_to, integer
 from tilepragma.ir.loop_tree import Block, Declaration, ExpressionStatement, Loop, Statement
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import with_blocks
@@ -53,9 +44,8 @@ def copy_loops(
             symbols |= origin_values
         cells = cells.set_tuple_name(_COPY)
         times = isl.Map.identity(cells.get_space().map_from_set()).reset_tuple_id(isl.dim_type.out)
-        node = ExpressionStatement(assignment)
-        loops = tuple(_loop(iterator) for iterator in iterators)
-        statement = ScopStatement(_COPY, loops, cells, times, (), NOWHERE, node)
+        loops = tuple(map(_loop, iterators))
+        statement = ScopStatement(_COPY, loops, cells, times, (), NOWHERE, ExpressionStatement(assignment))
         return _inlined(generate_loops((ScheduledStatement(statement, times),), Symbols(symbols), numbers, known))
 
 
@@ -77,10 +67,8 @@ def _inlined(block: Block) -> Block:
             return _inlined(statement)
         return with_accesses(with_blocks(statement, _inlined), value) if values else with_blocks(statement, _inlined)
 
-    return replace(
-        block,
-        statements=tuple(inside(statement) for statement in block.statements if not isinstance(statement, Declaration)),
-    )
+    kept = (statement for statement in block.statements if not isinstance(statement, Declaration))
+    return replace(block, statements=tuple(map(inside, kept)))
 
 
 def _inside(scop: Scop, cells: isl.Set, around: tuple[Loop, ...]) -> tuple[isl.Set, isl.Set, Mapping[str, Expression]]:
@@ -98,8 +86,7 @@ def _domain(scop: Scop, around: tuple[Loop, ...]) -> isl.Set:
     body = Block((ExpressionStatement(write),))
     for loop in reversed(around):
         body = Block((replace(loop, body=body),))
-    extracted = extract_scop(body.statements, (), scop.written | {marker}, context=scop.context)
-    (statement,) = extracted.statements
+    (statement,) = extract_scop(body.statements, (), scop.written | {marker}, context=scop.context).statements
     return statement.domain
 
 

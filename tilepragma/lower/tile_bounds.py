@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 
 import islpy as isl
 
@@ -130,12 +131,9 @@ def has_points(
 
 def with_points(statements: tuple[ScheduledStatement, ...], levels: Sequence[int]) -> isl.Set:
     """[o, s] -> { : exists S[i] : o_k <= phi_k(i) < o_k + s_k }, or a convex set around it."""
-    inside = None
-    for each in points_of_tile(statements, levels):
-        points = each.times.intersect_domain(each.statement.domain).params().remove_divs()
-        inside = points if inside is None else inside.union(points)
-    assert inside is not None
-    inside = inside.coalesce()
+    tiles = points_of_tile(statements, levels)
+    points = (each.times.intersect_domain(each.statement.domain).params().remove_divs() for each in tiles)
+    inside = reduce(isl.Set.union, points).coalesce()
     return isl.Set.from_basic_set(inside.unshifted_simple_hull()) if inside.n_basic_set() > 1 else inside
 
 

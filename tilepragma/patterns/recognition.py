@@ -254,16 +254,11 @@ def _is_near(statement: Statement, functions: tuple[Function, ...]) -> bool:
             if use.object.rank and use.subscripts and _is_floating(use.object)
         }.values()  # equal uses of thousands once
     )
-    for written in distinct:
-        if written.writes:
-            others = [
-                read
-                for read in distinct
-                if read.reads and read.object == written.object and read.loops == written.loops
-            ]
-            distances = {distance for read in others if (distance := _distance(written, read)) is not None}
-            if any(tuple(-part for part in distance) in distances for distance in distances):
-                return True
+    for written in (use for use in distinct if use.writes):
+        others = [use for use in distinct if use.reads and use.object == written.object and use.loops == written.loops]
+        distances = {distance for read in others if (distance := _distance(written, read)) is not None}
+        if any(tuple(-part for part in distance) in distances for distance in distances):
+            return True
     return False
 
 
@@ -441,8 +436,7 @@ def _axes(target: Access, written: Subscripts, nest: _Nest) -> tuple[MeshAxis, .
     for loop in nest.loops:
         if loop.iterator not in along:
             raise NoSweepError(f"{text} is the same element for all {loop.iterator.host}", target.range)
-        step = polynomial(loop.step)
-        if step.constant not in (1, -1):
+        if polynomial(loop.step).constant not in (1, -1):
             raise NoSweepError(
                 f"the loop over {loop.iterator.host} counts in steps of {expression_text(loop.step)}, "
                 "so that it leaves elements out",

@@ -212,9 +212,7 @@ def mesh_axes(written: Subscripts, loops: Sequence[Loop]) -> tuple[MeshAxis, ...
             axes.append(MeshAxis(iterator, place, -factor if backwards else factor, -1 if backwards else 1))
         depths = {iterator: depth for depth, iterator in enumerate(iterators)}
         mesh += sorted(axes, key=lambda axis: (*_magnitude(axis.stride), depths[axis.iterator]))
-    if len({axis.iterator for axis in mesh}) != len(mesh):
-        return None
-    return tuple(mesh)
+    return tuple(mesh) if len({axis.iterator for axis in mesh}) == len(mesh) else None
 
 
 def _magnitude(stride: Polynomial) -> tuple[int, int]:

@@ -163,12 +163,9 @@ class SweepValues:
 
     def _atom(self, value: Expression) -> LaurentPolynomial:
         if isinstance(value, Access):
-            if value.object == self.array:
-                return self._element(value)
-            return self._variable(value)
-        for node in walk(value):
-            if isinstance(node, Access) and self._depends(node):
-                return self._quotient(value)
+            return self._element(value) if value.object == self.array else self._variable(value)
+        if any(isinstance(node, Access) and self._depends(node) for node in walk(value)):
+            return self._quotient(value)
         return of_atom(self._written_out(value))
 
     def _quotient(self, value: Expression) -> LaurentPolynomial:
@@ -208,9 +205,7 @@ class SweepValues:
 
     def _element(self, access: Access) -> LaurentPolynomial:
         offset = self.offset(access)
-        if offset is None:
-            return self._chosen(access)
-        return self._at(offset, access)
+        return self._chosen(access) if offset is None else self._at(offset, access)
 
     # -- conditions
 
@@ -240,14 +235,11 @@ class SweepValues:
         for integer_, value in second.integers.values.items():
             self.integers.choose(integer_, chosen, value)
         for object_, second_number in second.numbers.items():
-            first_number = self.numbers.get(object_, second_number)
-            self.numbers[object_] = _either(chosen, first_number, second_number)
+            self.numbers[object_] = _either(chosen, self.numbers.get(object_, second_number), second_number)
         for object_, written in second.expressions.items():
-            first_value = self.expressions.get(object_, written)
-            same = first_value == written
-            self.expressions[object_] = (
-                first_value if same else Conditional(chosen, first_value, written, first_value.type)
-            )
+            first_value = self.expressions.setdefault(object_, written)
+            if first_value != written:
+                self.expressions[object_] = Conditional(chosen, first_value, written, first_value.type)
         if not was_updated and (first.updated is None) != (second.updated is None):
             self.masks.append(chosen if second.updated is None else _negated(chosen))
             self.updated = first.updated or second.updated
@@ -293,10 +285,8 @@ class SweepValues:
         for node in walk(Access(access.object, subscripts, (), access.type, access.range)):
             if isinstance(node, Conditional):
                 condition = self._condition(node.condition)
-                parts = [
-                    replace(access, subscripts=with_node(subscripts, node, part))
-                    for part in (node.then, node.otherwise)
-                ]
+                branches = (node.then, node.otherwise)
+                parts = [replace(access, subscripts=with_node(subscripts, node, branch)) for branch in branches]
                 return self._either_element(condition, *parts)
             if isinstance(node, Binary) and node.operator == "%":
                 # (a + n) % n, and without the addition that makes a negative a positive

@@ -111,9 +111,7 @@ class Frame:
 
     def inside(self, iterator: DataObject) -> Frame:
         """The frame of a loop's body."""
-        known = {
-            object_: value.add_dims(isl.dim_type.in_, 1) for object_, value in self.known.items() if object_ != iterator
-        }
+        known = {each: value.add_dims(isl.dim_type.in_, 1) for each, value in self.known.items() if each != iterator}
         return replace(self, iterators=(*self.iterators, iterator), known=known)
 
     def value(self, object_: DataObject) -> isl.PwAff | None:
@@ -281,14 +279,11 @@ def _monomial(monomial: Monomial, whole: Expression, frame: Frame) -> isl.PwAff:
     steady = tuple(atom for atom in monomial if frame.invariant(atom))
     varying = tuple(atom for atom in monomial if atom not in steady)
     factors = [_atom(atom, frame) for atom in varying]
-    if steady:
-        factors.append(
-            _atom(steady[0], frame)
-            if len(steady) == 1
-            else frame.parameter(
-                "*".join(expression_text(atom) for atom in steady), collected(Polynomial(((steady, 1),)))
-            )
-        )
+    if len(steady) == 1:
+        factors.append(_atom(steady[0], frame))
+    elif steady:
+        name = "*".join(expression_text(atom) for atom in steady)
+        factors.append(frame.parameter(name, collected(Polynomial(((steady, 1),)))))
     result = factors[0]
     for factor in factors[1:]:
         if not (result.is_cst() or factor.is_cst()):

@@ -23,7 +23,7 @@ from tilepragma.poly.bands import Band, BandKind, OuterLoop, registers_of
 from tilepragma.poly.dependences import Dependence, Dependences
 from tilepragma.poly.intra_tile_schedule import by_strides
 from tilepragma.poly.schedule import affine_map, equal_images, images
-from tilepragma.poly.scop import AccessKind, ScopStatement
+from tilepragma.poly.scop import AccessKind, ScopStatement, place_of
 
 Streams = Mapping[str, isl.Map]
 
@@ -184,7 +184,7 @@ def streams(statements: Iterable[ScopStatement], loop: int) -> dict[DataObject, 
     deepest = max((len(each.loops) for each in inside), default=0)
     streamed: dict[DataObject, isl.Map] = {}
     for each in inside:
-        place = next((depth for depth, loop_ in enumerate(each.loops) if loop_.index == loop), None)
+        place = place_of(loop, each.loops)
         if len(each.loops) < deepest or place is None or place + 1 == deepest:
             continue
         for reference in each.references:

@@ -106,14 +106,10 @@ def longer_chains(chains: Iterable[Strides], used: Iterable[Subscript]) -> tuple
             if not rest.terms:
                 lengths |= dict.fromkeys((_primitive(quotient)[0], of_atom(atom)))
     wholes = [*products, *dict.fromkeys(stride for chain in chains for stride in chain)]
-    divided = {
-        length: sum(not divide(whole, length)[1].terms for whole in wholes)
-        for length in lengths
-        if length.constant is None
-    }
-    likely = sorted(
-        (length for length, count in divided.items() if count and products), key=lambda length: -divided[length]
-    )
+    symbolic = (length for length in lengths if length.constant is None)
+    divided = {length: sum(not divide(whole, length)[1].terms for whole in wholes) for length in symbolic}
+    possible = (length for length, count in divided.items() if count and products)
+    likely = sorted(possible, key=lambda length: -divided[length])
     return tuple(
         (*chain, length)
         for length in likely[:_MOST_LENGTHS]
@@ -414,11 +410,8 @@ def _has(subscript: Subscript, value: Polynomial) -> bool:
     if subscript.function is None:
         return subscript.sum == value
     try:
-        return bool(
-            subscript.domain.is_subset(
-                subscript.function.eq_set(affine_polynomial(value, subscript.value, subscript.frame))
-            )
-        )
+        same = subscript.function.eq_set(affine_polynomial(value, subscript.value, subscript.frame))
+        return bool(subscript.domain.is_subset(same))
     except NotAffineError:
         return False
 
@@ -427,9 +420,7 @@ def _parametric_chains(used: Iterable[Subscript]) -> Iterator[Strides]:
     """The chains of symbolic strides, longest first."""
     all_chains = stride_chains(used)
     for size in range(max(map(len, all_chains), default=0), 0, -1):
-        chains = (
-            combination for chain in all_chains for combination in itertools.combinations(chain[-_MOST_STRIDES:], size)
-        )
+        chains = (part for chain in all_chains for part in itertools.combinations(chain[-_MOST_STRIDES:], size))
         yield from (chain for chain in dict.fromkeys(chains) if _nested(chain))
 
 
@@ -443,9 +434,7 @@ def _chains(values: Iterable[Polynomial]) -> Iterator[Strides]:
     )
     strides = sorted((stride for stride, _ in count.most_common(_MOST_STRIDES)), reverse=True)
     for size in range(len(strides), 0, -1):
-        chains = sorted(
-            itertools.combinations(strides, size), key=lambda chain: -sum(count[stride] for stride in chain)
-        )
+        chains = sorted(itertools.combinations(strides, size), key=lambda chain: -sum(count[each] for each in chain))
         yield from filter(_nested, (tuple(map(number, chain)) for chain in chains))
 
 

@@ -109,9 +109,8 @@ def value_dependences(scop: Scop) -> Dependences:
                 if known and second.source is first.sink and second.sink is dependence.sink:
                     relation = relation.subtract(first.relation.apply_range(second.relation))
         if not relation.is_empty():
-            values.append(
-                replace(dependence, relation=relation, distances=distances_between(relation, dependence.loops))
-            )
+            distances = distances_between(relation, dependence.loops)
+            values.append(replace(dependence, relation=relation, distances=distances))
     return tuple(values)
 
 
@@ -256,12 +255,8 @@ class _Conflicts:
         """{ S[i] -> T[j] : S[i] runs before T[j], both touch one element }, as a dependence of
         references alike; None where it is empty.
         """
-        key = (
-            source_statement.name,
-            self._number(source_statement, source),
-            sink_statement.name,
-            self._number(sink_statement, sink),
-        )
+        numbers = self._number(source_statement, source), self._number(sink_statement, sink)
+        key = (source_statement.name, numbers[0], sink_statement.name, numbers[1])
         if key not in self.known:
             self.known[key] = self._found(source_statement, source, sink_statement, sink)
         return self.known[key]
@@ -356,7 +351,5 @@ class Carried:
     def statements_under(self, loop: Loop) -> frozenset[str]:
         """The names of the statements in the loop."""
         return frozenset(
-            statement.name
-            for statement in self.scop.statements
-            if any(each.index == loop.index for each in statement.loops)
+            each.name for each in self.scop.statements if any(outer.index == loop.index for outer in each.loops)
         )

@@ -83,9 +83,7 @@ class _Range:
     @property
     def rooms(self) -> tuple[Polynomial, ...]:
         """All values that must be >= 0 for the loop to run."""
-        if not self.dense:
-            return (self.room,)
-        return tuple(high - low for low in self.lows for high in self.highs)
+        return tuple(high - low for low in self.lows for high in self.highs) if self.dense else (self.room,)
 
 
 def box_of(use: Use, invariant: Callable[[Expression], bool]) -> Box:
@@ -122,9 +120,7 @@ def _unknown(atom: Expression) -> str:
 def _needed(conditions: Sequence[Polynomial]) -> frozenset[Polynomial]:
     """`conditions` (values >= 0) without those that always hold or that another one implies."""
     open_ = [value for value in dict.fromkeys(conditions) if value.constant is None or value.constant < 0]
-    return frozenset(
-        value for value in open_ if not any(stronger != value and _at_most(stronger, value) for stronger in open_)
-    )
+    return frozenset(value for value in open_ if not any(other != value and _at_most(other, value) for other in open_))
 
 
 def hull(boxes: Sequence[Box]) -> tuple[tuple[Polynomial, Polynomial], ...]:

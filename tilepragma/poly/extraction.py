@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import field, replace
 from types import NoneType
 from typing import Any
@@ -295,8 +296,7 @@ class _Extraction:
         self.depths |= inside.depths
         declared = _declared_in(node)
         if any(use.object not in declared for part in inside.leaves for use in part.uses):
-            range_ = getattr(node, "range", NOWHERE)
-            self.leaves.append(_Leaf(site.next(), (), range_, node, tuple(inside.leaves)))
+            self.leaves.append(_Leaf(site.next(), (), getattr(node, "range", NOWHERE), node, tuple(inside.leaves)))
 
     def _leaf(self, node: Any, site: _Place) -> None:
         """Add a node that is no affine control as a statement that may touch all this anytime."""
@@ -342,8 +342,7 @@ class _Extraction:
         return use.writes or use.object in self.written or use.object.storage is not Storage.SCALAR
 
     def _if(self, node: If, site: _Place) -> None:
-        evaluated = self._touched(node.condition)
-        self._add(evaluated, self._while_running(node.condition, site), node.range, node)
+        self._add(self._touched(node.condition), self._while_running(node.condition, site), node.range, node)
         try:
             holds = condition(node.condition, site.frame)
             inside = replace(site, domain=site.domain.intersect(holds))
@@ -490,8 +489,7 @@ class _Extraction:
         if use.object in self.seen.strides and use.subscripts:
             domain = site.domain.intersect_params(self.seen.assumed)
             split = split_subscript(use.subscripts[0], self.seen.strides[use.object], site.subscripts, domain)
-            parts = len(self.seen.strides[use.object]) + 1
-            functions += split[0] if split is not None else [None] * parts
+            functions += split[0] if split is not None else [None] * (len(self.seen.strides[use.object]) + 1)
         else:
             # Reads of unwritten arrays order nothing, so they are no reason.
             read = self._affine if use.object in self.written else affine_or_none
@@ -568,16 +566,10 @@ def declared_once(body: Iterable[Statement], functions: tuple[Function, ...]) ->
 def declare(declaration: Declaration, frame: Frame, once: Container[DataObject]) -> Frame:
     """The frame after a declaration, with affine values of `once` initialized objects."""
     for declarator in declaration.declarators:
-        value = declarator.initializer
-        if (
-            declarator.object in once
-            and not isinstance(value, (tuple, NoneType))
-            and holds(declarator.object.element, value)
-        ):
-            try:
-                frame = frame.knowing(declarator.object, affine(value, frame))
-            except NotAffineError:
-                continue
+        object_, value = declarator.object, declarator.initializer
+        if object_ in once and not isinstance(value, (tuple, NoneType)) and holds(object_.element, value):
+            with suppress(NotAffineError):
+                frame = frame.knowing(object_, affine(value, frame))
     return frame
 
 
@@ -633,8 +625,7 @@ def exposed_iterators(body: Iterable[Statement]) -> frozenset[DataObject]:
     for statement in body:
         loops |= {loop.iterator for loop in loops_in(statement)}
         for use in uses(statement):
-            within = any(loop.iterator == use.object for loop in use.loops)
-            if use.reads and not within:
+            if use.reads and all(loop.iterator != use.object for loop in use.loops):
                 used_outside.add(use.object)
     return frozenset(used_outside & loops)
 
@@ -688,12 +679,9 @@ class LocalValues:
     def without(self, written: Iterable[DataObject]) -> LocalValues:
         """The values without these objects and all that depends on them."""
         gone = frozenset(written)
-        sums = {
-            object_: value for object_, value in self.sums.items() if object_ not in gone and not _mentions(value, gone)
-        }
-        return replace(
-            self, functions={object_: v for object_, v in self.functions.items() if object_ not in gone}, sums=sums
-        )
+        sums = {each: value for each, value in self.sums.items() if each not in gone and not _mentions(value, gone)}
+        functions = {each: value for each, value in self.functions.items() if each not in gone}
+        return replace(self, functions=functions, sums=sums)
 
     def after(self, statement: Statement, frame: Frame, functions: tuple[Function, ...]) -> LocalValues:
         """The values after a statement of the same block."""
@@ -705,12 +693,9 @@ class LocalValues:
         kept = self.without(written)
         if isinstance(statement, Declaration):
             for declarator in statement.declarators:
-                if (
-                    declarator.object in written
-                    and declarator.initializer is not None
-                    and not isinstance(declarator.initializer, tuple)
-                ):
-                    kept = kept._with(declarator.object, declarator.initializer, kept.frame(frame))
+                value = declarator.initializer
+                if declarator.object in written and value is not None and not isinstance(value, tuple):
+                    kept = kept._with(declarator.object, value, kept.frame(frame))
             return kept
         assigned = _assignment(statement)
         if assigned is not None and written == {assigned[0]}:
@@ -721,18 +706,14 @@ class LocalValues:
         """The values where `object_` holds the value, in terms of `frame`."""
         if not holds(object_.element, value):
             return self
-        signed = isinstance(object_.element, ScalarType) and object_.element.signed
-        if signed:
+        if isinstance(object_.element, ScalarType) and object_.element.signed:
             try:
                 function = affine(value, frame).coalesce()
             except NotAffineError:
                 pass
             else:
-                return (
-                    replace(self, functions={**self.functions, object_: function})
-                    if function.n_piece() <= _MOST_CASES
-                    else self
-                )
+                is_short = function.n_piece() <= _MOST_CASES
+                return replace(self, functions={**self.functions, object_: function}) if is_short else self
         collected = frame.written_out(polynomial(value))
         known = (atom for atom in collected.atoms if not frame.invariant(atom))
         # Choices stay as written: one with the local's earlier value no longer tells anything about
@@ -793,14 +774,9 @@ def _chosen(statement: If) -> tuple[DataObject, Expression] | None:
 
 def tracked_locals(body: Iterable[Statement]) -> frozenset[DataObject]:
     """A region's local integers that keep results of arithmetic and whose address nobody takes."""
-    declared: set[DataObject] = set()
-    taken: set[DataObject] = set()
-    for statement in body:
-        for node in walk(statement):
-            if isinstance(node, Declarator):
-                declared.add(node.object)
-            elif isinstance(node, AddressOf):
-                taken.add(node.target.object)
+    nodes = [node for statement in body for node in walk(statement)]
+    declared = {node.object for node in nodes if isinstance(node, Declarator)}
+    taken = {node.target.object for node in nodes if isinstance(node, AddressOf)}
     return frozenset(object_ for object_ in declared - taken if is_local_index(object_))
 
 
@@ -808,9 +784,8 @@ def returned_values(functions: Iterable[Function]) -> dict[str, ReturnedValue]:
     """The values of functions of signed integers without other effects, by name."""
     values = {}
     for function in functions:
-        if all(
-            is_local_index(parameter) and is_signed_int(parameter.element) for parameter in function.parameters
-        ) and is_signed_int(function.result):
+        signed = all(is_local_index(each) and is_signed_int(each.element) for each in function.parameters)
+        if signed and is_signed_int(function.result):
             value = _returned(function.body.statements, function.result)
             if value is not None:
                 values[function.name] = function.parameters, value
@@ -830,6 +805,4 @@ def _returned(statements: tuple[Statement, ...], result: Type) -> Expression | N
         return None
     then = _returned(first.then.statements, result)
     otherwise = _returned((*(first.otherwise.statements if first.otherwise is not None else ()), *rest), result)
-    if then is None or otherwise is None:
-        return None
-    return Conditional(first.condition, then, otherwise, then.type)
+    return None if then is None or otherwise is None else Conditional(first.condition, then, otherwise, then.type)

@@ -71,9 +71,7 @@ def touched(scop: Scop, object_: DataObject) -> tuple[tuple[Polynomial, Polynomi
         perhaps = (reference.relation.range() for _, reference in accesses if not reference.exact)
         if not all(_lies_between(each, elements, in_rows=bool(strides)) for each in perhaps):
             return None
-        if elements.is_empty():
-            return ((number(0), number(0)),) * object_.rank
-        return _bounds(scop, elements, strides)
+        return ((number(0), number(0)),) * object_.rank if elements.is_empty() else _bounds(scop, elements, strides)
 
 
 def _lies_between(cells: isl.Set, elements: isl.Set, *, in_rows: bool) -> bool:
@@ -208,11 +206,8 @@ def _covers(accesses: Sequence[Accessed], member: str | None, wanted: isl.Set) -
 
 def surely_writes(reference: Reference, member: str | None) -> bool:
     """Whether it surely writes that member, although it may write the element."""
-    if reference.kind is AccessKind.MUST_WRITE:
-        return True
-    return (
-        member is not None and reference.writes and reference.exact and reference.whole and reference.member == member
-    )
+    surely = reference.writes and reference.exact and reference.whole
+    return reference.kind is AccessKind.MUST_WRITE or (member is not None and surely and reference.member == member)
 
 
 def _needs_old_values(read: Accessed, writes: Iterable[Accessed]) -> bool:

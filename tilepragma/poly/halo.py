@@ -106,9 +106,8 @@ def overlap(scop: Scop, dependences: Iterable[Dependence], rank: int) -> Overlap
         for high in (False, True):
             # The greatest distance of the sink above the source; with `high`, below it.
             offsets = [-ends[place][0] if high else ends[place][1] for _, ends, _ in edges]
-            solution = least_margins(
-                names, [(*pair, offset, steps) for (pair, _, steps), offset in zip(edges, offsets, strict=True)]
-            )
+            offset_edges = [(*pair, offset, steps) for (pair, _, steps), offset in zip(edges, offsets, strict=True)]
+            solution = least_margins(names, offset_edges)
             if solution is None:
                 return "a tile would have to grow without end"
             growth.append(solution[0])
@@ -150,8 +149,7 @@ def written_by(statement: ScopStatement) -> isl.Map:
 def distances(dependence: Dependence, written: Mapping[str, isl.Map]) -> isl.Set:
     """{ [t, d] : the sink is t time steps after the source, and w(sink) - w(source) = d }"""
     source, sink = dependence.source_statement, dependence.sink_statement
-    placed = dependence.relation.apply_domain(_timed(source, written)).apply_range(_timed(sink, written))
-    return placed.deltas()
+    return dependence.relation.apply_domain(_timed(source, written)).apply_range(_timed(sink, written)).deltas()
 
 
 def ends_and_steps(distances_: isl.Set, rank: int) -> tuple[Sides, int] | None:
@@ -198,9 +196,8 @@ def _least_value(values: isl.Set, place: int) -> int | None:
 def least_margins(names: list[str], edges: list[tuple[str, str, int, int]]) -> tuple[int, dict[str, int]] | None:
     """The least growth s, and margins a >= 0 with a_P >= a_S + c - e s for edges (P, S, c, e)."""
     for growth in range(_MOST_GROWTH + 1):
-        margins = least_constants(
-            names, [(sink, source, offset - steps * growth) for source, sink, offset, steps in edges]
-        )
+        bounds = [(sink, source, offset - steps * growth) for source, sink, offset, steps in edges]
+        margins = least_constants(names, bounds)
         if margins is not None:
             return growth, margins
     return None
@@ -219,8 +216,7 @@ def _array(scop: Scop, object_: DataObject, flow: Iterable[Dependence]) -> GridA
     carried = any(not exposed.intersect(written).is_empty() for exposed in old)
     border = any(not exposed.subtract(written).is_empty() for exposed in old)
     touched, written_box = (tuple(bounds for bounds, _ in box) for box in boxes if box is not None)
-    negative = any(negative for _, negative in boxes[0])
-    return GridArray(object_, touched, written_box, negative, carried, border)
+    return GridArray(object_, touched, written_box, any(negative for _, negative in boxes[0]), carried, border)
 
 
 def _elements(reference: Reference) -> isl.Set:

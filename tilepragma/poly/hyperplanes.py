@@ -129,8 +129,7 @@ def _band(group: Statements, pending: Dependences, rows: Rows, bands: Iterator[i
         left = tied([StatementSchedule(each, (row[each.name],)) for each in group], left, (0,))
     if _finished(group, rows) and not left:
         return rows
-    below = _band if found_any else _fission
-    return below(group, left, rows, bands)
+    return (_band if found_any else _fission)(group, left, rows, bands)
 
 
 def _fission(group: Statements, pending: Dependences, rows: Rows, bands: Iterator[int]) -> Rows:
@@ -286,17 +285,12 @@ class _Layout:
 
     def read(self, values: list[int]) -> dict[str, Row]:
         """The rows of a solution."""
-        return {
-            each.name: Row(
-                tuple(
-                    sum(factor * values[unknown] for unknown, factor in self.coefficient(each, index).items())
-                    for index in range(each.depth)
-                ),
-                values[self.constant(each)],
-                0,
-            )
-            for each in self.statements
-        }
+        rows = {}
+        for each in self.statements:
+            forms = (self.coefficient(each, index) for index in range(each.depth))
+            factors = tuple(sum(factor * values[unknown] for unknown, factor in form.items()) for form in forms)
+            rows[each.name] = Row(factors, values[self.constant(each)], 0)
+        return rows
 
 
 def _shared_constraints(problem: RowProblem, layout: _Layout, *, bounded: bool) -> tuple[list[Form], list[Form]] | None:
@@ -465,33 +459,18 @@ def _cone(edge: Dependence) -> tuple[ConeRow, ...]:
     pieces = edge.relation.coalesce().get_basic_maps()
     if len(pieces) > PIECES:
         pieces = [edge.relation.remove_divs().simple_hull()]
-    rows: dict[ConeRow, None] = {}
-    for piece in pieces:
-        for row in _piece_rows(piece.remove_divs()):
-            rows.setdefault(row)
-    return tuple(rows)
+    return tuple(dict.fromkeys(row for piece in pieces for row in _piece_rows(piece.remove_divs())))
 
 
 def _piece_rows(piece: isl.BasicMap) -> list[ConeRow]:
-    parameters = piece.dim(isl.dim_type.param)
-    sources = piece.dim(isl.dim_type.in_)
+    source = 1 + piece.dim(isl.dim_type.param)
+    target = source + piece.dim(isl.dim_type.in_)
     dual = piece.wrap().coefficients()
-    rows = []
+    rows, places = [], range(dual.dim(isl.dim_type.set))
     for constraint in dual.get_constraints():
-        values = [
-            constraint.get_coefficient_val(isl.dim_type.set, index).to_python()
-            for index in range(dual.dim(isl.dim_type.set))
-        ]
-        before_target = 1 + parameters + sources
-        rows.append(
-            ConeRow(
-                constraint.is_equality(),
-                values[0],
-                tuple(values[1 : 1 + parameters]),
-                tuple(values[1 + parameters : before_target]),
-                tuple(values[before_target:]),
-            )
-        )
+        values = [constraint.get_coefficient_val(isl.dim_type.set, place).to_python() for place in places]
+        factors = tuple(values[1:source]), tuple(values[source:target]), tuple(values[target:])
+        rows.append(ConeRow(constraint.is_equality(), values[0], *factors))
     return rows
 
 
@@ -505,7 +484,6 @@ _MOST_TIMES = 4
 """i + j ends slightly below two extents, t + i + j below three."""
 
 _PARAM = isl.dim_type.param
-
 
 Extents = tuple[int, ...]
 """Ends of loops, one for each group of close numbers, ascending."""

@@ -14,12 +14,7 @@ from tilepragma.poly.adjacency import Vector, direction_along, moves, stays_with
 from tilepragma.poly.bands import Band
 from tilepragma.poly.dependences import Dependence
 from tilepragma.poly.register_bands import updates_repeatedly
-from tilepragma.poly.schedule import (
-    Row,
-    StatementSchedule,
-    original_schedule,
-    unit,
-)
+from tilepragma.poly.schedule import Row, StatementSchedule, original_schedule, unit
 from tilepragma.poly.scop import Scop, ScopStatement
 
 Order = Mapping[str, tuple[Row, ...]]
@@ -154,9 +149,8 @@ def _steps(leading: list[ScopStatement], inside: list[Dependence], directions: l
     strides = waiting = reloading = 0
     for each, direction in zip(leading, directions, strict=True):
         strides += len(strided(each, direction))
-        waiting += any(
-            _is_chained(dependence, each, direction) for dependence in inside if dependence.ends[0] == each.name
-        )
+        along_itself = (dependence for dependence in inside if dependence.ends[0] == each.name)
+        waiting += any(_is_chained(dependence, each, direction) for dependence in along_itself)
         reloading += updates_repeatedly(each)
     return Steps(strides, waiting, reloading)
 

@@ -23,10 +23,9 @@ from tilepragma.poly.operation_limit import OperationLimitError
 # islpy's stubs have other names than islpy.
 _FOR = isl.ast_node_type["for_"]
 _IF = isl.ast_node_type["if_"]
-_LOOP_COMPARISONS: dict[isl.ast_expr_op_type | None, str] = {
-    isl.ast_expr_op_type.le: "<=",
-    isl.ast_expr_op_type.lt: "<",
-}
+_Op = isl.ast_expr_op_type
+_AND, _OR = isl.ast_expr_op_type["and_"], isl.ast_expr_op_type["or_"]
+_LOOP_COMPARISONS: dict[isl.ast_expr_op_type | None, str] = {_Op.le: "<=", _Op.lt: "<"}
 
 
 @dataclass(frozen=True)
@@ -77,8 +76,7 @@ def ast_nodes(node: isl.AstNode) -> tuple[AstNode, ...]:
     if kind == _IF:
         otherwise = ast_nodes(node.if_get_else_node()) if node.if_has_else_node() else ()
         return (AstIf(node.if_get_cond(), ast_nodes(node.if_get_then_node()), otherwise),)
-    call = node.user_get_expr()
-    function, *arguments = operands(call)
+    function, *arguments = operands(node.user_get_expr())
     return (AstLeaf(function.get_id().get_name(), tuple(arguments)),)
 
 
@@ -117,23 +115,14 @@ def _loop(node: isl.AstNode) -> AstLoop:
     if node.for_is_degenerate():
         return AstLoop(iterator, start, "<=", start, 1, True, ast_nodes(node.for_get_body()))
     condition = node.for_get_cond()
-    if operation(condition) not in _LOOP_COMPARISONS:
+    comparison = _LOOP_COMPARISONS.get(operation(condition))
+    if comparison is None:
         # isl found no end, as for some sets with divisions.
         raise OperationLimitError("isl found no bound for a loop.")
-    return AstLoop(
-        iterator,
-        start,
-        _LOOP_COMPARISONS[operation(condition)],
-        condition.get_op_arg(1),
-        int(node.for_get_inc().get_val().to_python()),
-        False,
-        ast_nodes(node.for_get_body()),
-    )
+    step = int(node.for_get_inc().get_val().to_python())
+    return AstLoop(iterator, start, comparison, condition.get_op_arg(1), step, False, ast_nodes(node.for_get_body()))
 
 
-_Op = isl.ast_expr_op_type
-# islpy's stubs have other names than islpy.
-_AND, _OR = isl.ast_expr_op_type["and_"], isl.ast_expr_op_type["or_"]
 _COMPARISONS = {_Op.eq: "==", _Op.le: "<=", _Op.lt: "<", _Op.ge: ">=", _Op.gt: ">"}
 _CONNECTIVES = {_AND: "&&", _Op.and_then: "&&", _OR: "||", _Op.or_else: "||"}
 _QUOTIENTS = {_Op.div: "/", _Op.pdiv_q: "/", _Op.pdiv_r: "%", _Op.zdiv_r: "%"}
@@ -262,8 +251,7 @@ def _literal(value: IntegerLiteral) -> IntegerLiteral:
 
 def helper(function: str, left: Polynomial, right: Polynomial) -> Polynomial:
     """A call of a binary function of tilek.h."""
-    arguments = (short_expression(left), short_expression(right))
-    return of_atom(Call(function, Callee.HELPER, arguments, LONG))
+    return of_atom(Call(function, Callee.HELPER, (short_expression(left), short_expression(right)), LONG))
 
 
 #: Functions of more cases are too long for every launch.

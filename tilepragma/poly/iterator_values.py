@@ -62,9 +62,7 @@ def loop_end(
         reader = ParameterReader(context, frame.parameters)
         value = reader.value(values.lexmin_pw_multi_aff().get_pw_aff(0))
         test = reader.condition(values.params())
-    if value is None or test is None:
-        return None
-    return expression(value), test.test
+    return None if value is None or test is None else (expression(value), test.test)
 
 
 def is_loop_end(

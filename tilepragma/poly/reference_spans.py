@@ -59,9 +59,8 @@ def only_read(body: Block, functions: tuple[Function, ...]) -> frozenset[DataObj
 def _can_be_copied(object_: DataObject) -> bool:
     element = object_.element
     number_ = isinstance(element, ScalarType) and element.kind is not ScalarKind.BOOLEAN and element.bits <= 64
-    return (
-        number_ and object_.scope is not Scope.LOCAL and object_.storage is not Storage.SCALAR and not object_.volatile
-    )
+    shared = object_.scope is not Scope.LOCAL and object_.storage is not Storage.SCALAR
+    return number_ and shared and not object_.volatile
 
 
 def settled_values(body: Block) -> Values:
@@ -87,18 +86,14 @@ def readings(body: Block, objects: frozenset[DataObject]) -> Iterator[Reading]:
 def _declared(declaration: Declaration, known: Values, changed: frozenset[DataObject]) -> dict[DataObject, Polynomial]:
     declared = {}
     for declarator in declaration.declarators:
-        value = declarator.initializer
-        plain = (
-            declarator.object not in changed
-            and declarator.object.rank == 0
-            and isinstance(declarator.object.element, ScalarType)
-        )
+        object_, value = declarator.object, declarator.initializer
+        plain = object_ not in changed and object_.rank == 0 and isinstance(object_.element, ScalarType)
         if not plain or value is None or isinstance(value, tuple):
             continue
         if isinstance(value.type, ScalarType) and value.type.is_integer:
             resolved = written_out(polynomial(value), known)
             if resolved is not None:
-                declared[declarator.object] = resolved
+                declared[object_] = resolved
     return declared
 
 
@@ -166,10 +161,7 @@ class _Reader:
             if span is None:
                 return None
             ends = loop_ends(loop, site.known)
-            least, greatest = (
-                without_iterator(span.low, loop, ends, 1),
-                without_iterator(span.high, loop, ends, -1),
-            )
+            least, greatest = (without_iterator(span.low, loop, ends, 1), without_iterator(span.high, loop, ends, -1))
             span = None if least is None or greatest is None else Bounds(least, greatest)
         return span
 

@@ -114,11 +114,8 @@ class _Update:
         """Whether all but the updated element and packed accesses are constant along the column."""
         others = [access for place, access in enumerate(self.statement.references) if place not in packed]
         others = [access for access in others if not access.relation.is_equal(self.target.relation)]
-        moves = [
-            _move(access, self.statement, self.directions[column])
-            for access in others
-            if access.relation.dim(isl.dim_type.out)
-        ]
+        elements = (access for access in others if access.relation.dim(isl.dim_type.out))
+        moves = [_move(access, self.statement, self.directions[column]) for access in elements]
         return not any(move.writes for move in others) and all(move is not None and not any(move) for move in moves)
 
     def outside(self, *tile: int) -> tuple[int, ...]:
@@ -154,19 +151,16 @@ def _rows_and_columns(update: _Update, distributed: int | None) -> RegisterRows 
     outside, packed = update.outside(row, column), update.strides(column)
     if packed and len(update.through) > 1:
         return None
-    if not all(_can_be_packed(update, update.statement.references[place], (row, *outside)) for place in packed):
+    if not all(_can_be_packed(update, place, (row, *outside)) for place in packed):
         return None
-    crossing = tuple(
-        place
-        for place in update.crossing(column)
-        if _can_be_packed(update, update.statement.references[place], (row, *outside))
-    )
+    crossing = tuple(place for place in update.crossing(column) if _can_be_packed(update, place, (row, *outside)))
     alike = update.alike(column, frozenset((*packed, *crossing)))
     return RegisterRows(update.target.object.name, row, column, update.through, outside, packed, crossing, alike)
 
 
-def _can_be_packed(update: _Update, access: Reference, still: tuple[int, ...]) -> bool:
+def _can_be_packed(update: _Update, place: int, still: tuple[int, ...]) -> bool:
     """Whether tiles below each other read the same elements: the access stays along these rows."""
+    access = update.statement.references[place]
     if access.object == update.target.object or access.writes or not access.certain:
         return False
     steps = [_move(access, update.statement, update.directions[level]) for level in still]

@@ -91,8 +91,7 @@ def affine_map(statement: ScopStatement, rows: tuple[Row, ...]) -> isl.Map:
         for index, coefficient in enumerate(signed(statement, row.coefficients)):
             aff = aff.set_coefficient_val(isl.dim_type.in_, index, whole_number(space.get_ctx(), coefficient))
         affs = affs.add(aff)
-    target = space.params().add_unnamed_tuple_ui(len(rows))
-    product = space.map_from_domain_and_range(target)
+    product = space.map_from_domain_and_range(space.params().add_unnamed_tuple_ui(len(rows)))
     return isl.Map.from_multi_aff(isl.MultiAff.from_aff_list(product, affs))
 
 
@@ -147,10 +146,8 @@ Images = Mapping[str, isl.Map]
 def images(statements: Iterable[StatementSchedule], levels: Iterable[int]) -> Images:
     """The rows at these levels."""
     chosen = tuple(levels)
-    return {
-        each.statement.name: affine_map(each.statement, tuple(each.rows[level] for level in chosen))
-        for each in statements
-    }
+    rows = ((each.statement, tuple(each.rows[level] for level in chosen)) for each in statements)
+    return {statement.name: affine_map(statement, its_rows) for statement, its_rows in rows}
 
 
 def equal_images(dependence: Dependence, sources: Images, sinks: Images) -> isl.Map:

@@ -160,12 +160,7 @@ class Scop:
 
     def accesses_to(self, object_: DataObject) -> list[Accessed]:
         """All references to the object, with their statements."""
-        return [
-            (statement, each)
-            for statement in self.statements
-            for each in statement.references
-            if each.object == object_
-        ]
+        return [(each, access) for each in self.statements for access in each.references if access.object == object_]
 
     def strides_of(self, object_: DataObject) -> tuple[Polynomial, ...]:
         """The strides of an array that this Scop or the plan delinearises; empty for others."""
@@ -175,6 +170,11 @@ class Scop:
 def step_of(loop: Loop) -> int | None:
     """The loop's constant step other than 0, else None."""
     return polynomial(loop.step).constant or None
+
+
+def place_of(loop: int, loops: Iterable[Loop]) -> int | None:
+    """The place among the loops of the one with this index; None if none has it."""
+    return next((place for place, each in enumerate(loops) if each.index == loop), None)
 
 
 Accessed = tuple[ScopStatement, Reference]

@@ -25,6 +25,7 @@ from tilepragma.poly.dependences import (
     with_zero,
 )
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
+from tilepragma.poly.scop import place_of
 
 _FEW_ITERATIONS = 1 << 16
 """independent loops have more iterations than this in real runs"""
@@ -58,7 +59,7 @@ def order_violation(
     carry.
     """
     for dependence in dependences:
-        first = _place(dependence, nest[0])
+        first = place_of(nest[0], dependence.loops)
         if first is None or [loop.index for loop in dependence.loops[first : first + len(nest)]] != list(nest):
             continue
         rest = dependence.distances
@@ -96,7 +97,7 @@ def distribution_violation(
     All instances wait for each other after each iteration of the outer loops `ordered`.
     """
     for dependence in dependences:
-        place = _place(dependence, loop)
+        place = place_of(loop, dependence.loops)
         if place is None:
             continue
         rest = dependence.distances
@@ -121,7 +122,7 @@ def shares_surely(dependence: Dependence, loop: int) -> bool:
     loop must have few iterations: where `a[i]` and `a[i + m]` are written, it may have arbitrarily
     many if m is no less.
     """
-    place = _place(dependence, loop)
+    place = place_of(loop, dependence.loops)
     if place is None or not (dependence.exact and dependence.source.whole and dependence.sink.whole):
         return False
     try:
@@ -181,7 +182,3 @@ def carried_outside(violation: Violation, loop: int) -> Loop | None:
         if zero.is_empty() and not negative:
             return outer
     return None
-
-
-def _place(dependence: Dependence, loop: int) -> int | None:
-    return next((place for place, outer in enumerate(dependence.loops) if outer.index == loop), None)

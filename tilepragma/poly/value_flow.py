@@ -124,9 +124,8 @@ def array_flow(scop: Scop, objects: Collection[DataObject]) -> ArrayFlow:
     wanted = frozenset(objects)
     sites = []
     for statement in scop.statements:
-        statement_sites = [
-            Site(statement, place) for place, reference in enumerate(statement.references) if reference.object in wanted
-        ]
+        references = enumerate(statement.references)
+        statement_sites = [Site(statement, place) for place, reference in references if reference.object in wanted]
         _check(statement, statement_sites)
         sites += statement_sites
     return ArrayFlow(wanted, tuple(sites))
@@ -180,17 +179,11 @@ def _number(domain: isl.Set, value: int) -> isl.Map:
 
 
 def _union(context: isl.Context, maps: Iterable[isl.Map]) -> isl.UnionMap:
-    result = isl.UnionMap("{ }", context=context)
-    for map_ in maps:
-        result = result.union(isl.UnionMap.from_map(map_))
-    return result
+    return reduce(isl.UnionMap.union, map(isl.UnionMap.from_map, maps), isl.UnionMap("{ }", context=context))
 
 
 def private_array(
-    statements: Iterable[Statement],
-    functions: tuple[Function, ...],
-    written: frozenset[DataObject],
-    array: DataObject,
+    statements: Iterable[Statement], functions: tuple[Function, ...], written: frozenset[DataObject], array: DataObject
 ) -> bool | None:
     """Whether each run of the statements writes all of an array of literal lengths; None where a
     read may precede the write.

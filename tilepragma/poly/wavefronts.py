@@ -104,9 +104,8 @@ def _order(members: Schedule, left: Dependences) -> tuple[tuple[str, ...], ...]:
         names = {each.name for each in component}
         before = [place[source] for source, target in links if target in names and source not in names]
         place |= dict.fromkeys(names, 1 + max(before, default=-1))
-    return tuple(
-        tuple(each.name for each in statements if place[each.name] == number) for number in sorted(set(place.values()))
-    )
+    numbers = sorted(set(place.values()))
+    return tuple(tuple(each.name for each in statements if place[each.name] == number) for number in numbers)
 
 
 @dataclass(frozen=True)
@@ -143,8 +142,7 @@ def intra_tile(part: Band, dependences: Dependences, private: frozenset[str] = f
     summed = tuple(level + 1 for level in levels)
     band = tuple(level + 1 for level in part.band)
     parallel = _parallel_levels(stepped, band, summed, private)
-    carrying = tuple(level + 1 for level in part.carrying)
-    shifted = replace(part, statements=stepped, band=band, carrying=carrying)
+    shifted = replace(part, statements=stepped, band=band, carrying=tuple(level + 1 for level in part.carrying))
     return IntraTile(shifted, summed, parallel, wavefront.order)
 
 

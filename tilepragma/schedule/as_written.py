@@ -14,10 +14,9 @@ cannot, its parts alternate in strips (`_Planner._in_strips`).
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -65,7 +64,7 @@ from tilepragma.poly.band_fusion import has_shared, streams
 from tilepragma.poly.dependences import Dependence, distance_text, may_differ, with_zero
 from tilepragma.poly.intra_tile_schedule import Steps, steps_as_written
 from tilepragma.poly.operation_limit import OperationLimitError
-from tilepragma.poly.scop import ScopStatement
+from tilepragma.poly.scop import ScopStatement, place_of
 from tilepragma.poly.strongly_connected import strongly_connected
 from tilepragma.schedule.candidate import Depths, Refusal, Region, ScheduleCandidate, is_outside_scalar
 from tilepragma.schedule.coalescing import worker_loop
@@ -126,7 +125,7 @@ def as_written(region: Region) -> ScheduleCandidate | Refusal:
         return answer
     # The parts of a split statement step through memory as the statement does.
     fallback = None if isinstance(answer, Refusal) else lambda: answer
-    return dataclasses.replace(split, strategy=SPLIT_NAME, steps=_steps(region), split=places, fallback=fallback)
+    return replace(split, strategy=SPLIT_NAME, steps=_steps(region), split=places, fallback=fallback)
 
 
 def _candidate(region: Region) -> ScheduleCandidate | Refusal:
@@ -137,10 +136,8 @@ def _candidate(region: Region) -> ScheduleCandidate | Refusal:
     numbers = region.loop_numbers()
     planners = [_Planner(region, device, nests, numbers) for device in (False, True)]
     try:
-        host, device = (
-            planner.statements(region.statements, _Site((), None, region.live_out - region.final))
-            for planner in planners
-        )
+        site = _Site((), None, region.live_out - region.final)
+        host, device = (planner.statements(region.statements, site) for planner in planners)
         host = with_innermost_lanes(host, numbers) if region.ordered else host
     except OperationLimitError:
         return Refusal("its dependences are too many to be proven absent")
@@ -154,14 +151,12 @@ def _candidate(region: Region) -> ScheduleCandidate | Refusal:
         mapping = _DefaultMapping(region, itertools.count(first))
         nodes = (mapping.nodes(host, device=False, jam=jam), mapping.nodes(device, device=True))
         answer = candidate_of(NAME, region, *nodes, sizes, tuple(dict.fromkeys(notes)))
-        if isinstance(answer, Refusal):
-            return answer
-        return dataclasses.replace(answer, steps=steps, strips=bool(sizes))
+        return answer if isinstance(answer, Refusal) else replace(answer, steps=steps, strips=bool(sizes))
 
     answer = made(jam=False)
     if isinstance(answer, Refusal) or region.ordered or not any(node.waiting for node in launches_in(host)):
         return answer
-    return dataclasses.replace(answer, jammed=partial(made, jam=True))
+    return replace(answer, jammed=partial(made, jam=True))
 
 
 def _steps(region: Region) -> Steps | None:
@@ -176,10 +171,8 @@ def _without_loops(kernel: Kernel) -> str:
     uncounted = [node for node in walk(kernel.body) if isinstance(node, (ForLoop, While)) and any(loops_in(node.body))]
     alone = [node for node in walk(kernel.body) if isinstance(node, ForLoop)]
     if not uncounted and alone:
-        where = f"the loop on line {alone[0].range.start.line}"
-        return (
-            f"the iterations of {where} cannot be counted ({alone[0].reason.rstrip('.')}), and there is no other loop"
-        )
+        line, reason = alone[0].range.start.line, alone[0].reason.rstrip(".")
+        return f"the iterations of the loop on line {line} cannot be counted ({reason}), and there is no other loop"
     if not uncounted:
         return f"kernel '{kernel.name}' has no loop that could be distributed"
     loop = uncounted[-1]
@@ -215,14 +208,11 @@ class _Planner:
         while place < len(unit):
             statement, rest = unit[place], unit[place + 1 :]
             if isinstance(statement, Declaration) and _is_repeatable(statement, rest, self.region.kernel.functions):
-                site = dataclasses.replace(site, scope=(*site.scope, statement))
+                site = replace(site, scope=(*site.scope, statement))
                 place += 1
                 continue
-            end = place + 1
-            if isinstance(statement, Declaration):
-                end += _needing(statement, rest)
-            inner = dataclasses.replace(site, live=after[end - 1])
-            steps += self._statement(unit[place:end], inner)
+            end = place + 1 + (_needing(statement, rest) if isinstance(statement, Declaration) else 0)
+            steps += self._statement(unit[place:end], replace(site, live=after[end - 1]))
             place = end
         return _joined(steps)
 
@@ -244,7 +234,7 @@ class _Planner:
             if site.nest is None and self.region.ordered and not site.around and keeps_order(statement):
                 return (self._ordered(statement, site),)
             if site.nest is None:
-                site = dataclasses.replace(site, nest=self._nest(statement))
+                site = replace(site, nest=self._nest(statement))
             return self._loop(statement, site)
         if len(unit) == 1 and isinstance(statement, If) and self._on_host(site, statement.condition):
             return self._if(statement, site)
@@ -285,7 +275,9 @@ class _Planner:
         This is as legal as the loop and its distribution: no instance waits for a later iteration.
         """
         launches = [step for step in steps if isinstance(step, LaunchNode) and step.loops]
-        if not 1 < len(launches) == len(steps) or not _takes_strips(loop) or not self._share(loop, launches):
+        if not 1 < len(launches) == len(steps) or not _takes_strips(loop):
+            return steps
+        if not has_shared(streams(_statements_in(launch.body, self.region), loop.index) for launch in launches):
             return steps
         names = Names(set(names_in(self.region.kernel)) | {size.object.name for size in self.sizes})
         strip = names.scalar(f"{loop.iterator.host}_strip")
@@ -300,30 +292,20 @@ class _Planner:
         def inside(other: Loop) -> Loop:
             if other.index != loop.index:
                 return other
-            return dataclasses.replace(other, lower=bounds[0], comparison="<", upper=bounds[1])
+            return replace(other, lower=bounds[0], comparison="<", upper=bounds[1])
 
         parts = (
-            dataclasses.replace(
-                launch, body=with_each(launch.body, Loop, inside), loops=with_each(launch.loops, Loop, inside)
-            )
+            replace(launch, body=with_each(launch.body, Loop, inside), loops=with_each(launch.loops, Loop, inside))
             for launch in launches
         )
-        return (HostLoop(dataclasses.replace(around, lower=integer(0)), tuple(parts)),)
-
-    def _share(self, loop: Loop, launches: Sequence[LaunchNode]) -> bool:
-        """Whether the launches stream the same array."""
-        return has_shared(streams(_statements_in(launch.body, self.region), loop.index) for launch in launches)
+        return (HostLoop(replace(around, lower=integer(0)), tuple(parts)),)
 
     def _ordered(self, loop: Loop, site: _Site) -> ScheduleNode:
         """Run the loop on the host if its body has parallel launches, else in one instance."""
         bounds = (loop.lower, loop.upper, loop.step)
         if self._on_host(site, *bounds) and not leaves_early(loop.body):
-            inner = dataclasses.replace(
-                site,
-                around=(*site.around, loop),
-                live=site.live | self._effect(loop.body).before(site.live),
-            )
-            steps = self.statements((loop.body,), inner)
+            live = site.live | self._effect(loop.body).before(site.live)
+            steps = self.statements((loop.body,), replace(site, around=(*site.around, loop), live=live))
             if _is_parallel(steps):
                 return HostLoop(loop, steps)
         return LaunchNode(_scoped(Block((loop,)), site.scope))
@@ -342,11 +324,10 @@ class _Planner:
         """The launch of a loop, if it or a loop perfectly nested in it carries no dependence."""
         assert site.nest is not None
         leaves = site.nest.leaves_under(loop)
-        chain = chain_from(loop)
         loops: list[Loop] = []
         leading = True
         reasons_before = len(self.reasons)
-        for member in chain:
+        for member in chain_from(loop):
             is_sequential = member.directive is not None and member.directive.sequential
             if is_sequential or leaves_early(member.body):
                 self.reasons.append(f"the loop over '{member.iterator.host}' runs in order, {_why_in_order(member)}")
@@ -376,15 +357,12 @@ class _Planner:
 
         Compilers can neither vectorise such a loop nor interchange it with a loop around.
         """
-        assert site.nest is not None
-        loops = tuple(loops_of(outer.body))
-        free = [loop for loop in loops if not self._carries(loop, site.nest)]
+        nest, loops = site.nest, tuple(loops_of(outer.body))
+        assert nest is not None
+        free = [each for each in loops if nest.between(each, nest.loops_around(each), nest.leaves_under(each)) is None]
         for loop in loops:
             if not any(loops_in(loop.body)) and not any(loop in loops_in(free_loop) for free_loop in free):
                 yield loop.index
-
-    def _carries(self, loop: Loop, nest: NestDependences) -> bool:
-        return nest.between(loop, nest.loops_around(loop), nest.leaves_under(loop)) is not None
 
     # -- scalars
 
@@ -441,7 +419,6 @@ def _why_in_order(loop: Loop) -> str:
 
 
 def _is_parallel(steps: tuple[ScheduleNode, ...]) -> bool:
-    """Whether any launch is parallel."""
     return any(node.loops for node in launches_in(steps))
 
 
@@ -462,12 +439,10 @@ def _takes_strips(loop: Loop) -> bool:
     steps = polynomial(loop.step).constant == 1 and loop.comparison in ("<", "<=")
     types = (loop.iterator.element, loop.lower.type, loop.upper.type)
     trip = literal_trip(loop)
-    signed = all(map(is_signed, types))
-    return steps and signed and (trip is None or trip > STRIP)
+    return steps and all(map(is_signed, types)) and (trip is None or trip > STRIP)
 
 
 def _statements_in(body: Block, region: Region) -> Iterator[ScopStatement]:
-    """The statements of the Scop inside the body."""
     nodes = {id(node) for node in walk(body)}
     return (each for each in region.scop.statements if id(each.node) in nodes)
 
@@ -486,8 +461,8 @@ def _scoped(body: Block, scope: tuple[Declaration, ...]) -> Block:
                 declarators.append(declarator)
                 needed |= {use.object for use in uses(declarator)}
         if declarators:
-            chosen.append(dataclasses.replace(declaration, declarators=tuple(reversed(declarators))))
-    return dataclasses.replace(body, statements=(*reversed(chosen), *body.statements)) if chosen else body
+            chosen.append(replace(declaration, declarators=tuple(reversed(declarators))))
+    return replace(body, statements=(*reversed(chosen), *body.statements)) if chosen else body
 
 
 def _is_repeatable(declaration: Declaration, rest: tuple[Statement, ...], functions: tuple[Function, ...]) -> bool:
@@ -528,7 +503,6 @@ def _needing(declaration: Declaration, rest: tuple[Statement, ...]) -> int:
 #: Leaves by their place in the nest, in textual order.
 Leaves = frozenset[int]
 
-
 _Edge = tuple[Dependence, Leaves, Leaves]
 """A dependence and the leaves at its ends: several if it concerns a loop's bounds."""
 
@@ -560,11 +534,9 @@ class NestDependences:
         """A dependence on an array or local that `loop` carries inside `around` outer loops."""
         for edge, (dependence, sources, sinks) in enumerate(self._edges):
             object_ = dependence.source.object
-            if not (sources & leaves and sinks & leaves) or is_outside_scalar(object_):
+            if not (sources & leaves and sinks & leaves) or is_outside_scalar(object_) or object_.host in self._named:
                 continue
-            if object_.host in self._named:
-                continue
-            place = _place(dependence, loop)
+            place = place_of(loop.index, dependence.loops)
             if place is not None and self._may_differ(edge, around, place):
                 return dependence
         return None
@@ -574,7 +546,7 @@ class NestDependences:
         order: dict[tuple[int, int], None] = {}
         for edge, (dependence, sources, sinks) in enumerate(self._edges):
             pairs = [(source, sink) for source in sources & leaves for sink in sinks & leaves]
-            if not pairs or all(pair in order for pair in pairs) or _place(dependence, loop) is None:
+            if not pairs or all(pair in order for pair in pairs) or place_of(loop.index, dependence.loops) is None:
                 continue
             if not self._inside(edge, around).is_empty():
                 order |= dict.fromkeys(pairs)
@@ -651,10 +623,6 @@ def _holding(root: Loop, leaves: tuple[Statement, ...]) -> dict[int, Leaves]:
     return holding
 
 
-def _place(dependence: Dependence, loop: Loop) -> int | None:
-    return next((place for place, around in enumerate(dependence.loops) if around.index == loop.index), None)
-
-
 # -- loop distribution: split a loop into several, each over a part of its statements
 #
 # Statements in a cycle of dependences stay together (strongly connected components of the graph of
@@ -684,7 +652,7 @@ def restricted(loop: Loop, keep: Leaves, nest: NestDependences) -> Loop:
     def statement(node: Statement) -> Statement | None:
         if isinstance(node, Loop):
             body = block(node.body)
-            return dataclasses.replace(node, body=body) if body.statements else None
+            return replace(node, body=body) if body.statements else None
         if isinstance(node, Block):
             inner = block(node)
             return inner if inner.statements else None
@@ -692,9 +660,9 @@ def restricted(loop: Loop, keep: Leaves, nest: NestDependences) -> Loop:
 
     def block(node: Block) -> Block:
         parts = (statement(inner) for inner in node.statements)
-        return dataclasses.replace(node, statements=tuple(part for part in parts if part is not None))
+        return replace(node, statements=tuple(part for part in parts if part is not None))
 
-    return dataclasses.replace(loop, body=block(loop.body))
+    return replace(loop, body=block(loop.body))
 
 
 @dataclass(frozen=True)
@@ -781,9 +749,7 @@ class _DefaultMapping:
 
     def nodes(self, steps: tuple[ScheduleNode, ...], *, device: bool, jam: bool = False) -> tuple[ScheduleNode, ...]:
         """The nodes for one kind of target; `jam`: unroll-and-jam rows into waiting loops."""
-        self.device = device
-        self.jam = jam
-        self.seen = set()
+        self.device, self.jam, self.seen = device, jam, set()
         return tuple(self._node(step, ()) for step in steps)
 
     def _node(self, step: ScheduleNode, around: tuple[DataObject, ...]) -> ScheduleNode:
@@ -791,15 +757,15 @@ class _DefaultMapping:
             return self._launch(step, around)
         if isinstance(step, HostCondition):
             return HostCondition(step.condition, tuple(self._node(inner, around) for inner in step.steps))
-        empty = dataclasses.replace(step.loop, body=Block((), step.loop.body.range))
-        loop = dataclasses.replace(empty, index=self._numbers(empty)[empty.index])
+        empty = replace(step.loop, body=Block((), step.loop.body.range))
+        loop = replace(empty, index=self._numbers(empty)[empty.index])
         return HostLoop(loop, tuple(self._node(inner, (*around, loop.iterator)) for inner in step.steps))
 
     def _launch(self, node: LaunchNode, around: tuple[DataObject, ...]) -> LaunchNode:
         on_host = host_evaluable(self.region.written, around)
         if self.device:
             hulls, loops = with_hulls(node.body, node.loops, on_host)
-            node = dataclasses.replace(node, body=hulls, loops=loops)
+            node = replace(node, body=hulls, loops=loops)
         numbers = self._numbers(node.body)
         body = _renumbered(node.body, numbers)
         jammed = self._jammed(node, body, numbers) if self.jam and node.waiting else None
@@ -812,7 +778,7 @@ class _DefaultMapping:
         """The launch with its last parallel loop jammed; None if that is impossible."""
         last = node.loops[-1]
         base = Names(set(names_in(self.region.kernel))).scalar(f"{last.iterator.host}_block")
-        blocks = dataclasses.replace(base, element=last.iterator.element)
+        blocks = replace(base, element=last.iterator.element)
         waiting = frozenset(numbers[index] for index in node.waiting)
         functions = self.region.kernel.functions
         jammed = unroll_and_jam(body, numbers[last.index], waiting, blocks, functions, self.numbers)
@@ -847,4 +813,4 @@ class _DefaultMapping:
 def _renumbered(body: Block, numbers: Mapping[int, int]) -> Block:
     if all(index == new for index, new in numbers.items()):
         return body
-    return with_each(body, Loop, lambda loop: dataclasses.replace(loop, index=numbers[loop.index]))
+    return with_each(body, Loop, lambda loop: replace(loop, index=numbers[loop.index]))

@@ -26,9 +26,8 @@ def without_assumptions(kernel: Kernel) -> Kernel | None:
     if all(loop.index in assumed for nest in nests for loop in loops_in(nest)):
         return None
     directive = replace(kernel.directive, independent=False)
-    return replace(
-        kernel, directive=directive, body=with_each(kernel.body, Loop, lambda loop: replace(loop, directive=None))
-    )
+    body = with_each(kernel.body, Loop, lambda loop: replace(loop, directive=None))
+    return replace(kernel, directive=directive, body=body)
 
 
 def keeps_elements_in_registers(plan: KernelPlan) -> bool:

@@ -15,7 +15,7 @@ from tilepragma.ir.polynomial import polynomial
 from tilepragma.poly.adjacency import pattern, step_by
 from tilepragma.poly.extraction import extract_scop
 from tilepragma.poly.operation_limit import OperationLimitError
-from tilepragma.poly.scop import Scop, ScopStatement
+from tilepragma.poly.scop import Scop, ScopStatement, place_of
 from tilepragma.schedule.candidate import counts_as_work
 
 
@@ -40,9 +40,8 @@ def assumed_worker_loop(loops: Sequence[Loop], kernel: Kernel) -> Loop | None:
     """`worker_loop` for loops that the user calls independent; None if there is no choice."""
     if len(loops) < 2:
         return None
-    nest = loops[0]
     try:
-        scop = extract_scop((nest,), kernel.functions, written_objects(kernel))
+        scop = extract_scop((loops[0],), kernel.functions, written_objects(kernel))
         return worker_loop(loops, scop.statements)
     except OperationLimitError:
         return None
@@ -53,14 +52,13 @@ def _transactions(loop: Loop, statements: Iterable[ScopStatement]) -> tuple[int,
     counted: Counter[int] = Counter()
     by = polynomial(loop.step).constant
     for each in statements:
-        place = next((depth for depth, around in enumerate(each.loops) if around.index == loop.index), None)
+        place = place_of(loop.index, each.loops)
         if place is None:
             continue
         direction = [0] * len(each.loops)
         direction[place] = by or 0
         step = step_by(each.domain, tuple(direction)) if by else None
         depth = sum(counts_as_work(loop) for loop in each.loops)
-        counted[depth] += sum(
-            pattern(reference.relation, step).transactions for reference in each.references if reference.is_global
-        )
+        relations = (reference.relation for reference in each.references if reference.is_global)
+        counted[depth] += sum(pattern(relation, step).transactions for relation in relations)
     return tuple(counted[depth] for depth in range(max(counted, default=0), -1, -1))

@@ -227,10 +227,8 @@ def _is_made_of_locals(bound: Polynomial) -> bool:
 def _element(planned: PlannedBand, rows: RegisterRows) -> ScalarType:
     """The type of the accumulated elements."""
     (each,) = planned.part.statements
-    references = each.statement.references
-    element = next(
-        reference.object.element for reference in references if reference.object.name == rows.array and reference.writes
-    )
+    updates = (access for access in each.statement.references if access.object.name == rows.array and access.writes)
+    element = next(updates).object.element
     assert isinstance(element, ScalarType), "what is updated by a sum is a number"
     return element
 

@@ -204,18 +204,13 @@ def _diamond_tile(planned: PlannedBand, level: int) -> int:
 
 def _skew(planned: PlannedBand, level: int) -> int:
     """The shift of the tile's other rows in one step of this row: fast shifts reuse little."""
-    steps = {each.statement.name: each.rows[level].coefficients for each in planned.part.statements}
-    return max(
-        abs(
-            sum(
-                step * factor
-                for step, factor in zip(steps[each.statement.name], each.rows[row].coefficients, strict=True)
-            )
-        )
+    pairs = (
+        (each.rows[level].coefficients, each.rows[row].coefficients)
         for each in planned.part.statements
         for row in planned.part.carrying
         if row != level
     )
+    return max(abs(sum(step * factor for step, factor in zip(*pair, strict=True))) for pair in pairs)
 
 
 def block_extent(part: Band, level: int, along: int | None) -> tuple[int, int]:

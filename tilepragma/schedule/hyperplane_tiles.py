@@ -77,10 +77,9 @@ def _hyperplanes(region: Region) -> ScheduleCandidate | Refusal:
         return Refusal("no hyperplane of Algorithm 4.1 leaves parallel loops" + _not_affine(apart.scop))
     with operation_limit(apart.scop.context, DEFAULT_LIMIT, "writing loops over hyperplanes"):
         planned = apart.planned()
-        directive = region.kernel.directive
-        ways = tuple(
-            ways_to_tile(planned, directive.host_temporal or directive.temporal, directive.temporal, apart.dependences)
-        )
+        on_devices = region.kernel.directive.temporal
+        on_cores = region.kernel.directive.host_temporal or on_devices
+        ways = tuple(ways_to_tile(planned, on_cores, on_devices, apart.dependences))
     answers = (_answer(region, apart, *way) for way in ways[:-1])
     answer = next((answer for answer in answers if isinstance(answer, ScheduleCandidate)), None)
     return answer or _answer(region, apart, *ways[-1])
@@ -168,14 +167,12 @@ class _Distribution:
         if any(len(part.loops) > len(each.loops) for each in self.scop.statements for part in each.parts):
             return None
         deepest = max((each.depth for each in self.scop.statements), default=0)
-        return sum(
-            (
-                band.points.steps
-                for band in planned
-                if not band.part.alone and any(each.statement.depth == deepest for each in band.part.statements)
-            ),
-            Steps(),
+        bands = (
+            band
+            for band in planned
+            if not band.part.alone and any(each.statement.depth == deepest for each in band.part.statements)
         )
+        return sum((band.points.steps for band in bands), Steps())
 
 
 def _most_parallel(ways: Iterable[_Distribution]) -> _Distribution:
@@ -197,10 +194,7 @@ def _work(statement: ScopStatement) -> int:
 def _distribution(region: Region, tied: tuple[Block, ...], *, any_order: bool = False) -> _Distribution:
     """Distribute the region; `any_order`: ignore updates' order. Raises OperationLimitError."""
     scop = extract_scop(
-        region.statements,
-        region.kernel.functions,
-        region.written,
-        lambda each: any(each is body for body in tied),
+        region.statements, region.kernel.functions, region.written, lambda each: any(each is body for body in tied)
     )
     private = private_scalars(region, scop)
     freed = freed_reductions(region, scop, private, any_order=any_order)
@@ -364,8 +358,7 @@ class _TreeBuilder:
 
     def _on_host(self, part: Band, around: EnclosingTile, strip: Strip | None = None) -> ScheduleNode:
         """Map blocks of the first parallel row, in `strip` if given, cyclically to threads."""
-        mapped = MappedBand(part, by_strides(part, part.parallel)[0])
-        return self._in_blocks((mapped,), around, strip)
+        return self._in_blocks((MappedBand(part, by_strides(part, part.parallel)[0]),), around, strip)
 
     def _in_blocks(
         self, mapped: tuple[MappedBand, ...], around: EnclosingTile, strip: Strip | None = None
@@ -406,8 +399,7 @@ class _TreeBuilder:
         """The band's points in the block of `size` values of its mapped row from `first` on."""
         part, level, outside = mapped.part, mapped.level, around.rows
         planned, registers = self.planned[id(part)], registers_of(part, level)
-        tile = (*outside, TileConstraint(level, access_to(first), access_to(size)))
-        bounded = EnclosingTile(tile, around.known)
+        bounded = EnclosingTile((*outside, TileConstraint(level, access_to(first), access_to(size))), around.known)
         inner = None
         if registers is not None:
             known = around.known.intersect(self.loops.known_tile(part.statements, outside, level))
@@ -422,9 +414,7 @@ class _TreeBuilder:
         ordered = by_transactions(part.statements, part.parallel, every, private_names(self.loops.scop))
         levels, outside = (*ordered[: MOST_DIMENSIONS - 1], *ordered[MOST_DIMENSIONS - 1 :][-1:]), around.rows
         iterators = [self.loops.names.scalar(f"{base_name(part.statements, level)}_row") for level in levels]
-        tile = tuple(
-            TileConstraint(level, access_to(iterator)) for level, iterator in zip(levels, iterators, strict=True)
-        )
+        tile = tuple(map(TileConstraint, levels, map(access_to, iterators)))
         inside = around
         for constraint in tile:
             fact = self.loops.known_sum(part.statements, (constraint.level,), outside, constraint.parameter)

@@ -18,15 +18,7 @@ from tilepragma.ir.accesses import leaves_early, uses
 from tilepragma.ir.expressions import Access, DataObject, Expression, access_to, conjunction
 from tilepragma.ir.loop_tree import Block, If, Loop, Statement
 from tilepragma.ir.loop_tree_text import plain_text
-from tilepragma.ir.polynomial import (
-    Polynomial,
-    is_scalar,
-    maximum,
-    minimum,
-    not_negative,
-    number,
-    polynomial,
-)
+from tilepragma.ir.polynomial import Polynomial, is_scalar, maximum, minimum, not_negative, number, polynomial
 from tilepragma.ir.traversal import loops_in, with_blocks
 from tilepragma.ir.types import is_signed
 from tilepragma.normalise.delinearisation import typed_sum
@@ -35,7 +27,6 @@ from tilepragma.schedule.candidate import Region
 
 #: The most statements after splitting; each split makes three of one.
 _MOST_STATEMENTS = 32
-
 
 _Split = tuple[Polynomial, Passing]
 """The value at which to split a loop, and how the loop passes through it."""

@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tilepragma.ir.accesses import uses
-from tilepragma.ir.expressions import Assignment, DataObject, Scope, Storage
+from tilepragma.ir.expressions import Assignment, DataObject
 from tilepragma.ir.flow import exposed_read
 from tilepragma.ir.loop_tree import Block, ExpressionStatement, Loop, Statement
 from tilepragma.ir.traversal import loops_in
 from tilepragma.poly.scop import Scop
-from tilepragma.schedule.candidate import Region
+from tilepragma.schedule.candidate import Region, is_outside_scalar
 
 
 def updating_bodies(region: Region) -> tuple[Block, ...]:
@@ -56,9 +56,7 @@ def private_scalars(region: Region, scop: Scop) -> frozenset[DataObject]:
     functions = region.kernel.functions
     result = set()
     for scalar in written_scalars(region):
-        touching = [
-            each for each in scop.statements if any(reference.object == scalar for reference in each.references)
-        ]
+        touching = [each for each in scop.statements if any(access.object == scalar for access in each.references)]
         wanted = scalar.name in region.live_out and scalar.name not in region.final
         if not wanted and all(exposed_read(each.node, scalar, functions) is None for each in touching):
             result.add(scalar)
@@ -68,14 +66,8 @@ def private_scalars(region: Region, scop: Scop) -> frozenset[DataObject]:
 def written_scalars(region: Region) -> list[DataObject]:
     """The outside scalars that the region writes, other than iterators of its loops."""
     iterators = {loop.iterator for loop in loops_in(region.kernel.body)}
-    return [
-        object_
-        for object_ in region.kernel.objects
-        if object_.storage is Storage.SCALAR
-        and object_.scope is not Scope.LOCAL
-        and object_ in region.written
-        and object_ not in iterators
-    ]
+    outside = (object_ for object_ in region.kernel.objects if is_outside_scalar(object_))
+    return [object_ for object_ in outside if object_ in region.written and object_ not in iterators]
 
 
 def _below(statements: Iterable[Statement], scalar: DataObject, region: Region) -> list[Block] | None:

@@ -25,16 +25,7 @@ from math import prod
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.ir.directives import TileClause, TileKind
-from tilepragma.ir.expressions import (
-    Access,
-    Conditional,
-    DataObject,
-    Expression,
-    Scope,
-    Storage,
-    disjunction,
-    integer,
-)
+from tilepragma.ir.expressions import Access, Conditional, DataObject, Expression, Scope, Storage, disjunction, integer
 from tilepragma.ir.fresh_names import Names, names_in
 from tilepragma.ir.loop_tree import Barrier, Block, Declaration, Loop, Scratchpad, Statement
 from tilepragma.ir.polynomial import Polynomial, minimum, number, polynomial
@@ -42,7 +33,7 @@ from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INDEX, ScalarType
 from tilepragma.lower.band_loops import clauses, counted_loop, declared, mapped_nest, term
-from tilepragma.plan.kernel_plan import ArrayArgument, HostLoop, KernelPlan
+from tilepragma.plan.kernel_plan import HostLoop, KernelPlan
 from tilepragma.poly.extents import Bounds
 from tilepragma.schedule.candidate import Depths, Refusal, Region, ScheduleCandidate
 from tilepragma.schedule.scratchpad_copies import assign, at_least, element_at, in_scratchpad, scratchpad, where
@@ -80,7 +71,8 @@ def with_subdomain_tiles(plan: KernelPlan, staged: KernelPlan | None, against: t
     """
     if plan.as_written is not None:
         return plan
-    if staged is None or _users(plan) != staged.arrays or plan.final_values != staged.final_values:
+    arrays = tuple(array for array in plan.arrays if array.object.scope is not Scope.TEMPORARY)
+    if staged is None or arrays != staged.arrays or plan.final_values != staged.final_values:
         reasons = (reason.removeprefix(f"{NAME}: ") for reason in against)
         return replace(plan, rejected=(*plan.rejected, *(f"{NAME}, on devices: {reason}" for reason in reasons)))
     lanes = (note.replace("lanes: ", "lanes, on cores: ", 1) for note in plan.storage)
@@ -92,10 +84,6 @@ def with_subdomain_tiles(plan: KernelPlan, staged: KernelPlan | None, against: t
         conditions=tuple(dict.fromkeys((*plan.conditions, *staged.conditions))),
         storage=(*lanes, *staged.storage),
     )
-
-
-def _users(plan: KernelPlan) -> tuple[ArrayArgument, ...]:
-    return tuple(array for array in plan.arrays if array.object.scope is not Scope.TEMPORARY)
 
 
 # -- the region
@@ -128,8 +116,7 @@ class TileLoops:
     def base(self, dimension: int) -> Polynomial:
         """The first place of the subdomain, in the lowest layer."""
         loop = self.over[dimension]
-        counts = polynomial(loop.step).constant == 1
-        return number(self.side if counts else 1) * term(loop.iterator)
+        return number(self.side if polynomial(loop.step).constant == 1 else 1) * term(loop.iterator)
 
     def subscript(self, dimension: int) -> Polynomial:
         """The subscript of a point's mesh element along the dimension, as the region spells it."""
@@ -144,9 +131,7 @@ class TileLoops:
 
     def all_places(self, dimension: int) -> tuple[int, int]:
         """The first and last place of any layer, also in the first subdomain."""
-        if self.halves[dimension] == 1:
-            return 0, self.side - 2
-        return self.places(dimension, self.layers - 1)
+        return (0, self.side - 2) if self.halves[dimension] == 1 else self.places(dimension, self.layers - 1)
 
 
 def _tiles_of(region: Region) -> Iterator[TileLoops]:
@@ -232,9 +217,8 @@ def _staged(region: Region, tiles: list[TileLoops]) -> tuple[_Staged, ...] | Ref
     room = region.kernel.directive.local_bytes
     chosen: list[_Staged] = []
     bodies = [statement for tile in tiles for statement in tile.place.body.statements]
-    accessed = dict.fromkeys(
-        node.object for body in bodies for node in walk(body) if isinstance(node, Access) and node.object.rank
-    )
+    accesses = (node for body in bodies for node in walk(body) if isinstance(node, Access))
+    accessed = dict.fromkeys(access.object for access in accesses if access.object.rank)
     for array in sorted(accessed, key=lambda array: array not in region.written):
         staged = _of_mesh(array, tiles)
         written = array in region.written
@@ -422,8 +406,7 @@ class _SubdomainLaunch:
             step = self.names.scalar(f"{name}_step", INDEX)
             place = term(step) + number(first) if way.sign > 0 else number(last) - term(step)
             point = self.names.scalar(f"{name}_point", INDEX)
-            scratchpad = self.scratchpads[staged.array]
-            origin = scratchpad.origin[len(points)]
+            origin = self.scratchpads[staged.array].origin[len(points)]
             assert origin is not None
             box = staged.side(self.tile, dimension)
             ahead = first - box[0] if way.sign > 0 else box[1] - last

@@ -79,6 +79,7 @@ from tilepragma.schedule.scratchpad_copies import (
     in_scratchpad,
     scratchpad,
     where,
+    within,
 )
 from tilepragma.schedule.tree import LaunchNode, ScheduleNode, candidate_of
 from tilepragma.user_tiles.chain_checks import literal_trip
@@ -106,7 +107,6 @@ _COMPUTING = 0.5
 
 _WAITING = 32.0
 """The cost of a barrier for all workers of a gang."""
-
 
 _MOST_PLANES = 1 << 29
 """The most planes of a chunk, so that its ends are short integers if its subscripts are."""
@@ -171,8 +171,7 @@ def _large(region: Region) -> str:
 def _answer(tree: OverlappedTree, notes: tuple[str, ...], *, guarded: bool) -> ScheduleCandidate | Refusal:
     node, stencil = tree.ping_pong(guarded=guarded), tree.stencil
     depth = max(len(point.statement.loops) for point in stencil.points)
-    depths = Depths(depth, 0, depth)
-    made = candidate_of(tree.name, tree.region, (node,), (node,), tree.sizes, notes, depths)
+    made = candidate_of(tree.name, tree.region, (node,), (node,), tree.sizes, notes, Depths(depth, 0, depth))
     if isinstance(made, Refusal):
         return made
     manner = "" if tree.stream is None else "a few planes at a time, "
@@ -360,9 +359,9 @@ def _stencil(region: Region) -> Stencil | str:
     ranks = {array.rank for array in region.written if array.rank}
     if len(ranks) != 1 or not 1 <= (rank := next(iter(ranks))) <= MOST_DIMENSIONS:
         return "the arrays that are written have not one to three dimensions, all the same number"
+    iterators = {loop.iterator for statement in region.statements for loop in loops_in(statement)}
     if scop.reasons or any(
-        array.rank == 0 and array.scope is not Scope.LOCAL and array not in _iterators(region)
-        for array in region.written
+        array.rank == 0 and array.scope is not Scope.LOCAL and array not in iterators for array in region.written
     ):
         return "a scalar is written, or something is not affine"
     points = []
@@ -375,10 +374,6 @@ def _stencil(region: Region) -> Stencil | str:
             return "a loop's bounds are not known at launch"
         points.append(point)
     return Stencil(time, steps, rank, tuple(points))
-
-
-def _iterators(region: Region) -> set[DataObject]:
-    return {loop.iterator for statement in region.statements for loop in loops_in(statement)}
 
 
 def _spelled(ends: Bounds | None) -> tuple[Expression, ...]:
@@ -412,9 +407,7 @@ def _place(subscript: Polynomial, inner: dict[DataObject, Loop]) -> Place | None
         return Place(None, subscript, None) if subscript.constant is not None else None
     iterator = mentioned[0]
     shift, bounds = subscript - term(iterator), loop_ends(inner[iterator], {})
-    if shift.constant is None or bounds is None:
-        return None
-    return Place(iterator, shift, bounds)
+    return None if shift.constant is None or bounds is None else Place(iterator, shift, bounds)
 
 
 # -- launches
@@ -439,15 +432,11 @@ class OverlappedTree:
     def __post_init__(self) -> None:
         self.numbers = self.region.loop_numbers()
         self.name = "overlapped tiles" if self.stream is None else "streamed tiles"
-        deepest = max(self.stencil.points, key=lambda point: len(point.statement.loops))
-        self.bases = [
-            f"x{k}" if place.iterator is None else place.iterator.name for k, place in enumerate(deepest.places)
-        ]
+        places = max(self.stencil.points, key=lambda point: len(point.statement.loops)).places
+        self.bases = [f"x{k}" if place.iterator is None else place.iterator.name for k, place in enumerate(places)]
         self.degree = self.names.scalar(f"{self.stencil.time.iterator.name}_degree")
         suffixes = ("scratchpad" if self.stream is None else "chunk", *("scratchpad" for _ in self.bases[1:]))
-        self.extents = [
-            self.names.scalar(f"{base}_{suffix}") for base, suffix in zip(self.bases, suffixes, strict=True)
-        ]
+        self.extents = [self.names.scalar(f"{base}_{kind}") for base, kind in zip(self.bases, suffixes, strict=True)]
         self.copies = {array.object: self._copy(array) for array in self.overlap.arrays if array.carried}
 
     @property
@@ -524,11 +513,8 @@ class _TileLaunch:
     """
 
     def __init__(self, tree: OverlappedTree, pair: DataObject, second: int) -> None:
-        self.tree = tree
-        self.stream = tree.stream
-        self.second = second
-        self.pair = pair
-        self.rank = tree.stencil.rank
+        self.tree, self.pair, self.second = tree, pair, second
+        self.stream, self.rank = tree.stream, tree.stencil.rank
         scalar = tree.names.scalar
         if self.stream is not None:
             self.position = scalar(f"{tree.bases[0]}_front", INDEX)
@@ -670,10 +656,10 @@ class _TileLaunch:
             self.limits[base, value] = self.tree.names.scalar(f"{base}_limit", INDEX)
         return term(self.limits[base, value])
 
-    def _box(self, sides: Iterable[Bounds]) -> list[tuple[Polynomial, Polynomial]]:
+    def _box(self, sides: Iterable[Bounds]) -> list[Bounds]:
         """The inclusive limits of the subscripts."""
         pairs = zip(self.tree.bases, sides, strict=True)
-        return [(self._limit(base, side.low), self._limit(base, side.high)) for base, side in pairs]
+        return [Bounds(self._limit(base, side.low), self._limit(base, side.high)) for base, side in pairs]
 
     # -- copies
 
@@ -684,7 +670,7 @@ class _TileLaunch:
         for array in self.tree.overlap.arrays:
             if array.carried or array.border:
                 source = self.tree.copies[array.object] if array.carried and self.second else array.object
-                inside = _within(points, self._box(array.touched))
+                inside = within(points, self._box(array.touched))
                 if not array.carried:
                     inside = (*inside, _outside(points, self._box(array.written)))
                 element = self._in_scratchpad(element_at(array.object, points), by_writer=False)
@@ -698,19 +684,14 @@ class _TileLaunch:
         last: list[Statement] = []
         for array in self.tree.overlap.arrays:
             target = self.tree.copies[array.object] if array.carried and not self.second else array.object
-            box = array.written if target == array.object else array.touched
-            inside = _within(points, self._box(box))
+            inside = within(points, self._box(array.written if target == array.object else array.touched))
             computed = self._in_scratchpad(element_at(array.object, points), by_writer=True)
-            kept = where(inside, assign(element_at(target, points), computed))
-            (always if array.carried else last).extend(kept)
+            (always if array.carried else last).extend(where(inside, assign(element_at(target, points), computed)))
         yield from self._workers(points, always, delay=self._store_delay, home=True)
         if last:
             # Only the last step stores elements that no later step reads.
             end = self.tree.stencil.steps.high
-            is_last = (
-                at_least(end, term(self.time)),
-                at_least(term(self.time) + term(self.steps) - number(1), end),
-            )
+            is_last = (at_least(end, term(self.time)), at_least(term(self.time) + term(self.steps) - number(1), end))
             last_points = self._points()
             renamed = with_objects(tuple(last), dict(zip(points, last_points, strict=True)))
             yield from where(is_last, *self._workers(last_points, renamed, delay=self._store_delay, home=True))
@@ -811,25 +792,14 @@ def _in_own_column(point: Point, instead: Mapping[DataObject, DataObject]) -> Ca
 def _reads_own(point: Point, array: DataObject) -> bool:
     """Whether the statement reads the array in the column that it writes."""
     in_column = _in_own_column(point, {})
-    return any(
-        isinstance(node, Access) and node.object == array and in_column(node)
-        for node in walk(_read_by(point.statement.node))
-    )
+    accesses = (node for node in walk(_read_by(point.statement.node)) if isinstance(node, Access))
+    return any(access.object == array and in_column(access) for access in accesses)
 
 
-def _within(points: list[DataObject], box: list[tuple[Polynomial, Polynomial]]) -> tuple[Expression, ...]:
-    """Tests that the points are in a box of inclusive bounds."""
-    return tuple(
-        test
-        for point, (least, most) in zip(points, box, strict=True)
-        for test in (at_least(term(point), least), at_least(most, term(point)))
-    )
-
-
-def _outside(points: list[DataObject], box: list[tuple[Polynomial, Polynomial]]) -> Expression:
+def _outside(points: list[DataObject], box: list[Bounds]) -> Expression:
     tests = [
         compared("<", left, right)
-        for point, (least, most) in zip(points, box, strict=True)
-        for left, right in ((term(point), least), (most, term(point)))
+        for point, side in zip(points, box, strict=True)
+        for left, right in ((term(point), side.low), (side.high, term(point)))
     ]
     return disjunction(tests)

@@ -89,9 +89,8 @@ def with_hulls(
 
 def _keeps_order(loop: Loop) -> bool:
     """Whether iterator and bounds still compare as numbers at the values that a hull adds."""
-    signed = is_signed(loop.iterator.element)
     bounds = (loop.lower, loop.upper)
-    if signed:
+    if is_signed(loop.iterator.element):
         return all(is_signed(getattr(bound, "type", None)) for bound in bounds)
     # Unsigned sums without subtraction do not wrap around.
     plain = (bound for bound in bounds if all(factor > 0 for _, factor in polynomial(bound).terms))

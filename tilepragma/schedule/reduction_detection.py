@@ -8,8 +8,8 @@ reduced once a sweep.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import uses
@@ -20,7 +20,7 @@ from tilepragma.ir.reductions import NoReduction, Updates, reduction_updates
 from tilepragma.ir.traversal import loop_directives
 from tilepragma.plan.kernel_plan import with_launches
 from tilepragma.poly.dependences import Dependence
-from tilepragma.poly.scop import Scop, ScopStatement
+from tilepragma.poly.scop import Scop
 from tilepragma.schedule.candidate import Region
 from tilepragma.schedule.macro_statements import written_scalars
 from tilepragma.schedule.tree import LaunchNode, ScheduleNode
@@ -34,11 +34,9 @@ def order_reason(loop: Loop, updates: Updates) -> str:
 def carried_reason(loop: Loop, scalar: DataObject, use: NoReduction | None = None) -> str:
     """Tell the user that a scalar that is no reduction makes a loop sequential; `use` says why."""
     reason = f"the loop over '{loop.iterator.host}' hands '{scalar.host}' on from iteration to iteration"
-    return (
-        f"{reason}, since {use.reason} (line {use.range.start.line}): {use.remedy}"
-        if use is not None and use.reason
-        else reason
-    )
+    if use is None or not use.reason:
+        return reason
+    return f"{reason}, since {use.reason} (line {use.range.start.line}): {use.remedy}"
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ def freed_reductions(
     held: dict[str, None] = {}
     for scalar in written_scalars(region):
         for each in scop.statements if scalar not in private else ():
-            if not each.loops or not _writes(each, scalar):
+            if not each.loops or not any(access.object == scalar and access.writes for access in each.references):
                 continue
             updates = reduction_updates(scalar, each.node, region.floating, region.signs)
             if any_order:
@@ -87,10 +85,6 @@ def freed_reductions(
     return FreedReductions(frozenset(pairs), tuple(clauses), tuple(held))
 
 
-def _writes(statement: ScopStatement, scalar: DataObject) -> bool:
-    return any(reference.object == scalar and reference.writes for reference in statement.references)
-
-
 def _remarks(region: Region) -> Iterator[tuple[str, str]]:
     """The (name, operator) pairs of the user's clauses."""
     directives: list[KernelDirective | LoopDirective] = [region.kernel.directive, *loop_directives(region.kernel.body)]
@@ -105,6 +99,6 @@ def with_reductions(steps: tuple[ScheduleNode, ...], clauses: tuple[ReductionCla
     def updating(node: LaunchNode) -> LaunchNode:
         written = {use.object.host for use in uses(node.body) if use.writes}
         chosen = tuple(clause for clause in clauses if written.issuperset(clause.names))
-        return dataclasses.replace(node, reductions=(*node.reductions, *chosen))
+        return replace(node, reductions=(*node.reductions, *chosen))
 
     return with_launches(steps, updating)

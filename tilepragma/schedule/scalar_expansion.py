@@ -38,12 +38,8 @@ def _updated_inside(kernel: Kernel) -> Iterator[DataObject]:
         for place, statement in enumerate(statements):
             if isinstance(statement, Declaration):
                 updated = long_sums(statements[place + 1 :])
-                declarators = (
-                    declarator
-                    for declarator in statement.declarators
-                    if _is_plain(declarator) and declarator.object in updated
-                )
-                yield from (declarator.object for declarator in declarators)
+                plain = (declarator.object for declarator in statement.declarators if _is_plain(declarator))
+                yield from (object_ for object_ in plain if object_ in updated)
 
 
 def long_sums(statements: tuple[Statement, ...]) -> frozenset[DataObject]:
@@ -78,7 +74,5 @@ def _statements(statement: Statement, instead: Mapping[DataObject, DataObject]) 
             yield replace(statement, declarators=(declarator,))
         elif declarator.initializer is not None and not isinstance(declarator.initializer, tuple):
             target = Access(declarator.object, (), (), declarator.object.element, declarator.object.range)
-            yield ExpressionStatement(
-                Assignment("=", target, declarator.initializer, declarator.object.element, statement.range),
-                statement.range,
-            )
+            value = Assignment("=", target, declarator.initializer, declarator.object.element, statement.range)
+            yield ExpressionStatement(value, statement.range)

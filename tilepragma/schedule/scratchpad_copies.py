@@ -21,7 +21,8 @@ from tilepragma.ir.expressions import (
 from tilepragma.ir.loop_tree import Block, ExpressionStatement, If, Scratchpad, Statement
 from tilepragma.ir.polynomial import Polynomial, expression
 from tilepragma.ir.types import INT, LONG
-from tilepragma.lower.band_loops import short_or_long
+from tilepragma.lower.band_loops import short_or_long, term
+from tilepragma.poly.extents import Bounds
 
 
 def scratchpad(
@@ -65,6 +66,15 @@ def where(conditions: Iterable[Expression], *body: Statement) -> tuple[Statement
     """The statements, under an If of all conditions if any."""
     tests = tuple(conditions)
     return (If(conjunction(tests), Block(body), None),) if tests else body
+
+
+def within(points: Iterable[DataObject], box: Iterable[Bounds]) -> tuple[Expression, ...]:
+    """Tests that the points are in a box."""
+    return tuple(
+        test
+        for point, side in zip(points, box, strict=True)
+        for test in (at_least(term(point), side.low), at_least(side.high, term(point)))
+    )
 
 
 def element_at(array: DataObject, points: Iterable[DataObject]) -> Access:

@@ -33,7 +33,6 @@ _ORDERS = {SorMethod.RED_BLACK: "colour by colour", SorMethod.MULTILAYER: "subdo
 _TOTALS = {"+": "sum", "*": "product"}
 _REMEDY = "remove the clause; the kernel is then planned like any other"
 
-
 T = TypeVar("T", bound=Statement)
 
 #: Numbers of loops that compute last values begin here, after those of normalised loops.
@@ -96,7 +95,13 @@ def _sums_in_order(plan: KernelPlan) -> Iterator[str]:
 def check_sweep(sweep: Sweep, method: SorMethod, diagnostics: Diagnostics) -> None:
     """Report what forbids any other order of a sweep's points."""
     _check_coefficients(sweep, diagnostics)
-    _check_ends(sweep, method, diagnostics)
+    if sweep.wraps is not None:
+        diagnostics.error(
+            sweep.wraps,
+            f"sor({method.value}) is for meshes with ends, and this one is periodic: "
+            "neighbours at its ends may be computed in parallel",
+            "sor(wavefront) computes it, in the order of the loops",
+        )
 
 
 def replaced_loops(kernel: Kernel, loops: list[Loop], instead: str, diagnostics: Diagnostics) -> tuple[FinalValue, ...]:
@@ -111,7 +116,16 @@ def replaced_loops(kernel: Kernel, loops: list[Loop], instead: str, diagnostics:
             f"sor({clause.method.value}) replaces this loop by loops over {instead}, so it takes no directive",
             f"remove this directive, or the clause sor({clause.method.value})",
         )
-    return _finals_without(kernel, loops, diagnostics)
+    wanted = {loop.iterator.name: loop for loop in loops if not loop.declares_iterator}
+    every = renumbered_final_values(kernel, _FIRST_OF_FINALS)
+    finals = tuple(final for final in every if final.iterator.name in wanted)
+    for name in sorted((wanted.keys() & kernel.read_after) - {final.iterator.name for final in finals}):
+        diagnostics.error(
+            wanted[name].header,
+            f"'{name}' may be read after the kernel, but its last value there cannot be computed at launch",
+            "declare it in the loop",
+        )
+    return finals
 
 
 def free_names(kernel: Kernel, loops: list[Loop]) -> Names:
@@ -134,21 +148,6 @@ def in_order_of(kernel: Kernel, body: Block, loops: list[Loop]) -> Kernel:
     return replace(kernel, body=body, objects=tuple(object_ for object_ in kernel.objects if object_ not in gone))
 
 
-def _finals_without(kernel: Kernel, loops: list[Loop], diagnostics: Diagnostics) -> tuple[FinalValue, ...]:
-    """The live-out values of iterators that the reordered region no longer has."""
-    wanted = {loop.iterator.name: loop for loop in loops if not loop.declares_iterator}
-    finals = tuple(
-        final for final in renumbered_final_values(kernel, _FIRST_OF_FINALS) if final.iterator.name in wanted
-    )
-    for name in sorted((wanted.keys() & kernel.read_after) - {final.iterator.name for final in finals}):
-        diagnostics.error(
-            wanted[name].header,
-            f"'{name}' may be read after the kernel, but its last value there cannot be computed at launch",
-            "declare it in the loop",
-        )
-    return finals
-
-
 def _check_coefficients(sweep: Sweep, diagnostics: Diagnostics) -> None:
     """Report a relaxation factor that cannot converge, and a zero diagonal."""
     factor = None if sweep.relaxation is None else sweep.relaxation.constant
@@ -167,17 +166,6 @@ def _check_coefficients(sweep: Sweep, diagnostics: Diagnostics) -> None:
                 "a relaxation solves each equation for its own element, u = (1 - w) * u + w * (…) / diagonal",
             )
             break
-
-
-def _check_ends(sweep: Sweep, method: SorMethod, diagnostics: Diagnostics) -> None:
-    """Report a periodic mesh."""
-    if sweep.wraps is not None:
-        diagnostics.error(
-            sweep.wraps,
-            f"sor({method.value}) is for meshes with ends, and this one is periodic: "
-            "neighbours at its ends may be computed in parallel",
-            "sor(wavefront) computes it, in the order of the loops",
-        )
 
 
 def _divides_by_zero(coefficient: LaurentPolynomial) -> bool:

@@ -100,9 +100,8 @@ def layered(kernel: Kernel, diagnostics: Diagnostics, device: Device | None) -> 
     layers = _Layers(around, sweep, clause.layers, clause.subdomain, kernels, free_names(kernel, loops))
     ordered = in_order_of(kernel, Block((layers.groups(),), kernel.body.range), loops)
     ordered = replace(ordered, original_sweeps=tuple(loops))
-    side = clause.subdomain
     groups = f"groups of {clause.layers} sweeps, forward and backward in turn"
-    sides = " x ".join([str(side)] * len(sweep.axes))
+    sides = " x ".join([str(clause.subdomain)] * len(sweep.axes))
     note = f"{sweep.array.host} in {groups}, by subdomains of {sides}{chosen}"
     return Reordered(kernel, ordered, finals, (note,))
 
@@ -130,9 +129,8 @@ def _only_sweeps(
         diagnostics.error(range_, f"sor(multilayer) is for {message}", remedy)
 
     nest = nests[0]
-    around = nest.sweep_loop
-    sweep = nest.sweeps[0]
-    corner = next((neighbour for neighbour in sweep.neighbours if _is_corner(neighbour)), None)
+    around, sweep = nest.sweep_loop, nest.sweeps[0]
+    corner = next(filter(_is_corner, sweep.neighbours), None)
     if nest.converges:
         refuse(
             nest.range,
@@ -232,10 +230,7 @@ class _Layers:
         group = self._iterator("group")
         left = sweeps - of_atom(access_to(group))
         forward, backward = zip(*map(ways_of, self.sweep.loops), strict=True)
-        statements = (
-            *self._kernels(forward, left),
-            *self._kernels(backward, left - number(self.layers)),
-        )
+        statements = (*self._kernels(forward, left), *self._kernels(backward, left - number(self.layers)))
         return self._loop(group, number(0), typed_sum(sweeps, group), 2 * self.layers, statements, self.around)
 
     def _kernels(self, ways: tuple[Way, ...], left: Polynomial) -> Iterator[Statement]:
@@ -253,12 +248,8 @@ class _Layers:
         *rows, columns = ways
         body = with_locals_in_place(columns.loop.body)
         renamed = {row.loop.iterator: fresh_local(row.loop.iterator, self.names) for row in rows}
-        renamed |= {
-            node.object: fresh_local(node.object, self.names)
-            for node in sorted(
-                (node for node in walk(body) if isinstance(node, Declarator)), key=lambda node: node.object.name
-            )
-        }
+        declared = [node.object for node in walk(body) if isinstance(node, Declarator)]
+        renamed |= {each: fresh_local(each, self.names) for each in sorted(declared, key=lambda each: each.name)}
         place = self._iterator(f"{columns.loop.iterator.name}_place")
         column = typed_sum(columns.at(of_atom(access_to(bases[-1])) + of_atom(access_to(place))), columns.loop.iterator)
         body = with_accesses(
@@ -319,28 +310,13 @@ class _Layers:
         statements: tuple[Statement, ...],
         like: Loop,
     ) -> Loop:
-        return Loop(
-            0,
-            iterator,
-            True,
-            typed_sum(lower, iterator),
-            "<",
-            upper,
-            integer(step),
-            False,
-            Block(statements),
-            None,
-            like.range,
-            like.header,
-        )
-
-    @property
-    def _type(self) -> DataObject:
-        loops = (self.around, *self.sweep.loops)
-        return next((loop.iterator for loop in loops if loop.iterator.element == LONG), loops[0].iterator)
+        first, body = typed_sum(lower, iterator), Block(statements)
+        return Loop(0, iterator, True, first, "<", upper, integer(step), False, body, None, like.range, like.header)
 
     def _iterator(self, name: str) -> DataObject:
-        return replace(self.names.scalar(name), element=self._type.element)
+        loops = (self.around, *self.sweep.loops)
+        like = next((loop.iterator for loop in loops if loop.iterator.element == LONG), loops[0].iterator)
+        return replace(self.names.scalar(name), element=like.element)
 
 
 def with_locals_in_place(body: Block) -> Block:

@@ -16,7 +16,7 @@ from dataclasses import replace
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import SorMethod
-from tilepragma.ir.expressions import DataObject, Expression, integer
+from tilepragma.ir.expressions import integer
 from tilepragma.ir.fresh_names import Names
 from tilepragma.ir.loop_tree import Block, Declarator, Kernel, Loop, Statement
 from tilepragma.ir.polynomial import number, polynomial
@@ -79,11 +79,10 @@ def _checked_colouring(sweep: Sweep, kernel: Kernel, diagnostics: Diagnostics) -
 def _note(sweep: Sweep, colours: Colouring) -> str:
     """`u in 2 colours, red before black, each with its points in 2 nests`."""
     count, each = len(colours.colours), len(colours.colours[0])
-    named = f"{count} colours" + (
-        ", red before black" if count == 2 and colours.colours[0][0] == (0,) * len(sweep.axes) else ""
-    )
+    red_first = count == 2 and colours.colours[0][0] == (0,) * len(sweep.axes)
+    order = ", red before black" if red_first else ""
     classes = f", each with its points in {each} nests" if each > 1 else ""
-    return f"{sweep.array.host} in {named}{classes}"
+    return f"{sweep.array.host} in {count} colours{order}{classes}"
 
 
 def _coloured(block: Block, sweeps: Mapping[int, tuple[Sweep, Colouring]], names: Names) -> Block:
@@ -130,13 +129,9 @@ def _every(loop: Loop, step: int, start: int) -> Loop:
     return replace(
         loop,
         declares_iterator=True,
-        lower=_after(least, start, loop.iterator),
+        lower=typed_sum(polynomial(least) + number(start), loop.iterator) if start else least,
         comparison=comparison,
         upper=greatest,
         step=integer(step),
         decreasing=False,
     )
-
-
-def _after(value: Expression, distance: int, iterator: DataObject) -> Expression:
-    return typed_sum(polynomial(value) + number(distance), iterator) if distance else value

@@ -7,9 +7,9 @@ of the strategy, never an error: the user did not ask for it.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
+from itertools import takewhile
 from typing import Any, TypeAlias
 
 from tilepragma.arguments.scalars import ScalarContext, classify
@@ -21,17 +21,7 @@ from tilepragma.ir.directives import ReductionClause, TileClause
 from tilepragma.ir.expressions import DataObject, Expression, Scope
 from tilepragma.ir.flow import ScalarEffect, scalar_effect
 from tilepragma.ir.invariance import host_evaluable
-from tilepragma.ir.loop_tree import (
-    Barrier,
-    Block,
-    Declaration,
-    Function,
-    If,
-    Loop,
-    Scratchpad,
-    Statement,
-    TileNest,
-)
+from tilepragma.ir.loop_tree import Barrier, Block, Declaration, Function, If, Loop, Scratchpad, Statement, TileNest
 from tilepragma.ir.substitution import with_accesses, with_objects
 from tilepragma.ir.traversal import children, with_blocks
 from tilepragma.plan.kernel_plan import (
@@ -209,7 +199,7 @@ class _Builder:
         for step in steps:
             if isinstance(step, LaunchNode):
                 context = ChainContext(step.clauses, self.symbols, on_host, counts, self.diagnostics)
-                built = dataclasses.replace(step, body=build_nests(step.body, context))
+                built = replace(step, body=build_nests(step.body, context))
                 self.around[id(built)] = around
                 result.append(built)
             elif isinstance(step, HostLoop):
@@ -236,7 +226,7 @@ class _Builder:
         kernel = self.region.kernel
         reductions = (*kernel.directive.reductions, *node.reductions)
         context = ScalarContext(
-            dataclasses.replace(kernel.directive, reductions=reductions),
+            replace(kernel.directive, reductions=reductions),
             kernel.functions,
             needed,
             self.region.final - inside,
@@ -254,17 +244,11 @@ class _Builder:
         if node.array_tiles is not None:
             staged = _with_staged_form(launch, node.body, node.array_tiles, self.symbols, kernel.functions)
             self.staged |= {} if staged is None else {name: staged}
-        return dataclasses.replace(
-            launch, scratchpads=node.scratchpads, pipelined=pipelined, overlapped=node.overlapped
-        )
+        return replace(launch, scratchpads=node.scratchpads, pipelined=pipelined, overlapped=node.overlapped)
 
 
 def _with_staged_form(
-    launch: Launch,
-    body: Block,
-    array_tiles: ArrayTiles,
-    symbols: Mapping[int, str],
-    functions: tuple[Function, ...],
+    launch: Launch, body: Block, array_tiles: ArrayTiles, symbols: Mapping[int, str], functions: tuple[Function, ...]
 ) -> Launch | None:
     """The launch with a staged form; None if it is not one nest. `body` is the launch's, with
     nests, but no barriers.
@@ -284,25 +268,22 @@ def _with_staged_form(
     context = ChainContext(array_tiles.clauses, symbols, lambda _: False, {}, diagnostics)
     fills, stores = (build_nests(Block(part), context).statements for part in (array_tiles.fills, array_tiles.stores))
     statements = nest.body.statements
-    count = next(
-        (place for place, statement in enumerate(statements) if not isinstance(statement, Declaration)), len(statements)
-    )
-    head, points = statements[:count], statements[count:]
+    head = tuple(takewhile(lambda statement: isinstance(statement, Declaration), statements))
+    points = statements[len(head) :]
     inner: tuple[Statement, ...]
     if len(points) == 1 and isinstance(points[0], If) and points[0].otherwise is None:
         asked = points[0]
         work = (*fills, *map(array_tiles.with_array_tiles, asked.then.statements), *stores)
-        inner = (dataclasses.replace(asked, then=Block(work)),)
+        inner = (replace(asked, then=Block(work)),)
     else:
         inner = (*fills, *map(array_tiles.with_array_tiles, points), *stores)
-    made = dataclasses.replace(nest, body=Block((*head, *array_tiles.declarations, *inner)))
+    made = replace(nest, body=Block((*head, *array_tiles.declarations, *inner)))
     (waiting,) = insert_barriers(Block((made,)), functions, frozenset(launch.privates), diagnostics).statements
     assert isinstance(waiting, TileNest)
-    ended = dataclasses.replace(waiting, body=Block((*waiting.body.statements, Barrier())))
+    ended = replace(waiting, body=Block((*waiting.body.statements, Barrier())))
     if diagnostics.has_errors:
         return None
-    scratchpads = tuple(array_tiles.scratchpads.values())
-    return dataclasses.replace(launch, staged=Block((ended,)), staged_scratchpads=scratchpads)
+    return replace(launch, staged=Block((ended,)), staged_scratchpads=tuple(array_tiles.scratchpads.values()))
 
 
 # -- iterators of the host's loops
@@ -315,17 +296,17 @@ def _with_local_iterators(
     result: list[ScheduleNode] = []
     for step in steps:
         if isinstance(step, LaunchNode):
-            result.append(dataclasses.replace(step, body=with_objects(step.body, instead)) if instead else step)
+            result.append(replace(step, body=with_objects(step.body, instead)) if instead else step)
             continue
         if isinstance(step, HostCondition):
             inner = _with_local_iterators(step.steps, instead)
             result.append(HostCondition(with_objects(step.condition, instead), inner))
             continue
-        loop = with_objects(dataclasses.replace(step.loop, body=Block((), step.loop.body.range)), instead)
+        loop = with_objects(replace(step.loop, body=Block((), step.loop.body.range)), instead)
         outer, inside = step.loop.iterator, instead
         if outer.scope is not Scope.LOCAL:
-            local = dataclasses.replace(outer, scope=Scope.LOCAL)
-            loop = dataclasses.replace(loop, iterator=local, declares_iterator=True)
+            local = replace(outer, scope=Scope.LOCAL)
+            loop = replace(loop, iterator=local, declares_iterator=True)
             inside = {**instead, outer: local}
         result.append(HostLoop(loop, _with_local_iterators(step.steps, inside), step.shape, step.band))
     return tuple(result)

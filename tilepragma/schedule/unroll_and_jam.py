@@ -113,12 +113,8 @@ class _Jam:
         apart = tuple(self._apart(groups))
         for place, group in enumerate(apart):
             written = {use.object for use in uses(group, self.functions) if use.writes and self._is_shared(use)}
-            declared = {
-                declarator.object
-                for each in group.statements
-                if isinstance(each, Declaration)
-                for declarator in each.declarators
-            }
+            declarations = (each for each in group.statements if isinstance(each, Declaration))
+            declared = {declarator.object for each in declarations for declarator in each.declarators}
             elsewhere = [block for number, block in enumerate(apart) if number != place]
             if any(mentions(block, object_) for object_ in written | declared for block in elsewhere):
                 return False

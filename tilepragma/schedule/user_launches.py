@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
+from dataclasses import replace
 
 from tilepragma.arguments.scalars import LaunchScalars, ScalarContext, classify
 from tilepragma.ir.accesses import uses
@@ -30,12 +30,11 @@ def make_launches(
     """The launches of `statements` under one mapping, and the scalars that they reach by address;
     `statements` exclude declarations.
     """
-    context = dataclasses.replace(chains, clauses=clauses)
-    bodies = _bodies(kernel, statements, context)
+    bodies = _bodies(kernel, statements, replace(chains, clauses=clauses))
     launches, shared = [], []
     for place, body in enumerate(bodies):
         later = _read_first(bodies[place + 1 :], kernel)
-        scoped = dataclasses.replace(scalars, live_out=scalars.live_out | later)
+        scoped = replace(scalars, live_out=scalars.live_out | later)
         name = kernel.name if len(bodies) == 1 else f"{kernel.name}_nest{place + 1}"
         launch, reached = _launch(name, body, kernel, scoped)
         launches.append(launch)
@@ -45,9 +44,8 @@ def make_launches(
 
 def launch_loops(body: Block) -> tuple[TiledLoop, ...]:
     """The loops whose bounds are launch arguments, in text order."""
-    return tuple(
-        tiled for nest in walk(body) if isinstance(nest, TileNest) for tiled in nest.loops if tiled.launch_bounds
-    )
+    nests = (node for node in walk(body) if isinstance(node, TileNest))
+    return tuple(tiled for nest in nests for tiled in nest.loops if tiled.launch_bounds)
 
 
 def _bodies(kernel: Kernel, statements: tuple[Statement, ...], context: ChainContext) -> tuple[Block, ...]:
@@ -56,16 +54,14 @@ def _bodies(kernel: Kernel, statements: tuple[Statement, ...], context: ChainCon
         return (built,)
     bodies = []
     for statement in built.statements:
-        if isinstance(statement, ExpressionStatement):
-            if any(use.writes for use in uses(statement, kernel.functions)):
-                context.diagnostics.error(
-                    statement.range,
-                    "this statement stands outside a distributed dimension, so every instance would execute it",
-                    "move it before or after the kernel, or into the distributed loop",
-                )
-        else:
-            whole = statement if isinstance(statement, Block) else Block((statement,), kernel.body.range)
-            bodies.append(whole)
+        if not isinstance(statement, ExpressionStatement):
+            bodies.append(statement if isinstance(statement, Block) else Block((statement,), kernel.body.range))
+        elif any(use.writes for use in uses(statement, kernel.functions)):
+            context.diagnostics.error(
+                statement.range,
+                "this statement stands outside a distributed dimension, so every instance would execute it",
+                "move it before or after the kernel, or into the distributed loop",
+            )
     return tuple(bodies)
 
 

@@ -97,10 +97,8 @@ def _innermost(loop: Loop, lanes: Loop, numbers: Iterator[int]) -> Block | None:
         return Block((inner,))
 
     def along(start: Polynomial, end: Polynomial, body: Block) -> Loop:
-        bounds = (expression(start), expression(end))
-        return replace(
-            loop, index=next(numbers), lower=bounds[0], upper=bounds[1], body=body, range=NOWHERE, header=NOWHERE
-        )
+        first, last = expression(start), expression(end)
+        return replace(loop, index=next(numbers), lower=first, upper=last, body=body, range=NOWHERE, header=NOWHERE)
 
     ahead = () if border is None else (along(border, minimum((lower, most, room)), over(number(0))),)
     every = floor_quotient(room - of_atom(access_to(loop.iterator)) - number(1), integer(-side))

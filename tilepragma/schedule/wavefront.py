@@ -65,14 +65,14 @@ from tilepragma.lower.band_loops import (
 )
 from tilepragma.plan.kernel_plan import HostLoop, TiledBand, TiledStatement
 from tilepragma.poly.bands import Band
-from tilepragma.poly.extents import Bounds
+from tilepragma.poly.extents import Bounds, around
 from tilepragma.poly.intra_tile_schedule import row_order
 from tilepragma.poly.schedule import StatementSchedule, integral_inverse
 from tilepragma.poly.wavefronts import IntraTile, concurrent_tile, intra_tile
 from tilepragma.schedule.coalescing import private_names
 from tilepragma.schedule.cpu_register_tiles import with_full_tiles
 from tilepragma.schedule.default_sizes import device_tile, host_tile, processor_tile
-from tilepragma.schedule.scratchpad_copies import assign, at_least, element_at, in_scratchpad, scratchpad, where
+from tilepragma.schedule.scratchpad_copies import assign, at_least, element_at, in_scratchpad, scratchpad, where, within
 from tilepragma.schedule.tree import ArrayTiles, LaunchNode, ScheduleNode
 
 DIAMONDS = "diamond tiles: concurrent start"
@@ -109,12 +109,10 @@ def wavefront_node(loops: BandLoops, planned: PlannedBand, around: EnclosingTile
     count = DEVICE_ROWS if loops.device else HOST_ROWS
     summed = planned.pair or tuple(levels[:count])
     inner_levels = tuple(level for level in levels if level not in summed)
-    rows: list[_TiledRow] = []
     # Columns are tiles of the first row. Narrow ones would cut register tiles; a pair has tiles of
     # one size.
     can_be_even = not loops.device and not planned.pair and not planned.registers
-    for level in summed:
-        rows.append(_tiled_row(loops, planned, level, outside, 1 if can_be_even and level == summed[0] else 0))
+    rows = [_tiled_row(loops, planned, level, outside, int(can_be_even and level == summed[0])) for level in summed]
     wavefront = loops.names.scalar("wavefront")
     tile = (*outside, *(row.inside for row in rows))
     bounded = EnclosingTile(tile, around.known, frozenset(summed[:-1]))
@@ -132,8 +130,7 @@ def wavefront_node(loops: BandLoops, planned: PlannedBand, around: EnclosingTile
     crossed = loops.crossed(part.statements, summed)
     launch = LaunchNode(Block(nest), tiles, pipelined=True, array_tiles=staging, overlapped=crossed)
     band = _tiled_band(loops, planned, (*summed, *inner_levels), len(summed))
-    loop = loops.loop(wavefront, every.low, every.high)
-    return HostLoop(loop, (launch,), DIAMONDS if planned.pair else "", band)
+    return HostLoop(loops.loop(wavefront, every.low, every.high), (launch,), DIAMONDS if planned.pair else "", band)
 
 
 def _tiled_band(loops: BandLoops, planned: PlannedBand, levels: tuple[int, ...], summed: int) -> TiledBand:
@@ -172,10 +169,7 @@ def _tiled_row(loops: BandLoops, planned: PlannedBand, level: int, inside: TileC
 
 
 def inner_tiles(
-    loops: BandLoops,
-    planned: PlannedBand,
-    levels: tuple[int, ...],
-    tile: EnclosingTile,
+    loops: BandLoops, planned: PlannedBand, levels: tuple[int, ...], tile: EnclosingTile
 ) -> tuple[tuple[Statement, ...], dict[int, tuple[TileClause, ...]]]:
     """The sequential tiles of rows at `levels` in the tile around, with points and clauses."""
     if not levels and loops.device:
@@ -248,13 +242,11 @@ def _outside(schedule: IntraTile, tile: dict[int, TileConstraint]) -> TileConstr
 
 def _fronts(loops: BandLoops, schedule: IntraTile, tile: dict[int, TileConstraint]) -> Bounds:
     """The wavefronts of a tile, within the corners of the tile and of the whole nest."""
-    outside = _outside(schedule, tile)
+    outside, statements = _outside(schedule, tile), schedule.part.statements
     if not schedule.summed:
-        every, inside = (
-            loops.row_range(schedule.part.statements, schedule.level, rows) for rows in (outside, (*tile.values(),))
-        )
+        every, inside = (loops.row_range(statements, schedule.level, rows) for rows in (outside, (*tile.values(),)))
         return Bounds(maximum((every.low, inside.low)), minimum((every.high, inside.high)))
-    whole = [loops.row_range(schedule.part.statements, level, outside) for level in schedule.summed]
+    whole = [loops.row_range(statements, level, outside) for level in schedule.summed]
     first, last = _corners([tile[level] for level in schedule.summed])
     lower = maximum((total(each.low for each in whole), first))
     return Bounds(lower, minimum((total(each.high for each in whole), last)))
@@ -323,7 +315,6 @@ def _group(
 #: ptxas doubles a worker's registers for unrolled copies, which halves the number of gangs.
 _ROLLED = LoopDirective(NOWHERE, unroll=1)
 
-
 _MOST_ACCESSES = 16
 """The most accesses to one array: proving a cube of 27 points takes ten seconds, fewer two or
 three.
@@ -331,10 +322,7 @@ three.
 
 
 def array_tiles(
-    loops: BandLoops,
-    planned: PlannedBand,
-    tile: TileConstraints,
-    inner: Mapping[int, tuple[TileClause, ...]],
+    loops: BandLoops, planned: PlannedBand, tile: TileConstraints, inner: Mapping[int, tuple[TileClause, ...]]
 ) -> ArrayTiles | None:
     """The array tiles of a band's tile in shared memory; None if accesses or rows have another
     form. `tile` restricts the band's rows, `inner` are the clauses of the loops over its points.
@@ -342,12 +330,9 @@ def array_tiles(
     shapes, written = _shapes(planned, tile), loops.scop.written
     arrays = None if shapes is None else _arrays(shapes, written)
     dimensions = [clause.dimension for each in inner.values() for clause in each if clause.kind is TileKind.WORKER]
-    if not arrays or not dimensions:
+    if not arrays or not dimensions or any(len(array.names) <= max(dimensions) for array in arrays):
         return None
-    if any(len(array.names) <= max(dimensions) for array in arrays):
-        return None
-    maker = _Maker(loops, 1 + max(dimensions))
-    return maker.array_tiles(arrays)
+    return _Maker(loops, 1 + max(dimensions)).array_tiles(arrays)
 
 
 @dataclass(frozen=True)
@@ -390,13 +375,11 @@ class _Array:
 
     def origin(self, dimension: int) -> Polynomial:
         """The least subscript that a tile touches; the last dimension is the least t."""
-        weights = self.inverse[dimension]
-        least = min(self._offsets(dimension))
         parts = (
             number(weight) * (bounds.low if weight > 0 else bounds.high)
-            for weight, bounds in zip(weights, self.tile, strict=True)
+            for weight, bounds in zip(self.inverse[dimension], self.tile, strict=True)
         )
-        return sum(parts, number(least))
+        return sum(parts, number(min(self._offsets(dimension))))
 
     def length(self, dimension: int) -> Polynomial:
         """The number of subscripts that a full tile spans."""
@@ -501,12 +484,9 @@ def _array(object_: DataObject, shapes: Sequence[_Shape]) -> _Array | None:
         (*row, factor) if first.times is not None else row for row, factor in zip(first.rows, first.time, strict=True)
     )
     inverse = integral_inverse(square) if len(square) == len(square[0]) else None
-    same_tile = all(shape.tile == shapes[0].tile for shape in shapes)
-    return (
-        None
-        if inverse is None or not same_tile
-        else _Array(object_, first.names, tuple(touches), shapes[0].tile, inverse)
-    )
+    if inverse is None or any(shape.tile != shapes[0].tile for shape in shapes):
+        return None
+    return _Array(object_, first.names, tuple(touches), shapes[0].tile, inverse)
 
 
 def _place(subscript: Expression, shape: _Shape) -> tuple[int, int] | None:
@@ -559,7 +539,6 @@ class _Maker:
     times: dict[tuple[str, Polynomial], DataObject] = field(default_factory=dict)
 
     def array_tiles(self, arrays: Sequence[_Array]) -> ArrayTiles:
-        """The array tiles with their copies."""
         self.scratchpads |= {array.object: self._scratchpad(array) for array in arrays}
         fills = tuple(map(self._fill, arrays))
         stores = tuple(self._store(array) for array in arrays if array.is_written)
@@ -574,27 +553,19 @@ class _Maker:
     def _scratchpad(self, array: _Array) -> Scratchpad:
         origin = tuple(self._constant(f"{name}_origin", array.origin(place)) for place, name in enumerate(array.names))
         lengths = tuple(expression(array.length(place)) for place in range(len(array.names)))
-        name = self.loops.names.scalar(f"{array.object.name}_box").name
-        return scratchpad(name, array.object, lengths, origin)
+        return scratchpad(self.loops.names.scalar(f"{array.object.name}_box").name, array.object, lengths, origin)
 
     def _fill(self, array: _Array) -> Statement:
         """Fill the box with the elements that the tile touches."""
         steps, points = self._steps(array), self._points(array)
-        within = [
-            test
-            for place, point in enumerate(points)
-            for test in (
-                at_least(term(point), minimum(touch.ends[place].low for touch in array.touches)),
-                at_least(maximum(touch.ends[place].high for touch in array.touches), term(point)),
-            )
-        ]
+        sides = (around(ends) for ends in zip(*(touch.ends for touch in array.touches), strict=True))
+        inside = within(points, sides)
         reached = [tuple(self._reached(array, steps, touches)) for touches in _sides(array)]
         # Accesses without conditions reach the whole box.
         asked = (disjunction(dict.fromkeys(map(conjunction, reached))),) if reached and all(reached) else ()
         element = element_at(array.object, points)
         copy = assign(in_scratchpad(element, self.scratchpads), element)
-        tests = (*within, *asked)
-        return self._over(array, steps, points, where(tests, copy))
+        return self._over(array, steps, points, where((*inside, *asked), copy))
 
     def _store(self, array: _Array) -> Statement:
         """Store the elements that the tile has written."""
@@ -602,12 +573,7 @@ class _Maker:
         tests = []
         for touch in array.touches:
             if touch.writes:
-                ends = (
-                    test
-                    for end, point in zip(touch.ends, points, strict=True)
-                    for test in (at_least(term(point), end.low), at_least(end.high, term(point)))
-                )
-                tests.append(conjunction((*ends, *self._reached(array, steps, [touch]))))
+                tests.append(conjunction((*within(points, touch.ends), *self._reached(array, steps, [touch]))))
         element = element_at(array.object, points)
         copy = assign(element, in_scratchpad(element, self.scratchpads))
         return self._over(array, steps, points, where((disjunction(tuple(dict.fromkeys(tests))),), copy))
@@ -646,10 +612,7 @@ class _Maker:
                 low, high = -high, -low
             lowers.append(_Limit(low, abs(factor), whole))
             uppers.append(_Limit(high, abs(factor), whole))
-        lowers, uppers = (
-            self._tightest(lowers, maximum, "sweep_first"),
-            self._tightest(uppers, minimum, "sweep_last"),
-        )
+        lowers, uppers = (self._tightest(lowers, maximum, "sweep_first"), self._tightest(uppers, minimum, "sweep_last"))
         for place, lower in enumerate(lowers):
             for upper_place, upper in enumerate(uppers):
                 if place != upper_place or lower.factor != 1 or lower.whole_tile:
@@ -668,18 +631,12 @@ class _Maker:
         return [_Limit(term(self.times[name, value]), 1, True), *(limit for limit in limits if limit not in whole)]
 
     def _over(
-        self,
-        array: _Array,
-        steps: list[DataObject],
-        points: list[DataObject],
-        body: Iterable[Statement],
+        self, array: _Array, steps: list[DataObject], points: list[DataObject], body: Iterable[Statement]
     ) -> Statement:
         """Loops over the box, the last mapped to workers, neighbours along its rows."""
         origins = [origin for origin in self.scratchpads[array.object].origin if origin is not None]
-        placed = (
-            declared(point, term(origin) + term(step))
-            for point, origin, step in zip(points, origins, steps, strict=True)
-        )
+        dimensions = zip(points, origins, steps, strict=True)
+        placed = (declared(point, term(origin) + term(step)) for point, origin, step in dimensions)
         inner: tuple[Statement, ...] = (*placed, *body)
         kept = len(steps) - self.axes
         # Unmapped loops stand inside, without barriers between their iterations.
