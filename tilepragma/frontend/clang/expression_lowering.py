@@ -189,9 +189,7 @@ def _binary(context: Context, node: Node) -> Expression:
             test = storage_accesses.null_test(context, node.children[0 if null[1] else 1])
             return test if operator == "!=" else Unary("!", test, test.type, node.range)
         raise source_error(
-            node.range,
-            "addresses are computed or compared here, which kernels cannot do",
-            "compare indices instead",
+            node.range, "addresses are computed or compared here, which kernels cannot do", "compare indices instead"
         )
     left, right = (context.lower(child) for child in node.children)
     return Binary(operator, left, right, type_of(context, node), node.range)

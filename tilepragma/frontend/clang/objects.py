@@ -273,12 +273,7 @@ def _written_lengths(declaration: Node, shape: _Shape) -> dict[int, Node]:
 
 
 def _variable_length(
-    context: Context,
-    declaration: Node,
-    node: Node | None,
-    scope: Scope,
-    range_: SourceRange,
-    is_first: bool,
+    context: Context, declaration: Node, node: Node | None, scope: Scope, range_: SourceRange, is_first: bool
 ) -> Expression | None:
     """The length of a VLA's dimension, as an expression that still holds at the region."""
     name = declaration.spelling

@@ -193,9 +193,7 @@ def _switch(context: Context, node: Node, in_loop: bool) -> Switch:
     for part in body.children if body.kind == CursorKind.COMPOUND_STMT else (body,):
         if part.kind == CursorKind.DECL_STMT:
             raise source_error(
-                part.range,
-                "a variable is declared between the cases of a 'switch'",
-                "declare it before the 'switch'",
+                part.range, "a variable is declared between the cases of a 'switch'", "declare it before the 'switch'"
             )
         while part.kind in (CursorKind.CASE_STMT, CursorKind.DEFAULT_STMT):
             statements.append(_label(context, part))
@@ -205,9 +203,7 @@ def _switch(context: Context, node: Node, in_loop: bool) -> Switch:
     outside = next((child for child in _continues(block)), None)
     if outside is not None and not in_loop:
         raise source_error(
-            outside.range,
-            "'continue' would leave the kernel",
-            "put the kernel around the whole loop, or use 'break'",
+            outside.range, "'continue' would leave the kernel", "put the kernel around the whole loop, or use 'break'"
         )
     return Switch(context.lower(condition), block, node.range)
 
@@ -323,15 +319,11 @@ def _declarator_refusal(context: Context, node: Node, scope: Scope, in_loop: boo
         return None
     if storage == "STATIC" and not context.is_region:
         return source_error(
-            node.range,
-            f"a function called from a kernel keeps '{name}' from call to call",
-            "pass it as an argument",
+            node.range, f"a function called from a kernel keeps '{name}' from call to call", "pass it as an argument"
         )
     if storage in ("STATIC", "EXTERN"):
         return source_error(
-            node.range,
-            f"'{name}' is declared '{storage.lower()}' inside the kernel",
-            "declare it before the kernel",
+            node.range, f"'{name}' is declared '{storage.lower()}' inside the kernel", "declare it before the kernel"
         )
     if (in_loop or scope is Scope.LOCAL) and is_variable_length(node):
         return source_error(

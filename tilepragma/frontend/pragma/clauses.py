@@ -365,9 +365,7 @@ def parse_data(raw: RawClause, diagnostics: Diagnostics) -> tuple[DataClause, ..
     if not sections:
         if attributes:
             diagnostics.error(
-                raw.range,
-                f"clause '{raw.name}' has attributes but no section for them",
-                "write data(A[0:n], mode:rw)",
+                raw.range, f"clause '{raw.name}' has attributes but no section for them", "write data(A[0:n], mode:rw)"
             )
         return ()
     live = live or _SUGAR_LIVE.get(raw.name)
