@@ -166,11 +166,8 @@ def _refuse_forced(
     for path, directives in located.items():
         sources = {i.includer for i in included if i.path == path}
         if "" in sources:
-            diagnostics.error(
-                directives[0].range,
-                f"'{path}' has directives but is brought in by the option -include",
-                "include it by a line '#include' of the source",
-            )
+            message = f"'{path}' has directives but is brought in by the option -include"
+            diagnostics.error(directives[0].range, message, "include it by a line '#include' of the source")
 
 
 def _report_clang(unit: ClangUnit, diagnostics: Diagnostics) -> bool:

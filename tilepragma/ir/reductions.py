@@ -87,31 +87,23 @@ def check_reduction(
     Returns the operator that combines partial values: the clause's, or the function of the updates.
     """
     if not isinstance(object_.element, ScalarType) or object_.rank:
-        diagnostics.error(
-            clause.range,
-            f"'{object_.host}' is not a number, so it cannot be reduced",
-            "reduce a scalar of arithmetic type",
-        )
+        message = f"'{object_.host}' is not a number, so it cannot be reduced"
+        diagnostics.error(clause.range, message, "reduce a scalar of arithmetic type")
         return clause.operator
     if clause.operator in _INTEGERS_ONLY and not object_.element.is_integer:
-        diagnostics.error(
-            clause.range, f"'{clause.operator}' needs integers, but '{object_.host}' is {object_.element.spelling}"
-        )
+        message = f"'{clause.operator}' needs integers, but '{object_.host}' is {object_.element.spelling}"
+        diagnostics.error(clause.range, message)
         return clause.operator
     written = _CLAUSES.get(clause.operator, clause.operator)
     made = _Uses(object_, object_.element, written, floating).together(body)
     if isinstance(made, Updates):
         return made.operator
     if made.reason:
-        diagnostics.error(
-            made.range, f"'{object_.host}' cannot be reduced with '{written}': {made.reason}", made.remedy
-        )
+        message = f"'{object_.host}' cannot be reduced with '{written}': {made.reason}"
+        diagnostics.error(made.range, message, made.remedy)
     else:
-        diagnostics.error(
-            made.range,
-            f"'{object_.host}' is reduced with '{written}', but this is not an update with that operator",
-            _remedy(object_.host, written),
-        )
+        message = f"'{object_.host}' is reduced with '{written}', but this is not an update with that operator"
+        diagnostics.error(made.range, message, _remedy(object_.host, written))
     return clause.operator
 
 

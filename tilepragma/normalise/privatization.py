@@ -104,11 +104,8 @@ def with_member_names(kernel: Kernel, diagnostics: Diagnostics) -> Kernel:
 def _members(name: str, kernel: Kernel, clause: PrivateClause, diagnostics: Diagnostics) -> tuple[str, ...]:
     hosts = [object_.host for object_ in kernel.objects]
     if any(host.startswith(f"{name}->") for host in hosts):
-        diagnostics.error(
-            clause.range,
-            f"'{name}' cannot be private: it is a pointer to a struct, which iterations would share",
-            "declare a struct in the loop and use that",
-        )
+        message = f"'{name}' cannot be private: it is a pointer to a struct, which iterations would share"
+        diagnostics.error(clause.range, message, "declare a struct in the loop and use that")
         return ()
     inside = tuple(host for host in hosts if host.startswith(f"{name}."))
     return (name,) if name in hosts or not inside else inside
@@ -271,17 +268,12 @@ class _Privatization:
             f"'{object_.host}' here"
         )
         if loop.directive is not None and loop.directive.tiles:
-            self.diagnostics.error(
-                shared.range,
-                f"{what}, and no instance knows which value is the last",
-                "remove the loop's tiles, or add a reduction clause for an order that does not matter",
-            )
+            remedy = "remove the loop's tiles, or add a reduction clause for an order that does not matter"
+            self.diagnostics.error(shared.range, f"{what}, and no instance knows which value is the last", remedy)
             return
-        self.diagnostics.warning(
-            shared.range,
-            f"{what}: the loop runs in order, since no instance knows which value is the last",
-            f"declare '{object_.host}' inside the loop if its value is not needed afterwards",
-        )
+        message = f"{what}: the loop runs in order, since no instance knows which value is the last"
+        remedy = f"declare '{object_.host}' inside the loop if its value is not needed afterwards"
+        self.diagnostics.warning(shared.range, message, remedy)
         self._replace(loop, replace(loop, directive=LoopDirective(NOWHERE, sequential=True)))
 
     def _may_meet(self, loop: Loop, object_: DataObject) -> bool:

@@ -123,10 +123,8 @@ def _bound_in(condition: Expression, iterator: DataObject, lower: Expression) ->
         )
         if shifted is not None:
             return shifted
-    raise source_error(
-        condition.range,
-        f"its condition does not compare the iterator '{iterator.host}' with a bound by <, <=, >, >= or !=",
-    )
+    message = f"its condition does not compare the iterator '{iterator.host}' with a bound by <, <=, >, >= or !="
+    raise source_error(condition.range, message)
 
 
 def _step(loop: ForLoop, iterator: DataObject) -> tuple[Expression, int]:

@@ -44,11 +44,8 @@ def _is_used(context: Context, section: Section, offset: int) -> bool:
         return False
     if context.diagnostics.has_errors:  # the statement that failed may have used it
         return False
-    context.diagnostics.warning(
-        section.range,
-        f"'{section.path}' does not occur in the kernel, and the clause says nothing about it",
-        "name the arrays as the kernel's statements do",
-    )
+    message = f"'{section.path}' does not occur in the kernel, and the clause says nothing about it"
+    context.diagnostics.warning(section.range, message, "name the arrays as the kernel's statements do")
     return False
 
 
@@ -64,11 +61,9 @@ def refuse_inner_variables(
         names = dict.fromkeys(_NAME.findall(_STEP.sub("", expression.text)))
         for name in names:
             if name in declared and not _names_something(context.facts.node, name, region.start):
-                context.diagnostics.error(
-                    expression.range,
-                    f"'{name}' is declared inside the kernel, and clauses are evaluated before it",
-                    "use variables that are visible at the kernel's directive",
-                )
+                message = f"'{name}' is declared inside the kernel, and clauses are evaluated before it"
+                remedy = "use variables that are visible at the kernel's directive"
+                context.diagnostics.error(expression.range, message, remedy)
 
 
 def _names_something(function: Node, name: str, offset: int) -> bool:

@@ -203,11 +203,8 @@ class Node:
         operator = text.decode(errors="replace")
         if operator in _BINARY[1:] or operator in _UNARY[1:]:
             return operator
-        raise source_error(
-            self.range,
-            "this libclang does not tell which operator stands in the macro",
-            "install the libclang wheel, version 17 or newer",
-        )
+        message = "this libclang does not tell which operator stands in the macro"
+        raise source_error(self.range, message, "install the libclang wheel, version 17 or newer")
 
     @cached_property
     def token(self) -> str | None:

@@ -178,11 +178,8 @@ def _split_region(
 ) -> Parts:
     """The parts of a region. Raises SourceError for text that fits neither host nor kernel."""
     if directive.asynchronous is not None or directive.asynchronous_default:
-        raise source_error(
-            directive.range,
-            "'async' cannot be kept here: the host looks at what kernels compute to know whether a loop goes on",
-            "remove it, or put the kernel before the loops inside",
-        )
+        message = "'async' cannot be kept here: the host looks at what kernels compute to know whether a loop goes on"
+        raise source_error(directive.range, message, "remove it, or put the kernel before the loops inside")
     for leaving in exits(statement.node):
         raise source_error(leaving.range, "this would leave the region", "set a variable and test it after the region")
     splitting = _Splitting(builder, directive, statement, loops)
@@ -251,11 +248,8 @@ class _Splitting:
         node = path[-1]
         clauses = self.loops.get(node.start)
         if clauses is not None and (clauses.tiles or clauses.independent or clauses.collapse > 1 or clauses.reductions):
-            raise source_error(
-                clauses.range,
-                "this loop runs on the host, so that it has no tiles",
-                "put the directive before a loop inside",
-            )
+            message = "this loop runs on the host, so that it has no tiles"
+            raise source_error(clauses.range, message, "put the directive before a loop inside")
         body = node.children[0] if node.kind == CursorKind.DO_STMT else node.children[-1]
         for part in node.children:
             if part != body:
@@ -335,9 +329,8 @@ class _Splitting:
             range_ = piece.statement.range
             start = range_.start.offset
             if range_.file != self.region.range.file or start < ends or start in self.shared:
-                raise source_error(
-                    range_, "several statements come out of one macro here", "write these statements without the macro"
-                )
+                message = "several statements come out of one macro here"
+                raise source_error(range_, message, "write these statements without the macro")
             ends = range_.end.offset
 
     def parts(self, name: str, alone: bool) -> Parts:

@@ -175,9 +175,8 @@ class FunctionCollector:
         key = definition.key
         name = definition.spelling
         if key in self._active:
-            raise source_error(
-                call.range, f"'{name}' calls itself, which a kernel cannot do", "write the recursion as a loop"
-            )
+            message = f"'{name}' calls itself, which a kernel cannot do"
+            raise source_error(call.range, message, "write the recursion as a loop")
         if key not in self._done:
             self._active.append(key)
             try:

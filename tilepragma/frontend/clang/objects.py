@@ -161,11 +161,8 @@ def _make(
     if isinstance(element, (PointerType, VoidType)):
         raise source_error(range_, f"'{host}' points to data of no known size", "give it the type of what it points to")
     if _is_volatile(clang_type) or shape.element.is_volatile_qualified():
-        raise source_error(
-            range_,
-            f"'{host}' is volatile; a kernel cannot keep the order of accesses to it",
-            "copy it to an ordinary variable before the kernel, and back after it",
-        )
+        message = f"'{host}' is volatile; a kernel cannot keep the order of accesses to it"
+        raise source_error(range_, message, "copy it to an ordinary variable before the kernel, and back after it")
     if shape.storage is Storage.ROWS:
         lengths: tuple[Expression | None, ...] = (None,) * shape.rank
     elif shape.storage is Storage.CONTIGUOUS:
@@ -225,11 +222,8 @@ def _shape(clang_type: Any, host: str, range_: SourceRange) -> _Shape:
         return _Shape(Storage.CONTIGUOUS, below, 1 + len(below), element, restrict)
     if len(outer) <= 1 and not below:
         return _Shape(Storage.ROWS, (), len(outer) + stars, level, restrict)
-    raise source_error(
-        range_,
-        f"'{host}' mixes arrays and pointers in a way that kernels cannot copy ('{clang_type.spelling}')",
-        "use an array, a pointer to its first row, or pointers to rows (T **)",
-    )
+    message = f"'{host}' mixes arrays and pointers in a way that kernels cannot copy ('{clang_type.spelling}')"
+    raise source_error(range_, message, "use an array, a pointer to its first row, or pointers to rows (T **)")
 
 
 def _take_arrays(canonical: Any) -> tuple[tuple[Any, ...], Any]:
@@ -278,9 +272,8 @@ def _variable_length(
     """The length of a VLA's dimension, as an expression that still holds at the region."""
     name = declaration.spelling
     if node is None:
-        raise source_error(
-            range_, f"a length of '{name}' is hidden in a typedef", "write the lengths in the declaration of the array"
-        )
+        message = f"a length of '{name}' is hidden in a typedef"
+        raise source_error(range_, message, "write the lengths in the declaration of the array")
     if scope is not Scope.EXTERNAL:
         known = known_value(node)
         return context.lower(node) if known is None else IntegerLiteral(known, str(known))
@@ -291,11 +284,8 @@ def _variable_length(
         return length
     if is_first:
         return None
-    raise source_error(
-        range_,
-        f"the length of '{name}' is not known at the kernel: {changed} after '{name}' is declared",
-        "keep the lengths of arrays in variables that are not changed",
-    )
+    message = f"the length of '{name}' is not known at the kernel: {changed} after '{name}' is declared"
+    raise source_error(range_, message, "keep the lengths of arrays in variables that are not changed")
 
 
 def _unstable_name(context: Context, length: Expression, since: int) -> str | None:

@@ -75,9 +75,8 @@ class RegionBuilder:
         facts = self.function_around(directive, what)
         path = find_statement(facts.node.body, offset)
         if path is None:
-            raise source_error(
-                directive.range, f"no statement follows '{what}'", f"put '{what}' right before a loop or a block"
-            )
+            message = f"no statement follows '{what}'"
+            raise source_error(directive.range, message, f"put '{what}' right before a loop or a block")
         return self.bound(facts, path)
 
     def bound(self, facts: FunctionFacts, path: tuple[Node, ...]) -> BoundStatement:
@@ -93,11 +92,8 @@ class RegionBuilder:
         offset = directive.range.start.offset
         function = self._function_at(directive.range.file, offset)
         if function is None:
-            raise source_error(
-                directive.range,
-                f"'{what}' stands outside every function",
-                "put it inside a function, before the statement it is about",
-            )
+            message = f"'{what}' stands outside every function"
+            raise source_error(directive.range, message, "put it inside a function, before the statement it is about")
         if function.file != directive.range.file:
             raise source_error(
                 directive.range,
@@ -153,11 +149,8 @@ class RegionBuilder:
         path = None if directive.statement is None else find_statement(facts.node.body, directive.statement)
         wanted = (*LOOPS, CursorKind.COMPOUND_STMT) if directive.loop is None else (CursorKind.FOR_STMT,)
         if path is None or path[-1].kind not in wanted:
-            raise source_error(
-                directive.range,
-                f"no loop follows '{what}'",
-                "put it right before a 'for' loop" + ("" if directive.loop else " or a '{' block"),
-            )
+            remedy = "put it right before a 'for' loop" + ("" if directive.loop else " or a '{' block")
+            raise source_error(directive.range, f"no loop follows '{what}'", remedy)
         return self.bound(facts, path)
 
     def _refuse_nesting(
@@ -165,9 +158,8 @@ class RegionBuilder:
     ) -> None:
         for outer in earlier:
             if outer.range.start.offset == statement.range.start.offset and outer.range.file == statement.range.file:
-                raise source_error(
-                    directive.range, "two 'kernel' directives stand before one statement", "keep one of them"
-                )
+                message = "two 'kernel' directives stand before one statement"
+                raise source_error(directive.range, message, "keep one of them")
             if _contains(outer.range, directive.range.start.offset):
                 raise source_error(
                     directive.range,
@@ -200,11 +192,8 @@ class RegionBuilder:
             what = "#pragma tilek kernel loop" if is_kernel else "#pragma tilek loop"
             raise source_error(directive.range, f"no loop follows '{what}'", "put it right before a 'for' loop")
         if not around:
-            raise source_error(
-                directive.range,
-                "'#pragma tilek loop' stands outside every kernel",
-                "put '#pragma tilek kernel' before the outermost loop, or write '#pragma tilek kernel loop'",
-            )
+            remedy = "put '#pragma tilek kernel' before the outermost loop, or write '#pragma tilek kernel loop'"
+            raise source_error(directive.range, "'#pragma tilek loop' stands outside every kernel", remedy)
         return offset
 
     def context(

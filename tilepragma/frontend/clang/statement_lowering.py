@@ -79,9 +79,8 @@ def lower_called(functions: FunctionCollector, definition: Node, call: Node) -> 
     """
     name = definition.spelling
     if definition.type.get_canonical().kind.name == "FUNCTIONPROTO" and definition.type.is_function_variadic():
-        raise source_error(
-            call.range, f"'{name}' takes a variable number of arguments", "give it a fixed list of parameters"
-        )
+        message = f"'{name}' takes a variable number of arguments"
+        raise source_error(call.range, message, "give it a fixed list of parameters")
     context = Context(
         functions.unit,
         functions.diagnostics,
@@ -139,11 +138,9 @@ def _statement(context: Context, node: Node, scope: Scope, in_loop: bool) -> Sta
         return None
     if kind in (CursorKind.BREAK_STMT, CursorKind.CONTINUE_STMT):
         if not in_loop:
-            raise source_error(
-                node.range,
-                f"'{'break' if kind == CursorKind.BREAK_STMT else 'continue'}' would leave the kernel",
-                "put the kernel around the whole loop, or write the condition with 'if'",
-            )
+            message = f"'{'break' if kind == CursorKind.BREAK_STMT else 'continue'}' would leave the kernel"
+            remedy = "put the kernel around the whole loop, or write the condition with 'if'"
+            raise source_error(node.range, message, remedy)
         return Break(node.range) if kind == CursorKind.BREAK_STMT else Continue(node.range)
     if kind == CursorKind.RETURN_STMT:
         return _return(context, node)
@@ -192,9 +189,8 @@ def _switch(context: Context, node: Node, in_loop: bool) -> Switch:
     statements: list[Statement] = []
     for part in body.children if body.kind == CursorKind.COMPOUND_STMT else (body,):
         if part.kind == CursorKind.DECL_STMT:
-            raise source_error(
-                part.range, "a variable is declared between the cases of a 'switch'", "declare it before the 'switch'"
-            )
+            message = "a variable is declared between the cases of a 'switch'"
+            raise source_error(part.range, message, "declare it before the 'switch'")
         while part.kind in (CursorKind.CASE_STMT, CursorKind.DEFAULT_STMT):
             statements.append(_label(context, part))
             part = part.children[-1]
@@ -202,9 +198,8 @@ def _switch(context: Context, node: Node, in_loop: bool) -> Switch:
     block = Block(tuple(statements), body.range)
     outside = next((child for child in _continues(block)), None)
     if outside is not None and not in_loop:
-        raise source_error(
-            outside.range, "'continue' would leave the kernel", "put the kernel around the whole loop, or use 'break'"
-        )
+        message = "'continue' would leave the kernel"
+        raise source_error(outside.range, message, "put the kernel around the whole loop, or use 'break'")
     return Switch(context.lower(condition), block, node.range)
 
 
@@ -226,9 +221,8 @@ def _for(context: Context, node: Node) -> Loop | ForLoop:
     context.loop_count += 1
     parts = for_parts(node)
     if parts is None:
-        raise source_error(
-            node.range, "a loop with parts left out comes out of a macro here", "write the loop without the macro"
-        )
+        message = "a loop with parts left out comes out of a macro here"
+        raise source_error(node.range, message, "write the loop without the macro")
     first, condition, last = parts
     initialization: Declaration | Expression | None = None
     if first is not None and first.kind == CursorKind.DECL_STMT:
@@ -267,9 +261,8 @@ def _declaration(context: Context, node: Node, scope: Scope, in_loop: bool) -> D
         elif child.kind == CursorKind.VAR_DECL:
             declarators.append(_declarator(context, child, scope, in_loop))
         elif child.kind in (CursorKind.STRUCT_DECL, CursorKind.UNION_DECL):
-            raise source_error(
-                child.range, "a type is defined inside the kernel", "define it before the function, at file scope"
-            )
+            message = "a type is defined inside the kernel"
+            raise source_error(child.range, message, "define it before the function, at file scope")
         elif child.kind not in _PASSED_OVER:
             raise source_error(child.range, "this declaration cannot stand in a kernel", "move it before the kernel")
     return Declaration(tuple(declarators), node.range) if declarators else None
@@ -318,17 +311,12 @@ def _declarator_refusal(context: Context, node: Node, scope: Scope, in_loop: boo
     if storage == "STATIC" and is_constant(node):
         return None
     if storage == "STATIC" and not context.is_region:
-        return source_error(
-            node.range, f"a function called from a kernel keeps '{name}' from call to call", "pass it as an argument"
-        )
+        message = f"a function called from a kernel keeps '{name}' from call to call"
+        return source_error(node.range, message, "pass it as an argument")
     if storage in ("STATIC", "EXTERN"):
-        return source_error(
-            node.range, f"'{name}' is declared '{storage.lower()}' inside the kernel", "declare it before the kernel"
-        )
+        message = f"'{name}' is declared '{storage.lower()}' inside the kernel"
+        return source_error(node.range, message, "declare it before the kernel")
     if (in_loop or scope is Scope.LOCAL) and is_variable_length(node):
-        return source_error(
-            node.range,
-            f"the length of '{name}' is known at run time only, and each iteration would need its own copy",
-            "give it a constant length",
-        )
+        message = f"the length of '{name}' is known at run time only, and each iteration would need its own copy"
+        return source_error(node.range, message, "give it a constant length")
     return None
