@@ -50,14 +50,9 @@ def with_reach(
         for part in inner:
             (distance,) = part.subscripts
             place = last if polynomial(distance) == number(0) else expression(polynomial(last) + polynomial(distance))
-            conditional = use.conditional or part.conditional
+            conditional, loops = use.conditional or part.conditional, (*use.loops, *part.loops)
             yield replace(
-                use,
-                subscripts=(*rows, place),
-                path=part.path,
-                conditional=conditional,
-                loops=(*use.loops, *part.loops),
-                taker=None,
+                use, subscripts=(*rows, place), path=part.path, conditional=conditional, loops=loops, taker=None
             )
 
 
@@ -123,12 +118,8 @@ def _set_once(
     for node in walk(function.body):
         for declarator in node.declarators if isinstance(node, Declaration) else ():
             value = declarator.initializer
-            if (
-                writes[declarator.object] > 1
-                or declarator.object.storage is not Storage.SCALAR
-                or value is None
-                or isinstance(value, tuple)
-            ):
+            changes = writes[declarator.object] > 1 or declarator.object.storage is not Storage.SCALAR
+            if changes or value is None or isinstance(value, tuple):
                 continue
             if all(_is_known(part, numbers) for part in walk(value)):
                 numbers[declarator.object] = Cast(declarator.object.element, with_accesses(value, known))

@@ -263,36 +263,30 @@ class _Uses:
             return None
         name, spelling = self.object.host, self.type.spelling
         if self.type.is_floating:
-            narrow = next((type_ for type_ in types if not type_.is_floating or type_.bits < self.type.bits), None)
-            return self._narrowed(node, narrow)
+            return self._narrowed(
+                node, (type_ for type_ in types if not type_.is_floating or type_.bits < self.type.bits)
+            )
         floating = next((type_ for type_ in types if type_.is_floating), None)
         if floating is not None:
-            remedy = f"convert the term, as in ({spelling})value, or make '{name}' {floating.spelling}"
-            if self._is_truth:
-                remedy = f"convert the term, as in (value != 0), or make '{name}' {floating.spelling}"
-            return NoReduction(
-                node.range, f"each step is computed in {floating.spelling} and converted to {spelling}", remedy
-            )
+            converted = "(value != 0)" if self._is_truth else f"({spelling})value"
+            remedy = f"convert the term, as in {converted}, or make '{name}' {floating.spelling}"
+            reason = f"each step is computed in {floating.spelling} and converted to {spelling}"
+            return NoReduction(node.range, reason, remedy)
         if self._is_truth:
             # A product or & with false is false, | with true is true. Other operators need truth
             # values.
             truths = not minus and all(_is_truth(term) for term in terms)
             if self.operator in ("*", "&", "|") or truths:
                 return None
-            equivalent = "^" if minus else "|"
-            return NoReduction(
-                node.range,
-                "each step is converted to _Bool, which is no sum"
-                if self.operator == "+"
-                else "each step is converted to _Bool",
-                f"use truths, as in {name} {equivalent if self.operator == '+' else self.operator}= (value != 0)",
-            )
-        narrow = next(
-            (type_ for type_ in types if type_.bits < self.type.bits or type_.kind is ScalarKind.BOOLEAN), None
-        )
+            reason, operator = "each step is converted to _Bool", self.operator
+            if operator == "+":
+                reason, operator = f"{reason}, which is no sum", "^" if minus else "|"
+            return NoReduction(node.range, reason, f"use truths, as in {name} {operator}= (value != 0)")
+        narrow = (type_ for type_ in types if type_.bits < self.type.bits or type_.kind is ScalarKind.BOOLEAN)
         return self._narrowed(node, narrow)
 
-    def _narrowed(self, node: Assignment, narrow: ScalarType | None) -> NoReduction | None:
+    def _narrowed(self, node: Assignment, types: Iterator[ScalarType]) -> NoReduction | None:
+        narrow = next(types, None)
         if narrow is None:
             return None
         remedy = f"leave the conversion of '{self.object.host}' out"
@@ -340,11 +334,8 @@ class _Uses:
         value = call.arguments[1 - places[0]]
         assigned = _as(self.type, *types, value)
         if not all(holds(type_, self.type) for type_ in types) or assigned != _as(call.type, value):
-            return NoReduction(
-                node.range,
-                f"what is compared in {call.type.spelling} is not what is assigned to {self.type.spelling}",
-                f"convert the value, as in ({self.type.spelling})value",
-            )
+            reason = f"what is compared in {call.type.spelling} is not what is assigned to {self.type.spelling}"
+            return NoReduction(node.range, reason, f"convert the value, as in ({self.type.spelling})value")
         if not self.type.is_floating:
             return self._update_of(value)
         return self._of_either_zero(value, assigned, f"f{self.operator}")
@@ -362,21 +353,18 @@ class _Uses:
         if assigned != seen or not all(holds(type_, self.type) for type_ in (common, *types)):
             if _bare(new) != _bare(value):
                 return None
+            reason = f"what is compared in {common.spelling} is not what is assigned to {self.type.spelling}"
             return NoReduction(
-                node.range,
-                f"what is compared in {common.spelling} is not what is assigned to {self.type.spelling}",
-                f"compare with the converted value, as in ({self.type.spelling})value",
+                node.range, reason, f"compare with the converted value, as in ({self.type.spelling})value"
             )
         if not self.type.is_floating:
             return self._update_of(new)
         if not takes:
-            ordered = f"its order, since a NaN replaces what came before it: {self._freed(self._strict)}"
-            return self._update_of(new, ordered=ordered)
+            why = "a NaN replaces what came before it"
+            return self._update_of(new, ordered=f"its order, since {why}: {self._freed(self._strict)}")
         if comparison.operator in ("<=", ">="):
-            ordered = (
-                f"its order, since zeros of both signs are equal and the last one stays: {self._freed(self._strict)}"
-            )
-            return self._update_of(new, ordered=ordered)
+            why = "zeros of both signs are equal and the last one stays"
+            return self._update_of(new, ordered=f"its order, since {why}: {self._freed(self._strict)}")
         return self._of_either_zero(new, assigned, self.operator)
 
     def _of_either_zero(self, new: Expression, assigned: Expression, operator: str) -> Updates:
@@ -492,6 +480,4 @@ def _is_truth(value: Expression) -> bool:
         return value.value in (0, 1)
     if isinstance(value, Conditional):
         return _is_truth(value.then) and _is_truth(value.otherwise)
-    return (isinstance(value, Binary) and value.operator in (*COMPARISONS, *_LOGICAL)) or (
-        isinstance(value, Unary) and value.operator == "!"
-    )
+    return isinstance(value, (Binary, Unary)) and value.operator in (*COMPARISONS, *_LOGICAL, "!")

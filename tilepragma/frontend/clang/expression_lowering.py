@@ -340,11 +340,7 @@ _CLASSIFYING = _words(
 _WHOLE = ("abs", "labs", "llabs")
 
 #: Every function that some target has under its C name.
-MATH = (
-    frozenset(name + suffix for name in _REAL for suffix in ("", "f", "l"))
-    | frozenset(_CLASSIFYING)
-    | frozenset(_WHOLE)
-)
+MATH = frozenset(name + suffix for name in _REAL for suffix in ("", "f", "l")) | _CLASSIFYING | frozenset(_WHOLE)
 _INNER_NAMES = {
     "__isnan": "isnan", "__isnanf": "isnan", "__isinf": "isinf", "__isinff": "isinf", "__finite": "isfinite",
     "__finitef": "isfinite", "__signbit": "signbit", "__signbitf": "signbit", "__isnanl": "isnan", "__isinfl": "isinf",

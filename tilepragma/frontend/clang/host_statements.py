@@ -96,11 +96,8 @@ class HostText:
             if node.binary_operator == "=":
                 target = self._named(left)
                 assert target is not None
-                if (
-                    self._depth > 0
-                    and target.declaration.kind == CursorKind.PARM_DECL
-                    and "." in target.host.replace("->", ".")
-                ):
+                is_parameter = target.declaration.kind == CursorKind.PARM_DECL
+                if self._depth > 0 and is_parameter and "." in target.host.replace("->", "."):
                     raise self._touching(left)  # the caller's struct is unknown
                 self._set(target, right)
         elif kind in _REFERENCES and self._is_held(node.type):

@@ -92,12 +92,9 @@ def _grouped(diagnostics: Diagnostics) -> Diagnostics:
     for diagnostic in diagnostics:
         first, *others = same.get(diagnostic.message, [diagnostic])
         if diagnostic is first and others:
-            repeated = (
-                "the same here" if len(others) == 1 else f"the same here, the first of {len(others)} other places"
-            )
-            grouped.add(
-                replace(diagnostic, notes=(*diagnostic.notes, Diagnostic(Severity.NOTE, others[0].range, repeated)))
-            )
+            count = f", the first of {len(others)} other places" if len(others) > 1 else ""
+            repeated = Diagnostic(Severity.NOTE, others[0].range, f"the same here{count}")
+            grouped.add(replace(diagnostic, notes=(*diagnostic.notes, repeated)))
         elif diagnostic is first or diagnostic.severity is not Severity.ERROR:
             grouped.add(diagnostic)
     return grouped
@@ -119,9 +116,8 @@ def _with_cause(why: Diagnostic, refusals: Diagnostics) -> Diagnostic:
     if first is None or first.range.start.line == why.range.start.line:
         return why
     message = f"the loops around run on the host because of this: {first.message}"
-    return replace(
-        why, notes=(*why.notes, replace(first, severity=Severity.NOTE, message=message, notes=()), *first.notes)
-    )
+    cause = replace(first, severity=Severity.NOTE, message=message, notes=())
+    return replace(why, notes=(*why.notes, cause, *first.notes))
 
 
 def _refused(
@@ -136,9 +132,8 @@ def _refused(
     if whole is None:
         # What no kernel can hold may stay on the host, so report only what keeps it from there.
         # Innermost loops never stay on the host.
-        is_kernel_fault = why in diagnostics or any(
-            _is_in_innermost_loop(statement.node, diagnostic.range) for diagnostic in diagnostics
-        )
+        innermost = (_is_in_innermost_loop(statement.node, diagnostic.range) for diagnostic in diagnostics)
+        is_kernel_fault = why in diagnostics or any(innermost)
         builder.diagnostics.add_all(_grouped(diagnostics) if is_kernel_fault else (_with_cause(why, diagnostics),))
         return None
     builder.diagnostics.add_all(_grouped(diagnostics))
@@ -281,9 +276,8 @@ class _Splitting:
         refusal = self.host.refusal(node)
         if refusal is None:
             return
-        if node.kind == CursorKind.DECL_STMT or exits(node):
-            raise refusal
-        piece = self._piece(path, conditional, Diagnostics())
+        stays = node.kind == CursorKind.DECL_STMT or exits(node)
+        piece = None if stays else self._piece(path, conditional, Diagnostics())
         if piece is None:
             raise refusal
         self.pieces.append(piece)

@@ -121,16 +121,9 @@ class RegionBuilder:
     def _definitions_at(self, path: str, offset: int) -> list[Node]:
         """The functions that hold the place; several if the file is included several times."""
         if self._definitions is None:
-            self._definitions = [
-                node
-                for node in self.unit.file_scope()
-                if node.kind == CursorKind.FUNCTION_DECL and node.cursor.is_definition()
-            ]
-        return [
-            definition
-            for definition in self._definitions
-            if definition.start <= offset < definition.end and definition.file == path
-        ]
+            functions = (node for node in self.unit.file_scope() if node.kind == CursorKind.FUNCTION_DECL)
+            self._definitions = [node for node in functions if node.cursor.is_definition()]
+        return [node for node in self._definitions if node.start <= offset < node.end and node.file == path]
 
     def bind_kernels(self, directives: tuple[LocatedDirective, ...]) -> list[tuple[LocatedDirective, BoundStatement]]:
         """One file's kernel directives with their statements, in order; reports every fault."""

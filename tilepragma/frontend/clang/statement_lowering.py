@@ -38,18 +38,13 @@ from tilepragma.ir.loop_tree import (
 )
 from tilepragma.ir.traversal import children
 
+_AMONG_CASES = "put it among the statements of the 'switch' itself"
 _REFUSED = {
     CursorKind.GOTO_STMT: ("'goto' cannot be used in a kernel", "write it with 'if', 'break' or 'continue'"),
     CursorKind.INDIRECT_GOTO_STMT: ("'goto' cannot be used in a kernel", "write it with 'if', 'break' or 'continue'"),
     CursorKind.LABEL_STMT: ("a label cannot stand in a kernel", "write it with 'if', 'break' or 'continue'"),
-    CursorKind.CASE_STMT: (
-        "a 'case' stands inside another statement of its 'switch'",
-        "put it among the statements of the 'switch' itself",
-    ),
-    CursorKind.DEFAULT_STMT: (
-        "a 'default' stands inside another statement of its 'switch'",
-        "put it among the statements of the 'switch' itself",
-    ),
+    CursorKind.CASE_STMT: ("a 'case' stands inside another statement of its 'switch'", _AMONG_CASES),
+    CursorKind.DEFAULT_STMT: ("a 'default' stands inside another statement of its 'switch'", _AMONG_CASES),
     CursorKind.ASM_STMT: ("assembly cannot be used in a kernel", "write the operation in C"),
     CursorKind.MS_ASM_STMT: ("assembly cannot be used in a kernel", "write the operation in C"),
 }

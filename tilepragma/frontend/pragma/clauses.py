@@ -413,11 +413,8 @@ def _section(tokens: Sequence[Token]) -> Section:
     end = next((index for index, token in enumerate(tokens) if token.text == "["), len(tokens))
     path = tokens[:end]
     names, joints = path[::2], path[1::2]
-    if (
-        len(names) == len(joints)
-        or not all(token.is_identifier for token in names)
-        or (not all(token.text in (".", "->") for token in joints))
-    ):
+    is_path = len(names) > len(joints) and all(token.is_identifier for token in names)
+    if not is_path or any(token.text not in (".", "->") for token in joints):
         remedy = "write a variable or a member path with its bounds: A[0:n][0:m], grid->u[0:n]"
         raise source_error(range_of(tokens), f"'{text_of(tokens)}' is not a section of an array", remedy)
     dimensions: list[SectionDimension] = []

@@ -150,11 +150,8 @@ def _assemble(construct: Construct, clauses: Sequence[Clause], place: SourceRang
         return _loop(clauses, place)
     if construct is Construct.KERNEL_LOOP:
         shared = (ReductionClause, PrivateClause)
-        loop_clauses = [
-            c
-            for c in clauses
-            if not (isinstance(c, shared) or (isinstance(c, PlainClause) and c.name == "independent"))
-        ]
+        independent = [clause for clause in _of(PlainClause, clauses) if clause.name == "independent"]
+        loop_clauses = [c for c in clauses if not isinstance(c, shared) and c not in independent]
         return _kernel(clauses, place), _loop(loop_clauses, place)
     if construct is Construct.ROUTINE:
         return RoutineDirective(place)
