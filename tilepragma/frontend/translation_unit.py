@@ -218,11 +218,8 @@ def _source_files(
             wanted.add(inclusion.includer)
     names = [unit.main, *dict.fromkeys(i.path for i in included if i.path in wanted and i.path != unit.main)]
     files = tuple(SourceFile(name, unit.text(name), tuple(pragmas.get(name, ()))) for name in names)
-    lines = tuple(
-        Inclusion(_line(unit, i.includer, i.offset), i.path)
-        for i in included
-        if i.path in wanted and i.includer and i.path != unit.main
-    )
+    headers = (i for i in included if i.path in wanted and i.includer and i.path != unit.main)
+    lines = tuple(Inclusion(_line(unit, i.includer, i.offset), i.path) for i in headers)
     return files, lines
 
 

@@ -94,13 +94,9 @@ def function_uses(functions: tuple[Function, ...]) -> Iterator[Use]:
 @once
 def implied_objects(node: Any) -> frozenset[DataObject]:
     """The variables of the file that functions called under `node` use."""
-    return frozenset(
-        argument.object
-        for call in walk(node)
-        if isinstance(call, Call)
-        for argument in call.arguments[len(call.arguments) - call.implied :]
-        if isinstance(argument, Access)
-    )
+    calls = (call for call in walk(node) if isinstance(call, Call))
+    implied = (argument for call in calls for argument in call.arguments[len(call.arguments) - call.implied :])
+    return frozenset(argument.object for argument in implied if isinstance(argument, Access))
 
 
 @once
@@ -311,8 +307,7 @@ def _done(use: Use) -> tuple[object, ...]:
 _OF_KIND: dict[type, Callable[[_Collector, Any], None]] = {
     Access: _Collector.read,
     Assignment: _Collector.assignment,
-    Increment: _Collector.changed_in_place,
-    AddressOf: _Collector.changed_in_place,
+    **dict.fromkeys((Increment, AddressOf), _Collector.changed_in_place),
     Call: _Collector.call,
     Binary: _Collector.binary,
     **dict.fromkeys((Conditional, If, While, ForLoop, Switch), _Collector.perhaps),

@@ -75,16 +75,14 @@ def _uses_inside(
     if parameter.rank != 1 or any(len(use.subscripts) != 1 for use in inside):
         return None
     written = {use.object for use in accesses if use.writes}
-    arguments = {
-        parameter: value
-        for parameter, value in zip(function.parameters, call.arguments, strict=False)
-        if parameter.storage is Storage.SCALAR and parameter not in written
-    }
+    passed = zip(function.parameters, call.arguments, strict=False)
+    kept = {parameter: value for parameter, value in passed if parameter not in written}
+    arguments = {parameter: value for parameter, value in kept.items() if parameter.storage is Storage.SCALAR}
     arguments |= _set_once(function, accesses, arguments)
     structs = {
         parameter: value.object.host
-        for parameter, value in zip(function.parameters, call.arguments, strict=False)
-        if isinstance(value, Access) and not value.subscripts and not value.path and parameter not in written
+        for parameter, value in kept.items()
+        if isinstance(value, Access) and not value.subscripts and not value.path
     }
     seen = _seen_from_outside(function, arguments, structs, members)
 

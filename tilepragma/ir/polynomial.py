@@ -150,14 +150,9 @@ def divide(value: Polynomial, by: Polynomial) -> tuple[Polynomial, Polynomial]:
     lead, factor = max(by.terms, key=lambda term: (len(term[0]), repr(term[0])))
     quotient = number(0)
     for _ in range(_MOST_STEPS):
-        step = next(
-            (
-                (rest, coefficient // factor)
-                for monomial, coefficient in value.terms
-                if coefficient % factor == 0 and (rest := _over(monomial, lead)) is not None
-            ),
-            None,
-        )
+        multiples = ((monomial, number_ // factor) for monomial, number_ in value.terms if number_ % factor == 0)
+        rests = ((_over(monomial, lead), coefficient) for monomial, coefficient in multiples)
+        step = next(((rest, coefficient) for rest, coefficient in rests if rest is not None), None)
         if step is None:
             break
         term = Polynomial((step,))

@@ -99,15 +99,9 @@ def _suggests_rows(node: object) -> bool:
 
 def _candidates(kernel: Kernel) -> frozenset[DataObject]:
     """One-dimensional arrays that no function or clause names, accessed by element."""
-    candidates = {
-        object_
-        for object_ in kernel.objects
-        if object_.storage is Storage.CONTIGUOUS
-        and object_.scope is Scope.EXTERNAL
-        and object_.rank == 1
-        and not object_.volatile
-        and isinstance(object_.element, ScalarType)
-    }
+    outside = (o for o in kernel.objects if o.storage is Storage.CONTIGUOUS and o.scope is Scope.EXTERNAL)
+    rows = (array for array in outside if array.rank == 1 and not array.volatile)
+    candidates = {array for array in rows if isinstance(array.element, ScalarType)}
     nodes = list(walk(kernel.body))
     candidates -= {use.object for use in function_uses(kernel.functions)}
     candidates -= {node.target.object for node in nodes if isinstance(node, AddressOf)}

@@ -115,17 +115,9 @@ def renumbered_final_values(kernel: Kernel, first: int) -> tuple[FinalValue, ...
 def _counted(loop: Loop, index: DataObject) -> Loop:
     """The loop over the index of its iterations."""
     value = polynomial(loop.lower) + of_atom(access_to(index)) * polynomial(loop.step)
-    return replace(
-        loop,
-        iterator=index,
-        declares_iterator=True,
-        lower=integer(0),
-        comparison="<",
-        upper=_trip(loop),
-        step=integer(1),
-        decreasing=False,
-        body=_with_value(loop.body, loop.iterator, value, index),
-    )
+    body = _with_value(loop.body, loop.iterator, value, index)
+    counting = replace(loop, lower=integer(0), comparison="<", upper=_trip(loop), step=integer(1), decreasing=False)
+    return replace(counting, iterator=index, declares_iterator=True, body=body)
 
 
 def _trip(loop: Loop) -> Expression:

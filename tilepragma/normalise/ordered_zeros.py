@@ -81,16 +81,12 @@ def _settled(kernel: Kernel, floating: FloatingRules, signs: Signs) -> Iterator[
 
 def _can_run_again(kernel: Kernel) -> bool:
     """Whether a second run, from the scalars' first values, gives the result of one run."""
-    kept = [
-        use
-        for use in uses(kernel.body, kernel.functions)
-        if use.object.storage is not Storage.SCALAR and use.object.scope not in (Scope.LOCAL, Scope.TEMPORARY)
-    ]
+    arrays = (use for use in uses(kernel.body, kernel.functions) if use.object.storage is not Storage.SCALAR)
+    kept = [use for use in arrays if use.object.scope not in (Scope.LOCAL, Scope.TEMPORARY)]
     written = {use.object for use in kept if use.writes}
     # Launches check that arrays do not overlap, except for loops that the user calls independent.
-    independent = kernel.directive.independent or any(
-        directive.independent for directive in loop_directives(kernel.body)
-    )
+    loops = loop_directives(kernel.body)
+    independent = kernel.directive.independent or any(loop.independent for loop in loops)
     return not written or not (independent or any(use.reads and use.object in written for use in kept))
 
 

@@ -382,13 +382,9 @@ class _Privatization:
             f"iterations of the loop over '{loop.iterator.host}', which is said to be independent, "
             f"write elements of '{array}'"
         )
-        self.diagnostics.error(
-            first,
-            f"{what} here that others write"
-            if first == second
-            else f"{what} here that others write on line {second.start.line}",
-            "remove 'independent': the analysis then finds what may run in parallel",
-        )
+        where = "" if first == second else f" on line {second.start.line}"
+        remedy = "remove 'independent': the analysis then finds what may run in parallel"
+        self.diagnostics.error(first, f"{what} here that others write{where}", remedy)
 
     # -- declarations
 
@@ -495,12 +491,8 @@ def _runs_once(loop: Loop) -> bool:
 def _is_rectangular(chain: Sequence[Loop]) -> bool:
     """Whether no loop's bounds depend on another loop's iterator."""
     iterators = {loop.iterator for loop in chain}
-    return not any(
-        isinstance(node, Access) and node.object in iterators
-        for loop in chain
-        for bound in (loop.lower, loop.upper, loop.step)
-        for node in walk(bound)
-    )
+    bounds = (bound for loop in chain for bound in (loop.lower, loop.upper, loop.step))
+    return not any(isinstance(node, Access) and node.object in iterators for bound in bounds for node in walk(bound))
 
 
 def _is_last(loop: Loop) -> Expression:
@@ -610,13 +602,8 @@ def used_elsewhere(kernel: Kernel) -> set[DataObject]:
 
 def in_subscripts(body: Block) -> frozenset[DataObject]:
     """The scalars that subscripts read, directly or through assignments."""
-    needed = {
-        inner
-        for node in walk(body)
-        if isinstance(node, Access)
-        for subscript in node.subscripts
-        for inner in _objects(subscript)
-    }
+    subscripts = (subscript for node in walk(body) if isinstance(node, Access) for subscript in node.subscripts)
+    needed = {inner for subscript in subscripts for inner in _objects(subscript)}
     assigned = [node for node in walk(body) if isinstance(node, Assignment) and node.target.object.rank == 0]
     size = 0
     while size != len(needed):

@@ -113,11 +113,6 @@ def _visible(function: Node, name: str, offset: int) -> Node | None:
 
 def _declared_before(function: Node, offset: int) -> list[Node]:
     """The variables of blocks and loop headers that are visible at `offset`, outermost first."""
-    return [
-        variable
-        for around in function.body.around(offset)
-        for child in around.children
-        if child.kind == CursorKind.DECL_STMT and child.end <= offset
-        for variable in child.children
-        if variable.kind == CursorKind.VAR_DECL
-    ]
+    around = (child for block in function.body.around(offset) for child in block.children)
+    declarations = (child for child in around if child.kind == CursorKind.DECL_STMT and child.end <= offset)
+    return [variable for child in declarations for variable in child.children if variable.kind == CursorKind.VAR_DECL]

@@ -372,11 +372,8 @@ class ClangUnit:
     def _skipped_each_time(self, path: str, times: int) -> tuple[tuple[int, int], ...]:
         listed = self._ranges(self.library.clang_getAllSkippedRanges)
         ranges = [(start, end) for file, start, end in listed if file == path]
-        functions = [
-            (node.start, node.end)
-            for node in self.file_scope()
-            if node.kind == CursorKind.FUNCTION_DECL and node.file == path and node.cursor.is_definition()
-        ]
+        declared = (node for node in self.file_scope() if node.kind == CursorKind.FUNCTION_DECL and node.file == path)
+        functions = [(node.start, node.end) for node in declared if node.cursor.is_definition()]
 
         def is_left_out(start: int, end: int) -> bool:
             around = sum(first <= start and end <= last for first, last in ranges)

@@ -77,12 +77,9 @@ def _require_lengths(section: Section, object_: DataObject) -> None:
         written = section.dimensions[place].length if place < len(section.dimensions) else None
         if length is None and written is None:
             form = section.path + "".join(f"[0:N{number + 1}]" for number in range(object_.rank))
-            raise source_error(
-                section.range,
-                f"the number of elements of '{section.path}' is unknown: its type has no length",
-                f"write the section, as in {form} with its lengths for N1"
-                + (f" to N{object_.rank}" if object_.rank > 1 else ""),
-            )
+            last = f" to N{object_.rank}" if object_.rank > 1 else ""
+            message = f"the number of elements of '{section.path}' is unknown: its type has no length"
+            raise source_error(section.range, message, f"write the section, as in {form} with its lengths for N1{last}")
 
 
 def _require_block(facts: FunctionFacts, placed: LocatedDirective, what: str) -> None:
@@ -95,12 +92,9 @@ def _require_block(facts: FunctionFacts, placed: LocatedDirective, what: str) ->
 
 def _refuse_exits(bound: BoundStatement, what: str) -> None:
     """Refuse statements that leave the region other than at its end."""
+    words = {CursorKind.RETURN_STMT: "return", CursorKind.BREAK_STMT: "break", CursorKind.CONTINUE_STMT: "continue"}
     for node in exits(bound.node):
-        word = {
-            CursorKind.RETURN_STMT: "return",
-            CursorKind.BREAK_STMT: "break",
-            CursorKind.CONTINUE_STMT: "continue",
-        }.get(node.kind, "goto")
+        word = words.get(node.kind, "goto")
         remedy = "leave the region at its end, or use '#pragma tilek enter data' and 'exit data'"
         raise source_error(node.range, f"'{word}' would leave the region of '{what}' without ending it", remedy)
 

@@ -375,11 +375,8 @@ class _Splitting:
         for group in self.host.groups():
             known = tuple(used[pointer.host] for pointer in group if pointer.host in used)
             with context.without_use():
-                there = tuple(
-                    external_object(context, pointer.declaration, pointer.host, pointer.type, pointer.range)
-                    for pointer in group
-                    if self._exists_before(pointer) and self.host.has_value_before(pointer)
-                )
+                before = [p for p in group if self._exists_before(p) and self.host.has_value_before(p)]
+                there = tuple(external_object(context, p.declaration, p.host, p.type, p.range) for p in before)
             if known:
                 yield Exchanged(known, there)
 
@@ -395,20 +392,16 @@ class _Splitting:
 def _narrowed(directive: KernelDirective, used: Mapping[str, DataObject]) -> KernelDirective:
     """The region's directive for one kernel: without unused variables, `live` and waits."""
     names = {"".join(host.split()) for host in used}
-    data = [
-        replace(
-            clause,
-            name="data",
-            live=None,
-            sections=tuple(section for section in clause.sections if "".join(section.path.split()) in names),
-        )
-        for clause in directive.data
-    ]
+    data = []
+    for clause in directive.data:
+        sections = tuple(section for section in clause.sections if "".join(section.path.split()) in names)
+        if sections:
+            data.append(replace(clause, name="data", live=None, sections=sections))
     reductions = [replace(reduction, names=_known(reduction.names, names)) for reduction in directive.reductions]
     privates = [replace(private, names=_known(private.names, names)) for private in directive.privates]
     return replace(
         directive,
-        data=tuple(clause for clause in data if clause.sections),
+        data=tuple(data),
         reductions=tuple(reduction for reduction in reductions if reduction.names),
         privates=tuple(private for private in privates if private.names),
         waits=(),

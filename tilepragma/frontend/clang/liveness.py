@@ -11,12 +11,8 @@ from tilepragma.frontend.clang.lowering_context import FunctionFacts
 from tilepragma.frontend.pragma.text_scan import header_semicolons
 
 _UNSTRUCTURED = {
-    CursorKind.GOTO_STMT,
-    CursorKind.INDIRECT_GOTO_STMT,
-    CursorKind.LABEL_STMT,
-    CursorKind.SWITCH_STMT,
-    CursorKind.ASM_STMT,
-    CursorKind.StmtExpr,
+    *(CursorKind.GOTO_STMT, CursorKind.INDIRECT_GOTO_STMT, CursorKind.LABEL_STMT, CursorKind.SWITCH_STMT),
+    *(CursorKind.ASM_STMT, CursorKind.StmtExpr),
 }
 _ARRAYS = {TypeKind.CONSTANTARRAY, TypeKind.VARIABLEARRAY}
 _LEAVING = {CursorKind.BREAK_STMT, CursorKind.CONTINUE_STMT}

@@ -255,11 +255,8 @@ def _lengths(
 def _written_lengths(declaration: Node, shape: _Shape) -> dict[int, Node]:
     """The declaration's length expressions by array level; libclang gives the innermost first."""
     initializer = declaration.unit.initializer(declaration)
-    expressions = [
-        child
-        for child in declaration.children
-        if child.kind.is_expression() and (initializer is None or child.cursor != initializer.cursor)
-    ]
+    children = (child for child in declaration.children if child.kind.is_expression())
+    expressions = [child for child in children if initializer is None or child.cursor != initializer.cursor]
     numbers = [n for n, array in enumerate(shape.arrays) if array.kind != TypeKind.INCOMPLETEARRAY]
     if len(expressions) < len(numbers):
         return {}

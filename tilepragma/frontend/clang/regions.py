@@ -194,16 +194,9 @@ class RegionBuilder:
     ) -> Context:
         """The context that lowers a statement; `loops` are directives by offset of their `for`."""
         functions = FunctionCollector(self.unit, diagnostics, self.types, lower_called)
+        whole = whole_uses(statement.node)
         return Context(
-            self.unit,
-            diagnostics,
-            self.types,
-            functions,
-            statement.facts,
-            is_region=True,
-            lowering=lower_expression,
-            whole=whole_uses(statement.node),
-            loops=dict(loops),
+            self.unit, diagnostics, self.types, functions, statement.facts, True, lower_expression, whole, dict(loops)
         )
 
     def kernel(
@@ -217,13 +210,13 @@ class RegionBuilder:
         functions, records = context.functions.closure(context.callees)
         declared_here = [o for o in context.declared.values() if o.scope is Scope.REGION]
         liveness = Liveness(statement.facts, statement.path)
+        changed = [o for o in context.used.values() if o in written]
+        scalars = [o for o in changed if o.storage is Storage.SCALAR]
+        arrays = [o for o in changed if o.storage is Storage.CONTIGUOUS and "->" not in o.host]
         read_after = frozenset(
-            o.name
-            for o in context.used.values()
-            if o.storage is Storage.SCALAR
-            and o in written
-            and ("->" in o.host or liveness.read_after(context.roots[o.host], _members(o)))
+            o.name for o in scalars if "->" in o.host or liveness.read_after(context.roots[o.host], _members(o))
         )
+        dead_arrays = frozenset(o.name for o in arrays if liveness.forgets(context.roots[o.host], o.rank, _members(o)))
         parameters = tuple(Parameter(node.spelling, self._known_type(node)) for node in statement.facts.node.parameters)
         return Kernel(
             name=name,
@@ -235,14 +228,7 @@ class RegionBuilder:
             read_after=read_after,
             enclosing=replace(statement.enclosing, parameters=parameters),
             range=statement.range,
-            dead_arrays=frozenset(
-                o.name
-                for o in context.used.values()
-                if o.storage is Storage.CONTIGUOUS
-                and o in written
-                and "->" not in o.host
-                and liveness.forgets(context.roots[o.host], o.rank, _members(o))
-            ),
+            dead_arrays=dead_arrays,
         )
 
     def _known_type(self, declaration: Node) -> Type | None:

@@ -269,21 +269,16 @@ def _alias(context: Context, node: Node) -> None:
     refusal = _declarator_refusal(context, node, Scope.REGION, in_loop=False)
     if refusal is None:
         try:
-            reason = (
-                "it has no value from the start"
-                if initializer is None
-                else declare_alias(context, node, initializer, node.start, context.block_end)
-            )
+            reason: str | None = "it has no value from the start"
+            if initializer is not None:
+                reason = declare_alias(context, node, initializer, node.start, context.block_end)
         except SourceError as fault:
             context.refused[node.key] = fault
             raise
         if reason is None:
             return
-        refusal = source_error(
-            node.range,
-            f"the pointer '{node.spelling}' cannot be used in a kernel: {reason}",
-            "index the array itself instead",
-        )
+        message = f"the pointer '{node.spelling}' cannot be used in a kernel: {reason}"
+        refusal = source_error(node.range, message, "index the array itself instead")
     context.refused[node.key] = refusal
     raise refusal
 

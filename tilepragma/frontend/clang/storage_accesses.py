@@ -138,7 +138,6 @@ def _what(node: Node) -> str:
         CursorKind.COMPOUND_LITERAL_EXPR: "a compound literal",
         CursorKind.STRING_LITERAL: "a string",
         CursorKind.CSTYLE_CAST_EXPR: "an address cast to another type",
-        CursorKind.BINARY_OPERATOR: "an address that is computed",
     }
     return names.get(node.kind, "an address that is computed")
 

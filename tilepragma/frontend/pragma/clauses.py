@@ -146,11 +146,9 @@ def _dimension(tokens: Sequence[Token], what: str, diagnostics: Diagnostics) -> 
     value = expression(tokens).literal
     if value is not None and 0 <= value <= 2:
         return value
-    kind = tokens[0].text if len(tokens) == 1 else ""
-    another = kind in {tile.value for tile in TileKind}
-    remedy = (
-        f"write a tile clause for each kind: ... tile({kind})" if another else "gangs and workers have three dimensions"
-    )
+    remedy = "gangs and workers have three dimensions"
+    if len(tokens) == 1 and tokens[0].text in {tile.value for tile in TileKind}:
+        remedy = f"write a tile clause for each kind: ... tile({tokens[0].text})"
     diagnostics.error(range_of(tokens), f"the dimension {what} must be 0, 1 or 2", remedy)
     return None
 
@@ -222,9 +220,7 @@ def _reduction(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
 _FOREIGN_OPERATORS = {
     **dict.fromkeys(("-", "+=", "-=", "add", "sum", "plus"), "+"),
     **dict.fromkeys(("*=", "times", "mul"), "*"),
-    "&=": "&",
-    "|=": "|",
-    "^=": "^",
+    **{f"{operator}=": operator for operator in ("&", "|", "^")},
     "and": "&&",
     "or": "||",
     "fmin": "min",
