@@ -171,7 +171,6 @@ def _refuse_forced(
 
 
 def _report_clang(unit: ClangUnit, diagnostics: Diagnostics) -> bool:
-    """Report clang's errors, and tell whether it has any."""
     errors = list(unit.errors())
     for item in errors:
         location = item.location

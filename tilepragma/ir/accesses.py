@@ -195,12 +195,11 @@ class _Collector:
     def call(self, node: Call) -> None:
         """A call's arguments; it writes through pointers to what is not const."""
         function = next((f for f in self.functions if f.name == node.function and node.callee is Callee.USER), None)
+        parameters = () if function is None else function.parameters
         for place, argument in enumerate(node.arguments):
             target = argument.target if isinstance(argument, AddressOf) else argument
             if isinstance(target, Access) and (isinstance(argument, AddressOf) or _is_pointer(target)):
-                parameter = (
-                    function.parameters[place] if function is not None and place < len(function.parameters) else None
-                )
+                parameter = parameters[place] if place < len(parameters) else None
                 taker = None if parameter is None else (node, place)
                 self.access(target, reads=True, writes=parameter is None or not parameter.const, taker=taker)
             else:

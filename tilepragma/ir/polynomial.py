@@ -140,9 +140,8 @@ def collected_parts(value: Expression) -> tuple[Expression, ...]:
 
 def combination(parts: Iterable[tuple[int, Polynomial]]) -> Polynomial:
     """The sum of factor * polynomial over (factor, polynomial)."""
-    return _collect(
-        (monomial, factor * coefficient) for factor, value in parts for monomial, coefficient in value.terms
-    )
+    terms = ((monomial, factor * number_) for factor, value in parts for monomial, number_ in value.terms)
+    return _collect(terms)
 
 
 def divide(value: Polynomial, by: Polynomial) -> tuple[Polynomial, Polynomial]:

@@ -157,7 +157,6 @@ class _Uses:
     signs: Signs | None = None
 
     def together(self, body: Any) -> Updates | NoReduction:
-        """The updates in `body` together, or a use that is none."""
         updates = list[Updates]()
         for update in self.updates(body):
             if isinstance(update, NoReduction):
@@ -166,7 +165,6 @@ class _Uses:
         return self.joined(updates)
 
     def joined(self, updates: list[Updates]) -> Updates:
-        """These updates together."""
         if self.floating.fast:
             return Updates(self.operator)  # no NaNs, and signs of zeros do not matter
         operators = {update.operator for update in updates} or {self.operator}
@@ -177,9 +175,8 @@ class _Uses:
         if self.type.is_floating and self.operator in _WORDS:
             ordered = f"the order of its {_WORDS[self.operator]}: {self._clause} would allow any"
         (operator,) = operators
-        orders_zeros = any(update.orders_zeros for update in updates) and all(
-            update.orders_zeros or not update.ordered for update in updates
-        )
+        orders_zeros = any(update.orders_zeros for update in updates)
+        orders_zeros &= all(update.orders_zeros or not update.ordered for update in updates)
         if orders_zeros and self.signs is not None and self.object in self.signs.settled:
             return Updates(operator)
         return Updates(operator, ordered, orders_zeros)
@@ -263,9 +260,8 @@ class _Uses:
             return None
         name, spelling = self.object.host, self.type.spelling
         if self.type.is_floating:
-            return self._narrowed(
-                node, (type_ for type_ in types if not type_.is_floating or type_.bits < self.type.bits)
-            )
+            narrow = (type_ for type_ in types if not type_.is_floating or type_.bits < self.type.bits)
+            return self._narrowed(node, narrow)
         floating = next((type_ for type_ in types if type_.is_floating), None)
         if floating is not None:
             converted = "(value != 0)" if self._is_truth else f"({spelling})value"
@@ -354,9 +350,8 @@ class _Uses:
             if _bare(new) != _bare(value):
                 return None
             reason = f"what is compared in {common.spelling} is not what is assigned to {self.type.spelling}"
-            return NoReduction(
-                node.range, reason, f"compare with the converted value, as in ({self.type.spelling})value"
-            )
+            remedy = f"compare with the converted value, as in ({self.type.spelling})value"
+            return NoReduction(node.range, reason, remedy)
         if not self.type.is_floating:
             return self._update_of(new)
         if not takes:
@@ -450,7 +445,6 @@ def _bare(value: Expression) -> Expression:
 
 
 def _lies_in(value: Expression, type_: ScalarType) -> bool:
-    """Whether the type has all values that the expression may have."""
     value_type = value.type
     if not isinstance(value_type, ScalarType):
         return False

@@ -41,10 +41,8 @@ def with_unrolled_stencil_loops(kernel: Kernel) -> Kernel:
 
 
 def _is_read_outside(loop: Loop, body: Block) -> bool:
-    return any(
-        use.object == loop.iterator and use.reads and all(around.iterator != loop.iterator for around in use.loops)
-        for use in uses(body)
-    )
+    reads = (use for use in uses(body) if use.object == loop.iterator and use.reads)
+    return any(all(around.iterator != loop.iterator for around in use.loops) for use in reads)
 
 
 def with_unrolled_loops(

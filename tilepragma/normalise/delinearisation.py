@@ -150,9 +150,8 @@ def int_sum(part: Polynomial) -> Expression:
 def is_short(part: Polynomial) -> bool:
     """Whether it is a sum of at most two int variables."""
     varying = [monomial for monomial, _ in part.terms if monomial]
-    return len(varying) < 3 and all(
-        len(monomial) == 1 and is_scalar(monomial[0]) and monomial[0].type == INT for monomial in varying
-    )
+    plain = all(len(monomial) == 1 and is_scalar(monomial[0]) and monomial[0].type == INT for monomial in varying)
+    return plain and len(varying) < 3
 
 
 def typed_sum(value: Polynomial, iterator: DataObject) -> Expression:

@@ -41,10 +41,8 @@ def with_normalised_loops(kernel: Kernel) -> tuple[Kernel, tuple[FinalValue, ...
     if not chosen:
         return None
     names = Names(set(names_in(kernel)))
-    instead = {
-        loop.index: replace(names.scalar(f"{loop.iterator.name}_index"), element=loop.iterator.element)
-        for loop in chosen
-    }
+    indices = {loop.index: names.scalar(f"{loop.iterator.name}_index") for loop in chosen}
+    instead = {loop.index: replace(indices[loop.index], element=loop.iterator.element) for loop in chosen}
     gone = {loop.iterator for loop in chosen}
     body = with_each(
         kernel.body, Loop, lambda loop: _counted(loop, instead[loop.index]) if loop.index in instead else loop

@@ -55,14 +55,11 @@ def ordered_zeros(plan: KernelPlan) -> tuple[OrderedZero, ...]:
     if not any(reduction.is_floating and not reduction.rounds for reduction in reductions):
         return ()
     settled = signs_in(plan).settled
-    on_hosts = {
-        reduction.object for launch in plan.host for reduction in launch.reductions if not _keeps_order(plan, reduction)
-    }
+    of_hosts = (reduction for launch in plan.host for reduction in launch.reductions)
+    on_hosts = {reduction.object for reduction in of_hosts if not _keeps_order(plan, reduction)}
     on_devices = {reduction.object for launch in plan.device for reduction in launch.reductions}
-    return tuple(
-        OrderedZero(scalar, scalar in on_hosts, scalar in on_devices)
-        for scalar in sorted(settled & (on_hosts | on_devices), key=lambda scalar: scalar.name)
-    )
+    scalars = sorted(settled & (on_hosts | on_devices), key=lambda scalar: scalar.name)
+    return tuple(OrderedZero(scalar, scalar in on_hosts, scalar in on_devices) for scalar in scalars)
 
 
 def _settled(kernel: Kernel, floating: FloatingRules, signs: Signs) -> Iterator[DataObject]:

@@ -160,7 +160,6 @@ class _Value:
 
     @property
     def alone(self) -> bool:
-        """Whether both values are equal."""
         return self.even == self.odd
 
     def text(self, like: DataObject) -> Expression:
@@ -310,7 +309,6 @@ class _Following:
     def _value(
         self, value: Expression, values: Mapping[DataObject, _Value], around: tuple[DataObject, ...]
     ) -> _Value | None:
-        """The value of an expression; None where it is unknown."""
         read = [node.object for node in walk(value) if isinstance(node, Access) and node.object in self.followed]
         known = [values.get(object_) for object_ in read]
         parities = {value_.parity for value_ in known if value_ is not None and not value_.alone}
@@ -375,8 +373,6 @@ def _set(values: _Values, object_: DataObject, value: _Value | None) -> None:
 
 
 def _with_sums(value: Expression, sums: Mapping[DataObject, Polynomial]) -> Expression:
-    """The value with these sums in place of integers."""
-
     def change(access: Access) -> Expression:
         sum_ = sums.get(access.object)
         return access if sum_ is None else typed_sum(sum_, access.object)

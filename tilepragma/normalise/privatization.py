@@ -450,7 +450,6 @@ class _Privatization:
         )
 
     def _current(self, loop: Loop) -> Loop:
-        """The loop as it is now."""
         return next(candidate for candidate in loops_in(self.kernel.body) if candidate.index == loop.index)
 
     def _replace(self, old: Loop, new: Loop) -> None:

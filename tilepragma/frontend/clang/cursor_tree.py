@@ -399,7 +399,6 @@ class ClangUnit:
 
 
 def _file_of(location: Any) -> str:
-    """The file of a location; empty if it has none."""
     return "" if location.file is None else str(location.file.name)
 
 

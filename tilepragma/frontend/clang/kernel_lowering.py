@@ -156,7 +156,6 @@ def _may_be_split(region: Node, body: Block | None) -> bool:
 
 
 def _is_in_innermost_loop(region: Node, range_: SourceRange) -> bool:
-    """Whether the range lies in an innermost loop of the region."""
     offset = range_.start.offset
     innermost = (node for node in region.walk() if node.kind in LOOPS and not _has_loop(node))
     return any(node.file == range_.file and node.start <= offset < node.end for node in innermost)
@@ -328,7 +327,6 @@ class _Splitting:
             ends = range_.end.offset
 
     def parts(self, name: str, alone: bool) -> Parts:
-        """The kernels and host text of the region."""
         for piece in self.pieces:
             self.builder.diagnostics.add_all(piece.diagnostics)
         kernels = tuple(self._named(piece, f"{name}_part{number}") for number, piece in enumerate(self.pieces, 1))

@@ -32,10 +32,8 @@ class FunctionFacts:
 
     def written_from(self, key: Key, offset: int, end: int | None = None) -> bool:
         """Whether the variable is, or may be, written in [offset, end), or from `offset` on."""
-        return any(
-            position is None or (offset <= position and (end is None or position < end))
-            for position in self.writes.get(key, ())
-        )
+        places = self.writes.get(key, ())
+        return any(place is None or (offset <= place and (end is None or place < end)) for place in places)
 
 
 def member_key(name: str) -> Key:

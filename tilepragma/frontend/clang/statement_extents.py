@@ -128,9 +128,8 @@ def _hold_alone(unit: ClangUnit, statements: Sequence[BoundStatement]) -> bool:
 
 def _braces(ranges: Sequence[SourceRange]) -> list[tuple[int, bytes, SourceRange]]:
     """The braces around ranges of a file, in textual order."""
-    braces = [(range_.start.offset, b"{", range_) for range_ in ranges] + [
-        (range_.end.offset, b"}", range_) for range_ in ranges
-    ]
+    braces = [(range_.start.offset, b"{", range_) for range_ in ranges]
+    braces += [(range_.end.offset, b"}", range_) for range_ in ranges]
     # At one place, closing braces come first, inner before outer; then opening ones, outer before
     # inner.
     return sorted(braces, key=lambda b: (b[0], b[1] == b"{", -(b[2].end if b[1] == b"{" else b[2].start).offset))

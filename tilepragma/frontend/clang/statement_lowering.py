@@ -295,7 +295,6 @@ def _declarator(context: Context, node: Node, scope: Scope, in_loop: bool) -> De
 
 
 def _declarator_refusal(context: Context, node: Node, scope: Scope, in_loop: bool) -> SourceError | None:
-    """Why the kernel cannot declare a variable, or None."""
     storage = node.storage
     name = node.spelling
     if storage == "STATIC" and is_constant(node):

@@ -281,10 +281,8 @@ def _resolve(context: Context, place: Place, range_: SourceRange, pointee: bool 
         remedy = "index its elements; a pointer to a row may only be passed to a function of this file"
         raise source_error(range_, f"'{object_.host}' is used as an address here, which kernels cannot do", remedy)
     path = tuple(part.step for part in steps)
-    follows = any(
-        isinstance(after.step, Index) and not is_array(before.type)
-        for before, after in zip(steps, steps[1:], strict=False)
-    )
+    pairs = zip(steps, steps[1:], strict=False)
+    follows = any(isinstance(after.step, Index) and not is_array(before.type) for before, after in pairs)
     arrow = any(part.arrow for part in steps) and not is_array(place.root.type) and not object_.rank
     if follows or arrow or (is_pointer(place.type) and (path or not pointee)) or (is_array(place.type) and not pointee):
         message = f"a pointer inside '{object_.host}' is followed here, and what it points to is not copied to a device"

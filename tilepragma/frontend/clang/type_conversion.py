@@ -75,18 +75,16 @@ class TypeConverter:
             return self._record(canonical, range_, member)
         if kind == TypeKind.POINTER:
             pointee = canonical.get_pointee()
-            return PointerType(
-                self.convert(pointee, range_), pointee.is_const_qualified(), canonical.is_restrict_qualified()
-            )
+            const, restrict = pointee.is_const_qualified(), canonical.is_restrict_qualified()
+            return PointerType(self.convert(pointee, range_), const, restrict)
         if kind in _ARRAYS:
             count = canonical.element_count if kind == TypeKind.CONSTANTARRAY else None
             length = None if count is None else IntegerLiteral(count, str(count))
             return ArrayType(self.convert(canonical.element_type, range_, member), length)
         if kind == TypeKind.VOID:
             return VOID
-        what, remedy = _REFUSED.get(
-            kind, (f"the type '{clang_type.spelling}'", "use the arithmetic types of C99, or a struct of them")
-        )
+        other = (f"the type '{clang_type.spelling}'", "use the arithmetic types of C99, or a struct of them")
+        what, remedy = _REFUSED.get(kind, other)
         raise source_error(range_, f"{what} cannot be used in a kernel", remedy)
 
     def scalar(self, canonical: Any, range_: SourceRange) -> ScalarType:

@@ -249,7 +249,6 @@ def _is_tilek(text: DirectiveText) -> bool:
 
 
 def _piece(source: SplicedSource, start: int, end: int) -> DirectiveText:
-    """The spliced text [start, end) unchanged."""
     return DirectiveText(source, source.text[start:end], [source.origin(offset) for offset in range(start, end)])
 
 
