@@ -80,11 +80,8 @@ def directive_in(path: str, quote_folders: Sequence[str], folders: Sequence[str]
 
 
 def _find(name: str, folders: Sequence[str]) -> str | None:
-    for folder in folders:
-        candidate = os.path.normpath(os.path.join(folder, name))
-        if os.path.isfile(candidate):
-            return candidate
-    return None
+    candidates = (os.path.normpath(os.path.join(folder, name)) for folder in folders)
+    return next(filter(os.path.isfile, candidates), None)
 
 
 def _read(path: str) -> bytes:

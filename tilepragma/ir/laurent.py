@@ -146,9 +146,8 @@ def laurent_polynomial(expression: Expression, atom_of: Callable[[Expression], L
             if left.constant is not None and right.constant:
                 return number(int(left.constant / right.constant))  # `1 / 4` is 0 in C
             return atom_of(expression)
-        inverse = right.inverse()
-        if inverse is None:  # a sum, which atom_of may refuse for its parts
-            inverse = atom_of(expression.right).inverse()
+        # A divisor without an inverse is a sum, which atom_of may refuse for its parts.
+        inverse = right.inverse() or atom_of(expression.right).inverse()
         return left * inverse if inverse is not None else atom_of(expression)
     return atom_of(expression)
 

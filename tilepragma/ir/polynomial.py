@@ -129,9 +129,7 @@ def _sum(value: Expression) -> Polynomial:
 
 def collected_parts(value: Expression) -> tuple[Expression, ...]:
     """The parts in which `polynomial` looks for terms; none for a number or an atom."""
-    if isinstance(value, Unary) and value.operator in ("+", "-"):
-        return (value.operand,)
-    if isinstance(value, Cast) and keeps_value(value):
+    if (isinstance(value, Unary) and value.operator in ("+", "-")) or (isinstance(value, Cast) and keeps_value(value)):
         return (value.operand,)
     if isinstance(value, Binary) and is_integer(value.type) and value.operator in ("+", "-", "*"):
         return (value.left, value.right)
@@ -225,8 +223,7 @@ def _extreme(values: Iterable[Polynomial], function: str, sign: int) -> Polynomi
             kept.append(value)
     result = kept[0]
     for value in kept[1:]:
-        call = Call(function, Callee.HELPER, (expression(result), expression(value)), LONG)
-        result = of_atom(call)
+        result = of_atom(Call(function, Callee.HELPER, (expression(result), expression(value)), LONG))
     return result
 
 

@@ -111,8 +111,7 @@ def with_conditions_for_continues(kernel: Kernel) -> Kernel:
     def conditioned(loop: Loop) -> Loop:
         if not leaves_early(loop.body):
             return loop
-        body = Block(_after_continues(loop.body.statements), loop.body.range)
-        return dataclasses.replace(loop, body=body)
+        return dataclasses.replace(loop, body=Block(_after_continues(loop.body.statements), loop.body.range))
 
     if not any(isinstance(node, Continue) for node in walk(kernel.body)):
         return kernel

@@ -144,8 +144,7 @@ class _Privatization:
             if loop.directive is not None and loop.directive.privates:
                 privates = tuple(self._clause(private, loop) for private in loop.directive.privates)
                 now = self._current(loop)
-                without_arrays = replace(loop.directive, privates=privates)
-                self._replace(now, replace(now, directive=without_arrays))
+                self._replace(now, replace(now, directive=replace(loop.directive, privates=privates)))
 
     def _clause(self, clause: PrivateClause, loop: Loop | None) -> PrivateClause:
         """The clause without the arrays that the pass declares in loops because of it."""
@@ -167,8 +166,7 @@ class _Privatization:
             why = f"{_size(array)} bytes are more than an iteration can have for itself ({_MOST_BYTES})"
             self.diagnostics.error(clause.range, f"'{name}' cannot be private: {why}", "use a smaller array")
         else:
-            outermost = (loop,) if loop is not None else _outermost(self.kernel.body)
-            for outer in outermost:
+            for outer in (loop,) if loop is not None else _outermost(self.kernel.body):
                 if mentions(outer, array):
                     self._declare(self._innermost(outer, array), array)
 
@@ -328,8 +326,7 @@ class _Privatization:
         named = named_in_clauses(self.kernel.directive, self.kernel.body)
         iterators = {loop.iterator for loop in loops_in(self.kernel.body)}
         live = self.kernel.read_after | live_out_by_clause(self.kernel)
-        written = dict.fromkeys(use.object for use in uses(loop.body, self.kernel.functions) if use.writes)
-        for object_ in written:
+        for object_ in dict.fromkeys(use.object for use in uses(loop.body, self.kernel.functions) if use.writes):
             scalar = object_.storage is Storage.SCALAR and object_.scope in (Scope.EXTERNAL, Scope.REGION)
             if not scalar or object_.host in named or object_ in iterators:
                 continue
@@ -415,11 +412,9 @@ class _Privatization:
             uses_of = (use for use in uses(loop.body, self.kernel.functions) if use.object == object_ and use.writes)
             *_, place = (use.range for use in uses_of)
             stored = (If(last, Block(tuple(self._stores(loop.body, object_, private, place)), place), None, place),)
-        body = replace(loop.body, statements=(declaration, *inside, *stored))
-        self._replace(loop, replace(loop, body=body))
+        self._replace(loop, replace(loop, body=replace(loop.body, statements=(declaration, *inside, *stored))))
         if not mentions(self.kernel.body, object_):
-            rest = tuple(kept for kept in self.kernel.objects if kept != object_)
-            self.kernel = replace(self.kernel, objects=rest)
+            self.kernel = replace(self.kernel, objects=tuple(kept for kept in self.kernel.objects if kept != object_))
 
     def _stores(
         self, body: Block, object_: DataObject, private: DataObject, range_: SourceRange
@@ -579,13 +574,10 @@ def _movable(kernel: Kernel) -> Iterator[DataObject]:
     for directive in loop_directives(kernel.body):
         named |= {name for clause in directive.privates for name in clause.names}
         named |= {name for clause in directive.reductions for name in clause.names}
-    elsewhere = used_elsewhere(kernel)
     written = {use.object for use in uses(kernel.body, kernel.functions) if use.writes}
-    needed = in_subscripts(kernel.body)
+    movable = (written & in_subscripts(kernel.body)) - used_elsewhere(kernel)
     for object_ in kernel.objects:
-        outside = (
-            object_.scope is Scope.EXTERNAL and object_ in written and object_ not in elsewhere and object_ in needed
-        )
+        outside = object_.scope is Scope.EXTERNAL and object_ in movable
         forgotten = object_.name not in kernel.read_after and object_.host not in named
         if outside and forgotten and is_local_index(replace(object_, scope=Scope.LOCAL)):
             yield object_

@@ -58,8 +58,7 @@ def refuse_inner_variables(
     """
     declared = {node.spelling for node in region.walk() if node.kind == CursorKind.VAR_DECL}
     for expression in clause_expressions(tuple(directives)):
-        names = dict.fromkeys(_NAME.findall(_STEP.sub("", expression.text)))
-        for name in names:
+        for name in dict.fromkeys(_NAME.findall(_STEP.sub("", expression.text))):
             if name in declared and not _names_something(context.facts.node, name, region.start):
                 message = f"'{name}' is declared inside the kernel, and clauses are evaluated before it"
                 remedy = "use variables that are visible at the kernel's directive"

@@ -212,8 +212,7 @@ class Node:
 
         It is another token if a macro hides it. None if the token continues on the next line.
         """
-        location = self.cursor.extent.start
-        file, _, _, offset = _spelling_location(location)
+        file, _, _, offset = _spelling_location(self.cursor.extent.start)
         if file is None:
             return None
         text = self.unit.text(file)
@@ -303,12 +302,9 @@ class ClangUnit:
     def macro_uses(self, path: str) -> tuple[tuple[int, int], ...]:
         """The byte ranges of a file's outermost macro uses, arguments included, in order."""
         if path not in self._uses:
-            ranges = []
-            for cursor in self.handle.cursor.get_children():
-                if cursor.kind == CursorKind.MACRO_INSTANTIATION:
-                    extent = cursor.extent
-                    if _file_of(extent.start) == path:
-                        ranges.append((int(extent.start.offset), int(extent.end.offset)))
+            cursors = self.handle.cursor.get_children()
+            uses = (cursor.extent for cursor in cursors if cursor.kind == CursorKind.MACRO_INSTANTIATION)
+            ranges = [(int(use.start.offset), int(use.end.offset)) for use in uses if _file_of(use.start) == path]
             self._uses[path] = tuple(_outermost(ranges))
         return self._uses[path]
 

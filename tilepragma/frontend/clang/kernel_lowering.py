@@ -283,10 +283,9 @@ class _Splitting:
 
     def _value(self, node: Node, what: str) -> None:
         refusal = self.host.refusal(node)
-        if refusal is None:
-            return
-        diagnostic = refusal.diagnostic
-        raise SourceError(replace(diagnostic, message=f"{what} is the host's: {diagnostic.message}"))
+        if refusal is not None:
+            diagnostic = refusal.diagnostic
+            raise SourceError(replace(diagnostic, message=f"{what} is the host's: {diagnostic.message}"))
 
     def _take(self, piece: _Piece | None, diagnostics: Diagnostics) -> None:
         if piece is None:

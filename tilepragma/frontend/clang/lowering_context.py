@@ -170,8 +170,7 @@ class FunctionCollector:
 
     def require(self, definition: Node, call: Node, caller: Context) -> str:
         """The name of the function, which is lowered at its first call. Raises SourceError."""
-        key = definition.key
-        name = definition.spelling
+        key, name = definition.key, definition.spelling
         if key in self._active:
             message = f"'{name}' calls itself, which a kernel cannot do"
             raise source_error(call.range, message, "write the recursion as a loop")

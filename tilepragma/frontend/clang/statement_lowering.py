@@ -207,8 +207,7 @@ def _label(context: Context, node: Node) -> CaseLabel:
     number = value.evaluate()
     if number is None:
         raise source_error(value.range, "the value of this 'case' is not known", "write an integer constant")
-    type_ = type_of(context, value)
-    return CaseLabel(constant(int(number), type_, value.range), node.range)
+    return CaseLabel(constant(int(number), type_of(context, value), value.range), node.range)
 
 
 def _for(context: Context, node: Node) -> Loop | ForLoop:
@@ -290,13 +289,11 @@ def _declarator(context: Context, node: Node, scope: Scope, in_loop: bool) -> De
         raise refusal
     initializer_node = node.unit.initializer(node)
     object_ = declare(context, node, scope)
-    initializer = None if initializer_node is None else lower_initializer(context, initializer_node)
-    return Declarator(object_, initializer)
+    return Declarator(object_, None if initializer_node is None else lower_initializer(context, initializer_node))
 
 
 def _declarator_refusal(context: Context, node: Node, scope: Scope, in_loop: bool) -> SourceError | None:
-    storage = node.storage
-    name = node.spelling
+    storage, name = node.storage, node.spelling
     if storage == "STATIC" and is_constant(node):
         return None
     if storage == "STATIC" and not context.is_region:
