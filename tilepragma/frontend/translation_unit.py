@@ -164,8 +164,7 @@ def _refuse_forced(
 ) -> None:
     """Refuse a header that -include brings in: no line stands where its text could go."""
     for path, directives in located.items():
-        sources = {i.includer for i in included if i.path == path}
-        if "" in sources:
+        if "" in {i.includer for i in included if i.path == path}:
             message = f"'{path}' has directives but is brought in by the option -include"
             diagnostics.error(directives[0].range, message, "include it by a line '#include' of the source")
 
@@ -227,8 +226,7 @@ def _line(unit: ClangUnit, path: str, offset: int) -> SourceRange:
     text = unit.text(path)
     start = text.rfind(b"#", 0, offset)
     line = _REST_OF_LINE.match(text, start)
-    end = offset if line is None else line.end()
-    return unit.span(path, start, end)
+    return unit.span(path, start, offset if line is None else line.end())
 
 
 def _note_foreign_pragmas(

@@ -98,8 +98,7 @@ class LaurentPolynomial:
     def text(self) -> str:
         """The polynomial as a user writes it: `1 - w`, `0.25*w`, `1/9`, `-h2*f[i][j]`, `w/h2`."""
         parts = [_term_text(powers, value) for powers, value in sorted(self.terms, key=_shown)]
-        text = " + ".join(parts).replace("+ -", "- ")
-        return text or "0"
+        return " + ".join(parts).replace("+ -", "- ") or "0"
 
 
 def number(value: Fraction | int) -> LaurentPolynomial:

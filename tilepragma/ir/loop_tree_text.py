@@ -183,8 +183,7 @@ def _simple(node: Any) -> str:
         return "default:" if node.value is None else f"case {expression_text(node.value)}:"
     if isinstance(node, Stage):
         return f"stage {'ahead ' if node.ahead else ''}" + ", ".join(map(staged_text, node.arrays))
-    words = {Break: "break;", Continue: "continue;", Barrier: "barrier"}
-    return words[type(node)]
+    return {Break: "break;", Continue: "continue;", Barrier: "barrier"}[type(node)]
 
 
 def subscripts_text(subscripts: Iterable[Expression]) -> str:

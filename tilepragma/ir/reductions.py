@@ -135,8 +135,7 @@ def is_ordered(object_: DataObject, operator: str, body: Any, floating: Floating
     element = object_.element
     assert isinstance(element, ScalarType), "reductions are over numbers"
     uses = _Uses(object_, element, _CLAUSES.get(operator, operator), floating, signs)
-    made = uses.joined([update for update in uses.updates(body) if isinstance(update, Updates)])
-    return bool(made.ordered)
+    return bool(uses.joined([update for update in uses.updates(body) if isinstance(update, Updates)]).ordered)
 
 
 def _remedy(name: str, operator: str) -> str:

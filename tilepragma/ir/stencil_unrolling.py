@@ -117,8 +117,7 @@ def _with_value(statement: Statement, loop: Loop, value: int) -> Iterator[Statem
         parts = (old if new is None else integer(new) for new, old in zip(known, access.subscripts, strict=True))
         return access if known.count(None) == len(known) else replace(access, subscripts=tuple(parts))
 
-    changed: Statement = with_accesses(statement, change)
-    yield from _decided(changed)
+    yield from _decided(with_accesses(statement, change))
 
 
 def _decided(statement: Statement) -> Iterator[Statement]:

@@ -161,8 +161,7 @@ def typed_sum(value: Polynomial, iterator: DataObject) -> Expression:
 
 def with_substituted_locals(kernel: Kernel) -> Kernel:
     """The kernel with integer locals substituted in subscripts: `int c = i * n + j; … a[c - n]`."""
-    on_host = host_evaluable(written_objects(kernel))
-    named = named_sums(uses(kernel.body, kernel.functions), kernel, on_host)
+    named = named_sums(uses(kernel.body, kernel.functions), kernel, host_evaluable(written_objects(kernel)))
 
     def change(access: Access) -> Access:
         return replace(access, subscripts=tuple(substituted(subscript, named) for subscript in access.subscripts))

@@ -362,8 +362,7 @@ class ClangUnit:
 
     def _skipped_once(self, path: str) -> tuple[tuple[int, int], ...]:
         file = cindex.File.from_name(self.handle, os.fsencode(path))
-        ranges = self._ranges(self.library.clang_getSkippedRanges, file)
-        return tuple((start, end) for _, start, end in ranges)
+        return tuple((start, end) for _, start, end in self._ranges(self.library.clang_getSkippedRanges, file))
 
     def _skipped_each_time(self, path: str, times: int) -> tuple[tuple[int, int], ...]:
         listed = self._ranges(self.library.clang_getAllSkippedRanges)

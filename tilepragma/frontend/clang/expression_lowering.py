@@ -192,8 +192,7 @@ def _assignment(context: Context, node: Node, operator: str) -> Expression:
     if is_pointer(node.children[0].type):
         raise _pointer_written(node)
     target = storage_accesses.access(context, node.children[0])
-    value = context.lower(node.children[1])
-    return Assignment(operator, target, value, type_of(context, node), node.range)
+    return Assignment(operator, target, context.lower(node.children[1]), type_of(context, node), node.range)
 
 
 def _unary(context: Context, node: Node) -> Expression:

@@ -91,8 +91,7 @@ def whole_uses(region: Node) -> set[Key]:
     while pending:
         node = pending.pop()
         if node.kind == CursorKind.MEMBER_REF_EXPR and node.children:
-            root = _path_root(node)
-            if root is None:
+            if _path_root(node) is None:
                 pending += node.children
         elif node.named is not None:
             keys.add(node.named.key)

@@ -210,8 +210,7 @@ def _shape(clang_type: Any, host: str, range_: SourceRange) -> _Shape:
     restrict = bool(clang_type.get_canonical().is_restrict_qualified())
     outer, inner = _take_arrays(clang_type.get_canonical())
     if not is_pointer(inner):
-        storage = Storage.CONTIGUOUS if outer else Storage.SCALAR
-        return _Shape(storage, outer, len(outer), inner, restrict)
+        return _Shape(Storage.CONTIGUOUS if outer else Storage.SCALAR, outer, len(outer), inner, restrict)
     stars = 0
     level = inner
     while level.kind == TypeKind.POINTER:

@@ -157,8 +157,7 @@ def _statement(context: Context, node: Node, scope: Scope, in_loop: bool) -> Sta
 def _return(context: Context, node: Node) -> Return:
     if context.is_region:
         raise source_error(node.range, "'return' would leave the kernel", "set a variable and test it after the kernel")
-    value = context.lower(node.children[0]) if node.children else None
-    return Return(value, node.range)
+    return Return(context.lower(node.children[0]) if node.children else None, node.range)
 
 
 def _if(context: Context, node: Node, in_loop: bool) -> If:
@@ -240,8 +239,7 @@ def _for(context: Context, node: Node) -> Loop | ForLoop:
 
 def _header_range(context: Context, node: Node) -> SourceRange:
     body = node.children[-1]
-    text = context.unit.text(node.file)
-    end = text.rfind(b")", node.start, body.start) + 1
+    end = context.unit.text(node.file).rfind(b")", node.start, body.start) + 1
     if end <= node.start or body.range.file != node.range.file:
         return node.range
     return context.unit.span(node.range.file, node.start, end)

@@ -116,15 +116,13 @@ def _place(context: Context, node: Node) -> Place:
         is_arrow = is_pointer(base.type)
         place = _dereference(_pointer(context, base), True) if is_arrow else _place(context, base)
         if node.spelling:
-            is_bit_field = node.cursor.referenced.is_bitfield()
-            step = Step(Member(node.spelling), node.type, is_bit_field=is_bit_field)
+            step = Step(Member(node.spelling), node.type, is_bit_field=node.cursor.referenced.is_bitfield())
             return Place(place.root, (*place.steps, step), node.type)
     elif kind == CursorKind.ARRAY_SUBSCRIPT_EXPR:
         base, index = node.children
         if not is_address(base.type):
             base, index = index, base
-        pointer = _pointer(context, base)
-        return _dereference(_advanced(pointer, "+", context.lower(index)), arrow=False)
+        return _dereference(_advanced(_pointer(context, base), "+", context.lower(index)), arrow=False)
     elif node.is_dereference:
         return _dereference(_pointer(context, node.children[0]), arrow=True)
     message = f"{_what(node)} is used as a variable or an array here, which kernels cannot do"

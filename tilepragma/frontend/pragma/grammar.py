@@ -232,10 +232,8 @@ def _check_clauses(construct: Construct, named: Sequence[tuple[str, Clause]], di
             diagnostics.error(clause.range, f"clause '{name}' is given twice", "give it once")
         seen.add(name)
     clauses = [clause for _, clause in named]
-    _check_counts(clauses, diagnostics)
-    _check_tiles(clauses, diagnostics)
-    _check_order(clauses, diagnostics)
-    _check_targets(clauses, diagnostics)
+    for check in (_check_counts, _check_tiles, _check_order, _check_targets):
+        check(clauses, diagnostics)
     _check_variables(construct, clauses, diagnostics)
 
 
