@@ -110,8 +110,7 @@ def render(diagnostic: Diagnostic, line_of: Callable[[str, int], str | None]) ->
     """
     text = _head(diagnostic) + _excerpt(diagnostic.range, line_of)
     for note in diagnostic.notes:
-        repeated = note.range == diagnostic.range
-        text += _head(note) + ("" if repeated else _excerpt(note.range, line_of))
+        text += _head(note) + ("" if note.range == diagnostic.range else _excerpt(note.range, line_of))
     return text
 
 

@@ -55,6 +55,5 @@ def _hashed(self: Any) -> int:
 
 
 def _text(self: Any) -> str:
-    return (
-        f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self.__shown_fields__)})"
-    )
+    shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__shown_fields__)
+    return f"{type(self).__qualname__}({shown})"

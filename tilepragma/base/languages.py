@@ -45,8 +45,7 @@ def language_of(path: str, chosen: str, command: Sequence[str]) -> str:
         return chosen
     language = _SUFFIXES.get(os.path.splitext(path)[1], "")
     programs = (os.path.basename(word) for word in command if not word.startswith("-") and "=" not in word)
-    is_cplusplus = any(map(_CPLUSPLUS_COMPILER.match, programs))
-    return "c++" if language == C and is_cplusplus else language
+    return "c++" if language == C and any(map(_CPLUSPLUS_COMPILER.match, programs)) else language
 
 
 def name_of(language: str) -> str:

@@ -72,19 +72,13 @@ def directive_in_text(file: str, content: bytes) -> Position | None:
 
 def directive_in(path: str, quote_folders: Sequence[str], folders: Sequence[str]) -> Position | None:
     """Where the first directive stands in a source, or in a header that it includes."""
-    for file in scan_source(path, quote_folders, folders).files:
-        directive = directive_in_text(file, _read(file))
-        if directive is not None:
-            return directive
-    return None
+    places = (directive_in_text(file, _read(file)) for file in scan_source(path, quote_folders, folders).files)
+    return next((place for place in places if place is not None), None)
 
 
 def _find(name: str, folders: Sequence[str]) -> str | None:
-    for folder in folders:
-        candidate = os.path.normpath(os.path.join(folder, name))
-        if os.path.isfile(candidate):
-            return candidate
-    return None
+    candidates = (os.path.normpath(os.path.join(folder, name)) for folder in folders)
+    return next(filter(os.path.isfile, candidates), None)
 
 
 def _read(path: str) -> bytes:

@@ -14,12 +14,8 @@ _PLACES = {
 
 def wheel_macros() -> list[str]:
     """`-DMACRO="path"` for each library that exists."""
-    macros = []
-    for macro in _PLACES:
-        library = wheel_library(macro)
-        if library is not None:
-            macros.append(f'-D{macro}="{library}"')
-    return macros
+    libraries = {macro: wheel_library(macro) for macro in _PLACES}
+    return [f'-D{macro}="{library}"' for macro, library in libraries.items() if library is not None]
 
 
 def wheel_library(macro: str) -> Path | None:

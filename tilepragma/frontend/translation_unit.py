@@ -164,17 +164,12 @@ def _refuse_forced(
 ) -> None:
     """Refuse a header that -include brings in: no line stands where its text could go."""
     for path, directives in located.items():
-        sources = {i.includer for i in included if i.path == path}
-        if "" in sources:
-            diagnostics.error(
-                directives[0].range,
-                f"'{path}' has directives but is brought in by the option -include",
-                "include it by a line '#include' of the source",
-            )
+        if "" in {i.includer for i in included if i.path == path}:
+            message = f"'{path}' has directives but is brought in by the option -include"
+            diagnostics.error(directives[0].range, message, "include it by a line '#include' of the source")
 
 
 def _report_clang(unit: ClangUnit, diagnostics: Diagnostics) -> bool:
-    """Report clang's errors, and tell whether it has any."""
     errors = list(unit.errors())
     for item in errors:
         location = item.location
@@ -221,11 +216,8 @@ def _source_files(
             wanted.add(inclusion.includer)
     names = [unit.main, *dict.fromkeys(i.path for i in included if i.path in wanted and i.path != unit.main)]
     files = tuple(SourceFile(name, unit.text(name), tuple(pragmas.get(name, ()))) for name in names)
-    lines = tuple(
-        Inclusion(_line(unit, i.includer, i.offset), i.path)
-        for i in included
-        if i.path in wanted and i.includer and i.path != unit.main
-    )
+    headers = (i for i in included if i.path in wanted and i.includer and i.path != unit.main)
+    lines = tuple(Inclusion(_line(unit, i.includer, i.offset), i.path) for i in headers)
     return files, lines
 
 
@@ -234,8 +226,7 @@ def _line(unit: ClangUnit, path: str, offset: int) -> SourceRange:
     text = unit.text(path)
     start = text.rfind(b"#", 0, offset)
     line = _REST_OF_LINE.match(text, start)
-    end = offset if line is None else line.end()
-    return unit.span(path, start, end)
+    return unit.span(path, start, offset if line is None else line.end())
 
 
 def _note_foreign_pragmas(

@@ -94,13 +94,9 @@ def function_uses(functions: tuple[Function, ...]) -> Iterator[Use]:
 @once
 def implied_objects(node: Any) -> frozenset[DataObject]:
     """The variables of the file that functions called under `node` use."""
-    return frozenset(
-        argument.object
-        for call in walk(node)
-        if isinstance(call, Call)
-        for argument in call.arguments[len(call.arguments) - call.implied :]
-        if isinstance(argument, Access)
-    )
+    calls = (call for call in walk(node) if isinstance(call, Call))
+    implied = (argument for call in calls for argument in call.arguments[len(call.arguments) - call.implied :])
+    return frozenset(argument.object for argument in implied if isinstance(argument, Access))
 
 
 @once
@@ -199,12 +195,11 @@ class _Collector:
     def call(self, node: Call) -> None:
         """A call's arguments; it writes through pointers to what is not const."""
         function = next((f for f in self.functions if f.name == node.function and node.callee is Callee.USER), None)
+        parameters = () if function is None else function.parameters
         for place, argument in enumerate(node.arguments):
             target = argument.target if isinstance(argument, AddressOf) else argument
             if isinstance(target, Access) and (isinstance(argument, AddressOf) or _is_pointer(target)):
-                parameter = (
-                    function.parameters[place] if function is not None and place < len(function.parameters) else None
-                )
+                parameter = parameters[place] if place < len(parameters) else None
                 taker = None if parameter is None else (node, place)
                 self.access(target, reads=True, writes=parameter is None or not parameter.const, taker=taker)
             else:
@@ -311,8 +306,7 @@ def _done(use: Use) -> tuple[object, ...]:
 _OF_KIND: dict[type, Callable[[_Collector, Any], None]] = {
     Access: _Collector.read,
     Assignment: _Collector.assignment,
-    Increment: _Collector.changed_in_place,
-    AddressOf: _Collector.changed_in_place,
+    **dict.fromkeys((Increment, AddressOf), _Collector.changed_in_place),
     Call: _Collector.call,
     Binary: _Collector.binary,
     **dict.fromkeys((Conditional, If, While, ForLoop, Switch), _Collector.perhaps),

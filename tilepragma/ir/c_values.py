@@ -110,9 +110,8 @@ _GREATEST_FACTOR = 1 << 10
 
 def never_wraps(value: Polynomial) -> bool:
     """Whether it is a sum of unsigned variables and constants, too small to wrap for any array."""
-    return all(
-        coefficient == 1 or (not monomial and coefficient >= 0) for monomial, coefficient in value.terms
-    ) and all(isinstance(atom.type, ScalarType) and not atom.type.signed for atom in value.atoms)
+    sums = all(coefficient == 1 or (not monomial and coefficient >= 0) for monomial, coefficient in value.terms)
+    return sums and all(isinstance(atom.type, ScalarType) and not atom.type.signed for atom in value.atoms)
 
 
 def has_wrapped(value: Expression, wide: Type) -> bool:

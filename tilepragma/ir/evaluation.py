@@ -191,13 +191,7 @@ def _clause_value(node: ast.expr, numbers: Mapping[str, int]) -> int | None:
     return None
 
 
-_CLAUSE_OPERATORS: dict[type[ast.operator], str] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Div: "/",
-    ast.Mod: "%",
-}
+_CLAUSE_OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Mod: "%"}
 
 #: C's operators and the runtime's helpers, by name; ints give ints.
 UNARY: dict[str, Callable[[Values], Values]] = {

@@ -254,20 +254,8 @@ class AddressOf:
     range: SourceRange = field(default=NOWHERE, compare=False)
 
 
-Expression = (
-    IntegerLiteral
-    | FloatingLiteral
-    | Access
-    | Unary
-    | Binary
-    | Assignment
-    | Increment
-    | Conditional
-    | Cast
-    | Call
-    | Comma
-    | AddressOf
-)
+_Operation = Unary | Binary | Assignment | Increment | Conditional | Cast | Call | Comma | AddressOf
+Expression = IntegerLiteral | FloatingLiteral | Access | _Operation
 
 #: The operators that compare two numbers.
 COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")

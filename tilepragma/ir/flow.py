@@ -189,13 +189,10 @@ class _Flow:
     def _arguments(self, function: Function, call: Call) -> dict[DataObject, int]:
         """The call's numbers for parameters that the function does not change."""
         written = {use.object for use in self._uses_of(function.body) if use.writes}
-        numbers = {}
-        for parameter, argument in zip(function.parameters, call.arguments, strict=False):
-            if parameter.storage is Storage.SCALAR and parameter not in written:
-                value = known_value(argument, self._values)
-                if value is not None:
-                    numbers[parameter] = value
-        return numbers
+        passed = zip(function.parameters, call.arguments, strict=False)
+        kept = ((parameter, argument) for parameter, argument in passed if parameter not in written)
+        numbers = {p: known_value(argument, self._values) for p, argument in kept if p.storage is Storage.SCALAR}
+        return {parameter: number for parameter, number in numbers.items() if number is not None}
 
     def _round(self, body: Any, assigned: int) -> tuple[int, int]:
         """The states after one iteration of a loop's body, and at every break that leaves it."""

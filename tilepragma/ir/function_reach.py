@@ -50,14 +50,9 @@ def with_reach(
         for part in inner:
             (distance,) = part.subscripts
             place = last if polynomial(distance) == number(0) else expression(polynomial(last) + polynomial(distance))
-            conditional = use.conditional or part.conditional
+            conditional, loops = use.conditional or part.conditional, (*use.loops, *part.loops)
             yield replace(
-                use,
-                subscripts=(*rows, place),
-                path=part.path,
-                conditional=conditional,
-                loops=(*use.loops, *part.loops),
-                taker=None,
+                use, subscripts=(*rows, place), path=part.path, conditional=conditional, loops=loops, taker=None
             )
 
 
@@ -80,16 +75,14 @@ def _uses_inside(
     if parameter.rank != 1 or any(len(use.subscripts) != 1 for use in inside):
         return None
     written = {use.object for use in accesses if use.writes}
-    arguments = {
-        parameter: value
-        for parameter, value in zip(function.parameters, call.arguments, strict=False)
-        if parameter.storage is Storage.SCALAR and parameter not in written
-    }
+    passed = zip(function.parameters, call.arguments, strict=False)
+    kept = {parameter: value for parameter, value in passed if parameter not in written}
+    arguments = {parameter: value for parameter, value in kept.items() if parameter.storage is Storage.SCALAR}
     arguments |= _set_once(function, accesses, arguments)
     structs = {
         parameter: value.object.host
-        for parameter, value in zip(function.parameters, call.arguments, strict=False)
-        if isinstance(value, Access) and not value.subscripts and not value.path and parameter not in written
+        for parameter, value in kept.items()
+        if isinstance(value, Access) and not value.subscripts and not value.path
     }
     seen = _seen_from_outside(function, arguments, structs, members)
 
@@ -123,12 +116,8 @@ def _set_once(
     for node in walk(function.body):
         for declarator in node.declarators if isinstance(node, Declaration) else ():
             value = declarator.initializer
-            if (
-                writes[declarator.object] > 1
-                or declarator.object.storage is not Storage.SCALAR
-                or value is None
-                or isinstance(value, tuple)
-            ):
+            changes = writes[declarator.object] > 1 or declarator.object.storage is not Storage.SCALAR
+            if changes or value is None or isinstance(value, tuple):
                 continue
             if all(_is_known(part, numbers) for part in walk(value)):
                 numbers[declarator.object] = Cast(declarator.object.element, with_accesses(value, known))

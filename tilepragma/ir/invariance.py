@@ -66,11 +66,5 @@ def _evaluable(node: object, changing: frozenset[DataObject], given: frozenset[D
 def invariant_members(kernel: Kernel) -> dict[str, DataObject]:
     """The outside structs' members that the region reads as numbers and never writes, by name."""
     written = written_objects(kernel)
-    return {
-        object_.host: object_
-        for object_ in kernel.objects
-        if "->" in object_.host
-        and object_.storage is Storage.SCALAR
-        and object_.scope is Scope.EXTERNAL
-        and object_ not in written
-    }
+    numbers = (object_ for object_ in kernel.objects if object_.storage is Storage.SCALAR and object_ not in written)
+    return {number.host: number for number in numbers if "->" in number.host and number.scope is Scope.EXTERNAL}

@@ -98,8 +98,7 @@ class LaurentPolynomial:
     def text(self) -> str:
         """The polynomial as a user writes it: `1 - w`, `0.25*w`, `1/9`, `-h2*f[i][j]`, `w/h2`."""
         parts = [_term_text(powers, value) for powers, value in sorted(self.terms, key=_shown)]
-        text = " + ".join(parts).replace("+ -", "- ")
-        return text or "0"
+        return " + ".join(parts).replace("+ -", "- ") or "0"
 
 
 def number(value: Fraction | int) -> LaurentPolynomial:
@@ -146,9 +145,8 @@ def laurent_polynomial(expression: Expression, atom_of: Callable[[Expression], L
             if left.constant is not None and right.constant:
                 return number(int(left.constant / right.constant))  # `1 / 4` is 0 in C
             return atom_of(expression)
-        inverse = right.inverse()
-        if inverse is None:  # a sum, which atom_of may refuse for its parts
-            inverse = atom_of(expression.right).inverse()
+        # A divisor without an inverse is a sum, which atom_of may refuse for its parts.
+        inverse = right.inverse() or atom_of(expression.right).inverse()
         return left * inverse if inverse is not None else atom_of(expression)
     return atom_of(expression)
 

@@ -393,24 +393,9 @@ class Stage:
     ahead: bool = False
 
 
-Statement = (
-    TileNest
-    | Barrier
-    | PackedPanels
-    | Stage
-    | Loop
-    | ForLoop
-    | While
-    | Switch
-    | CaseLabel
-    | If
-    | Block
-    | ExpressionStatement
-    | Declaration
-    | Break
-    | Continue
-    | Return
-)
+_Planned = TileNest | Barrier | PackedPanels | Stage
+_Control = Loop | ForLoop | While | Switch | CaseLabel | If | Block
+Statement = _Planned | _Control | ExpressionStatement | Declaration | Break | Continue | Return
 
 
 @dataclass(frozen=True)

@@ -118,10 +118,9 @@ def statement_text(node: Any) -> str:
 
 def tile_text(tile: Tile, symbol: str) -> str:
     """`i.0 static 4`, `j.1 gang 0`: a tile with its loop's symbol and its position."""
-    if tile.axis is not None:
-        return f"{symbol}.{tile.position} {tile.kind.value} {tile.axis.dimension}"
     argument = "" if tile.argument is None else f" {tile.argument.text}"
-    return f"{symbol}.{tile.position} {tile.kind.value}{argument}"
+    after = argument if tile.axis is None else f" {tile.axis.dimension}"
+    return f"{symbol}.{tile.position} {tile.kind.value}{after}"
 
 
 def _access(node: Access) -> str:
@@ -136,9 +135,8 @@ def _operand(node: Any, chained: str | None = None) -> str:
     text = expression_text(node)
     simple = isinstance(node, (Access, IntegerLiteral, FloatingLiteral, Call, Cast, Conditional, Comma))
     additive = ("+", "-")
-    same = isinstance(node, Binary) and (
-        node.operator == chained or (chained in additive and node.operator in additive)
-    )
+    sums = isinstance(node, Binary) and node.operator in additive and chained in additive
+    same = sums or (isinstance(node, Binary) and node.operator == chained)
     looser = isinstance(node, Binary) and chained in (">=", "&&") and node.operator in (">=", "&&", *additive)
     return text if simple or same or looser else f"({text})"
 
@@ -185,8 +183,7 @@ def _simple(node: Any) -> str:
         return "default:" if node.value is None else f"case {expression_text(node.value)}:"
     if isinstance(node, Stage):
         return f"stage {'ahead ' if node.ahead else ''}" + ", ".join(map(staged_text, node.arrays))
-    words = {Break: "break;", Continue: "continue;", Barrier: "barrier"}
-    return words[type(node)]
+    return {Break: "break;", Continue: "continue;", Barrier: "barrier"}[type(node)]
 
 
 def subscripts_text(subscripts: Iterable[Expression]) -> str:
@@ -200,10 +197,8 @@ def staged_text(staged: Staged) -> str:
 
 
 def _side(side: StagedSide) -> str:
-    terms = [
-        f"{term.coefficient}*{term.iterator.host}" if term.coefficient != 1 else term.iterator.host
-        for term in side.terms
-    ]
+    factors = ("" if term.coefficient == 1 else f"{term.coefficient}*" for term in side.terms)
+    terms = [factor + term.iterator.host for factor, term in zip(factors, side.terms, strict=True)]
     least = plain_text(side.least)
     start = " + ".join(terms if terms and least == "0" else [*terms, least]).replace("+ -", "- ")
     return f"{start} : {side.width + 1}"

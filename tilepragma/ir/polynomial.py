@@ -129,9 +129,7 @@ def _sum(value: Expression) -> Polynomial:
 
 def collected_parts(value: Expression) -> tuple[Expression, ...]:
     """The parts in which `polynomial` looks for terms; none for a number or an atom."""
-    if isinstance(value, Unary) and value.operator in ("+", "-"):
-        return (value.operand,)
-    if isinstance(value, Cast) and keeps_value(value):
+    if (isinstance(value, Unary) and value.operator in ("+", "-")) or (isinstance(value, Cast) and keeps_value(value)):
         return (value.operand,)
     if isinstance(value, Binary) and is_integer(value.type) and value.operator in ("+", "-", "*"):
         return (value.left, value.right)
@@ -140,9 +138,8 @@ def collected_parts(value: Expression) -> tuple[Expression, ...]:
 
 def combination(parts: Iterable[tuple[int, Polynomial]]) -> Polynomial:
     """The sum of factor * polynomial over (factor, polynomial)."""
-    return _collect(
-        (monomial, factor * coefficient) for factor, value in parts for monomial, coefficient in value.terms
-    )
+    terms = ((monomial, factor * number_) for factor, value in parts for monomial, number_ in value.terms)
+    return _collect(terms)
 
 
 def divide(value: Polynomial, by: Polynomial) -> tuple[Polynomial, Polynomial]:
@@ -150,14 +147,9 @@ def divide(value: Polynomial, by: Polynomial) -> tuple[Polynomial, Polynomial]:
     lead, factor = max(by.terms, key=lambda term: (len(term[0]), repr(term[0])))
     quotient = number(0)
     for _ in range(_MOST_STEPS):
-        step = next(
-            (
-                (rest, coefficient // factor)
-                for monomial, coefficient in value.terms
-                if coefficient % factor == 0 and (rest := _over(monomial, lead)) is not None
-            ),
-            None,
-        )
+        multiples = ((monomial, number_ // factor) for monomial, number_ in value.terms if number_ % factor == 0)
+        rests = ((_over(monomial, lead), coefficient) for monomial, coefficient in multiples)
+        step = next(((rest, coefficient) for rest, coefficient in rests if rest is not None), None)
         if step is None:
             break
         term = Polynomial((step,))
@@ -231,8 +223,7 @@ def _extreme(values: Iterable[Polynomial], function: str, sign: int) -> Polynomi
             kept.append(value)
     result = kept[0]
     for value in kept[1:]:
-        call = Call(function, Callee.HELPER, (expression(result), expression(value)), LONG)
-        result = of_atom(call)
+        result = of_atom(Call(function, Callee.HELPER, (expression(result), expression(value)), LONG))
     return result
 
 

@@ -87,31 +87,23 @@ def check_reduction(
     Returns the operator that combines partial values: the clause's, or the function of the updates.
     """
     if not isinstance(object_.element, ScalarType) or object_.rank:
-        diagnostics.error(
-            clause.range,
-            f"'{object_.host}' is not a number, so it cannot be reduced",
-            "reduce a scalar of arithmetic type",
-        )
+        message = f"'{object_.host}' is not a number, so it cannot be reduced"
+        diagnostics.error(clause.range, message, "reduce a scalar of arithmetic type")
         return clause.operator
     if clause.operator in _INTEGERS_ONLY and not object_.element.is_integer:
-        diagnostics.error(
-            clause.range, f"'{clause.operator}' needs integers, but '{object_.host}' is {object_.element.spelling}"
-        )
+        message = f"'{clause.operator}' needs integers, but '{object_.host}' is {object_.element.spelling}"
+        diagnostics.error(clause.range, message)
         return clause.operator
     written = _CLAUSES.get(clause.operator, clause.operator)
     made = _Uses(object_, object_.element, written, floating).together(body)
     if isinstance(made, Updates):
         return made.operator
     if made.reason:
-        diagnostics.error(
-            made.range, f"'{object_.host}' cannot be reduced with '{written}': {made.reason}", made.remedy
-        )
+        message = f"'{object_.host}' cannot be reduced with '{written}': {made.reason}"
+        diagnostics.error(made.range, message, made.remedy)
     else:
-        diagnostics.error(
-            made.range,
-            f"'{object_.host}' is reduced with '{written}', but this is not an update with that operator",
-            _remedy(object_.host, written),
-        )
+        message = f"'{object_.host}' is reduced with '{written}', but this is not an update with that operator"
+        diagnostics.error(made.range, message, _remedy(object_.host, written))
     return clause.operator
 
 
@@ -143,8 +135,7 @@ def is_ordered(object_: DataObject, operator: str, body: Any, floating: Floating
     element = object_.element
     assert isinstance(element, ScalarType), "reductions are over numbers"
     uses = _Uses(object_, element, _CLAUSES.get(operator, operator), floating, signs)
-    made = uses.joined([update for update in uses.updates(body) if isinstance(update, Updates)])
-    return bool(made.ordered)
+    return bool(uses.joined([update for update in uses.updates(body) if isinstance(update, Updates)]).ordered)
 
 
 def _remedy(name: str, operator: str) -> str:
@@ -165,7 +156,6 @@ class _Uses:
     signs: Signs | None = None
 
     def together(self, body: Any) -> Updates | NoReduction:
-        """The updates in `body` together, or a use that is none."""
         updates = list[Updates]()
         for update in self.updates(body):
             if isinstance(update, NoReduction):
@@ -174,7 +164,6 @@ class _Uses:
         return self.joined(updates)
 
     def joined(self, updates: list[Updates]) -> Updates:
-        """These updates together."""
         if self.floating.fast:
             return Updates(self.operator)  # no NaNs, and signs of zeros do not matter
         operators = {update.operator for update in updates} or {self.operator}
@@ -185,9 +174,8 @@ class _Uses:
         if self.type.is_floating and self.operator in _WORDS:
             ordered = f"the order of its {_WORDS[self.operator]}: {self._clause} would allow any"
         (operator,) = operators
-        orders_zeros = any(update.orders_zeros for update in updates) and all(
-            update.orders_zeros or not update.ordered for update in updates
-        )
+        orders_zeros = any(update.orders_zeros for update in updates)
+        orders_zeros &= all(update.orders_zeros or not update.ordered for update in updates)
         if orders_zeros and self.signs is not None and self.object in self.signs.settled:
             return Updates(operator)
         return Updates(operator, ordered, orders_zeros)
@@ -271,36 +259,29 @@ class _Uses:
             return None
         name, spelling = self.object.host, self.type.spelling
         if self.type.is_floating:
-            narrow = next((type_ for type_ in types if not type_.is_floating or type_.bits < self.type.bits), None)
+            narrow = (type_ for type_ in types if not type_.is_floating or type_.bits < self.type.bits)
             return self._narrowed(node, narrow)
         floating = next((type_ for type_ in types if type_.is_floating), None)
         if floating is not None:
-            remedy = f"convert the term, as in ({spelling})value, or make '{name}' {floating.spelling}"
-            if self._is_truth:
-                remedy = f"convert the term, as in (value != 0), or make '{name}' {floating.spelling}"
-            return NoReduction(
-                node.range, f"each step is computed in {floating.spelling} and converted to {spelling}", remedy
-            )
+            converted = "(value != 0)" if self._is_truth else f"({spelling})value"
+            remedy = f"convert the term, as in {converted}, or make '{name}' {floating.spelling}"
+            reason = f"each step is computed in {floating.spelling} and converted to {spelling}"
+            return NoReduction(node.range, reason, remedy)
         if self._is_truth:
             # A product or & with false is false, | with true is true. Other operators need truth
             # values.
             truths = not minus and all(_is_truth(term) for term in terms)
             if self.operator in ("*", "&", "|") or truths:
                 return None
-            equivalent = "^" if minus else "|"
-            return NoReduction(
-                node.range,
-                "each step is converted to _Bool, which is no sum"
-                if self.operator == "+"
-                else "each step is converted to _Bool",
-                f"use truths, as in {name} {equivalent if self.operator == '+' else self.operator}= (value != 0)",
-            )
-        narrow = next(
-            (type_ for type_ in types if type_.bits < self.type.bits or type_.kind is ScalarKind.BOOLEAN), None
-        )
+            reason, operator = "each step is converted to _Bool", self.operator
+            if operator == "+":
+                reason, operator = f"{reason}, which is no sum", "^" if minus else "|"
+            return NoReduction(node.range, reason, f"use truths, as in {name} {operator}= (value != 0)")
+        narrow = (type_ for type_ in types if type_.bits < self.type.bits or type_.kind is ScalarKind.BOOLEAN)
         return self._narrowed(node, narrow)
 
-    def _narrowed(self, node: Assignment, narrow: ScalarType | None) -> NoReduction | None:
+    def _narrowed(self, node: Assignment, types: Iterator[ScalarType]) -> NoReduction | None:
+        narrow = next(types, None)
         if narrow is None:
             return None
         remedy = f"leave the conversion of '{self.object.host}' out"
@@ -348,11 +329,8 @@ class _Uses:
         value = call.arguments[1 - places[0]]
         assigned = _as(self.type, *types, value)
         if not all(holds(type_, self.type) for type_ in types) or assigned != _as(call.type, value):
-            return NoReduction(
-                node.range,
-                f"what is compared in {call.type.spelling} is not what is assigned to {self.type.spelling}",
-                f"convert the value, as in ({self.type.spelling})value",
-            )
+            reason = f"what is compared in {call.type.spelling} is not what is assigned to {self.type.spelling}"
+            return NoReduction(node.range, reason, f"convert the value, as in ({self.type.spelling})value")
         if not self.type.is_floating:
             return self._update_of(value)
         return self._of_either_zero(value, assigned, f"f{self.operator}")
@@ -370,21 +348,17 @@ class _Uses:
         if assigned != seen or not all(holds(type_, self.type) for type_ in (common, *types)):
             if _bare(new) != _bare(value):
                 return None
-            return NoReduction(
-                node.range,
-                f"what is compared in {common.spelling} is not what is assigned to {self.type.spelling}",
-                f"compare with the converted value, as in ({self.type.spelling})value",
-            )
+            reason = f"what is compared in {common.spelling} is not what is assigned to {self.type.spelling}"
+            remedy = f"compare with the converted value, as in ({self.type.spelling})value"
+            return NoReduction(node.range, reason, remedy)
         if not self.type.is_floating:
             return self._update_of(new)
         if not takes:
-            ordered = f"its order, since a NaN replaces what came before it: {self._freed(self._strict)}"
-            return self._update_of(new, ordered=ordered)
+            why = "a NaN replaces what came before it"
+            return self._update_of(new, ordered=f"its order, since {why}: {self._freed(self._strict)}")
         if comparison.operator in ("<=", ">="):
-            ordered = (
-                f"its order, since zeros of both signs are equal and the last one stays: {self._freed(self._strict)}"
-            )
-            return self._update_of(new, ordered=ordered)
+            why = "zeros of both signs are equal and the last one stays"
+            return self._update_of(new, ordered=f"its order, since {why}: {self._freed(self._strict)}")
         return self._of_either_zero(new, assigned, self.operator)
 
     def _of_either_zero(self, new: Expression, assigned: Expression, operator: str) -> Updates:
@@ -470,7 +444,6 @@ def _bare(value: Expression) -> Expression:
 
 
 def _lies_in(value: Expression, type_: ScalarType) -> bool:
-    """Whether the type has all values that the expression may have."""
     value_type = value.type
     if not isinstance(value_type, ScalarType):
         return False
@@ -500,6 +473,4 @@ def _is_truth(value: Expression) -> bool:
         return value.value in (0, 1)
     if isinstance(value, Conditional):
         return _is_truth(value.then) and _is_truth(value.otherwise)
-    return (isinstance(value, Binary) and value.operator in (*COMPARISONS, *_LOGICAL)) or (
-        isinstance(value, Unary) and value.operator == "!"
-    )
+    return isinstance(value, (Binary, Unary)) and value.operator in (*COMPARISONS, *_LOGICAL, "!")

@@ -16,9 +16,8 @@ def has_fixed_work(kernel: Kernel) -> bool:
     """Whether control and accesses surely depend only on iterators and unchanged numbers."""
     values = _values(kernel)
     called = (node for function in kernel.functions for node in walk(function.body))
-    return not (
-        any(_decides(node, values) for node in walk(kernel.body)) or any(isinstance(node, _DECIDING) for node in called)
-    )
+    decides = any(_decides(node, values) for node in walk(kernel.body))
+    return not decides and not any(isinstance(node, _DECIDING) for node in called)
 
 
 def _values(kernel: Kernel) -> set[DataObject]:

@@ -109,9 +109,8 @@ class Signs:
     def _called(self, call: Call) -> bool:
         if call.callee is Callee.MATH:
             name = call.function.removesuffix("f").removesuffix("l")
-            return name in _NOT_NEGATIVE or (
-                name in _AS_THEIR_ARGUMENTS and all(self.never_negative_zero(argument) for argument in call.arguments)
-            )
+            as_arguments = name in _AS_THEIR_ARGUMENTS and all(map(self.never_negative_zero, call.arguments))
+            return name in _NOT_NEGATIVE or as_arguments
         function = next((function for function in self.functions if function.name == call.function), None)
         if call.callee is not Callee.USER or function is None or not isinstance(function.result, ScalarType):
             return False

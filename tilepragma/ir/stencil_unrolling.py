@@ -41,10 +41,8 @@ def with_unrolled_stencil_loops(kernel: Kernel) -> Kernel:
 
 
 def _is_read_outside(loop: Loop, body: Block) -> bool:
-    return any(
-        use.object == loop.iterator and use.reads and all(around.iterator != loop.iterator for around in use.loops)
-        for use in uses(body)
-    )
+    reads = (use for use in uses(body) if use.object == loop.iterator and use.reads)
+    return any(all(around.iterator != loop.iterator for around in use.loops) for use in reads)
 
 
 def with_unrolled_loops(
@@ -78,18 +76,15 @@ def _with_statements(block: Block, instead: Callable[[Statement], list[Statement
 def _rounds(loop: Loop, functions: tuple[Function, ...], wanted: frozenset[DataObject]) -> list[Statement] | None:
     """The statements of all iterations; None if there are too many, or other statements."""
     values = None if loop.iterator in wanted else _values(loop)
-    if (
-        values is None
-        or leaves_early(loop.body)
-        or any(use.writes and use.object.rank for use in uses(loop.body, functions))
-    ):
+    if values is None or leaves_early(loop.body):
+        return None
+    if any(use.writes and use.object.rank for use in uses(loop.body, functions)):
         return None
     body: list[Statement] = []
     for statement in flat(loop.body.statements):
         inner = _rounds(statement, functions, wanted) if isinstance(statement, Loop) else [statement]
-        if inner is None or any(
-            isinstance(node, (Declaration, ForLoop, While)) for body_statement in inner for node in walk(body_statement)
-        ):
+        nodes = (node for part in inner or () for node in walk(part))
+        if inner is None or any(isinstance(node, (Declaration, ForLoop, While)) for node in nodes):
             return None
         body += inner
     if any(any(loops_in(statement)) for statement in body) or len(values) * len(body) > _MOST_STATEMENTS:
@@ -122,8 +117,7 @@ def _with_value(statement: Statement, loop: Loop, value: int) -> Iterator[Statem
         parts = (old if new is None else integer(new) for new, old in zip(known, access.subscripts, strict=True))
         return access if known.count(None) == len(known) else replace(access, subscripts=tuple(parts))
 
-    changed: Statement = with_accesses(statement, change)
-    yield from _decided(changed)
+    yield from _decided(with_accesses(statement, change))
 
 
 def _decided(statement: Statement) -> Iterator[Statement]:

@@ -99,15 +99,9 @@ def _suggests_rows(node: object) -> bool:
 
 def _candidates(kernel: Kernel) -> frozenset[DataObject]:
     """One-dimensional arrays that no function or clause names, accessed by element."""
-    candidates = {
-        object_
-        for object_ in kernel.objects
-        if object_.storage is Storage.CONTIGUOUS
-        and object_.scope is Scope.EXTERNAL
-        and object_.rank == 1
-        and not object_.volatile
-        and isinstance(object_.element, ScalarType)
-    }
+    outside = (o for o in kernel.objects if o.storage is Storage.CONTIGUOUS and o.scope is Scope.EXTERNAL)
+    rows = (array for array in outside if array.rank == 1 and not array.volatile)
+    candidates = {array for array in rows if isinstance(array.element, ScalarType)}
     nodes = list(walk(kernel.body))
     candidates -= {use.object for use in function_uses(kernel.functions)}
     candidates -= {node.target.object for node in nodes if isinstance(node, AddressOf)}
@@ -156,9 +150,8 @@ def int_sum(part: Polynomial) -> Expression:
 def is_short(part: Polynomial) -> bool:
     """Whether it is a sum of at most two int variables."""
     varying = [monomial for monomial, _ in part.terms if monomial]
-    return len(varying) < 3 and all(
-        len(monomial) == 1 and is_scalar(monomial[0]) and monomial[0].type == INT for monomial in varying
-    )
+    plain = all(len(monomial) == 1 and is_scalar(monomial[0]) and monomial[0].type == INT for monomial in varying)
+    return plain and len(varying) < 3
 
 
 def typed_sum(value: Polynomial, iterator: DataObject) -> Expression:
@@ -168,8 +161,7 @@ def typed_sum(value: Polynomial, iterator: DataObject) -> Expression:
 
 def with_substituted_locals(kernel: Kernel) -> Kernel:
     """The kernel with integer locals substituted in subscripts: `int c = i * n + j; … a[c - n]`."""
-    on_host = host_evaluable(written_objects(kernel))
-    named = named_sums(uses(kernel.body, kernel.functions), kernel, on_host)
+    named = named_sums(uses(kernel.body, kernel.functions), kernel, host_evaluable(written_objects(kernel)))
 
     def change(access: Access) -> Access:
         return replace(access, subscripts=tuple(substituted(subscript, named) for subscript in access.subscripts))

@@ -89,13 +89,9 @@ def _may_enter(loop: Loop) -> bool:
 
 def with_closed_iterations(kernel: Kernel) -> Kernel:
     """The kernel with closed bodies of tiled and independent loops; not around tiled loops."""
-    called = (
-        loop.index
-        for statement in kernel.body.statements
-        for nest in top_loops(statement)
-        for loop in chain_from(nest)
-        if is_called_independent(loop, kernel.directive)
-    )
+    nests = (nest for statement in kernel.body.statements for nest in top_loops(statement))
+    loops = (loop for nest in nests for loop in chain_from(nest))
+    called = (loop.index for loop in loops if is_called_independent(loop, kernel.directive))
     marked = frozenset((*user_clauses(kernel.body), *called))
 
     def closed(loop: Loop) -> Loop:
@@ -115,8 +111,7 @@ def with_conditions_for_continues(kernel: Kernel) -> Kernel:
     def conditioned(loop: Loop) -> Loop:
         if not leaves_early(loop.body):
             return loop
-        body = Block(_after_continues(loop.body.statements), loop.body.range)
-        return dataclasses.replace(loop, body=body)
+        return dataclasses.replace(loop, body=Block(_after_continues(loop.body.statements), loop.body.range))
 
     if not any(isinstance(node, Continue) for node in walk(kernel.body)):
         return kernel

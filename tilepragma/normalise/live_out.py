@@ -63,9 +63,8 @@ def _of_rectangles(
             values_of.setdefault(loop.iterator, []).append(value)
     writes = Counter(use.object for use in uses(kernel.body, kernel.functions) if use.writes)
     # Only headers of loops with known ends write them.
-    computable = {
-        iterator for iterator, values in values_of.items() if None not in values and writes[iterator] == len(values)
-    }
+    ends = {iterator: len(values) for iterator, values in values_of.items() if None not in values}
+    computable = {iterator for iterator, count in ends.items() if writes[iterator] == count}
     ordered = [value for values in values_of.values() for value in values if value and value.iterator in computable]
     return tuple(sorted(ordered, key=lambda value: value.loop.loop.index))
 

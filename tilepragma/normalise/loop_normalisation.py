@@ -41,10 +41,8 @@ def with_normalised_loops(kernel: Kernel) -> tuple[Kernel, tuple[FinalValue, ...
     if not chosen:
         return None
     names = Names(set(names_in(kernel)))
-    instead = {
-        loop.index: replace(names.scalar(f"{loop.iterator.name}_index"), element=loop.iterator.element)
-        for loop in chosen
-    }
+    indices = {loop.index: names.scalar(f"{loop.iterator.name}_index") for loop in chosen}
+    instead = {loop.index: replace(indices[loop.index], element=loop.iterator.element) for loop in chosen}
     gone = {loop.iterator for loop in chosen}
     body = with_each(
         kernel.body, Loop, lambda loop: _counted(loop, instead[loop.index]) if loop.index in instead else loop
@@ -115,17 +113,9 @@ def renumbered_final_values(kernel: Kernel, first: int) -> tuple[FinalValue, ...
 def _counted(loop: Loop, index: DataObject) -> Loop:
     """The loop over the index of its iterations."""
     value = polynomial(loop.lower) + of_atom(access_to(index)) * polynomial(loop.step)
-    return replace(
-        loop,
-        iterator=index,
-        declares_iterator=True,
-        lower=integer(0),
-        comparison="<",
-        upper=_trip(loop),
-        step=integer(1),
-        decreasing=False,
-        body=_with_value(loop.body, loop.iterator, value, index),
-    )
+    body = _with_value(loop.body, loop.iterator, value, index)
+    counting = replace(loop, lower=integer(0), comparison="<", upper=_trip(loop), step=integer(1), decreasing=False)
+    return replace(counting, iterator=index, declares_iterator=True, body=body)
 
 
 def _trip(loop: Loop) -> Expression:

@@ -55,14 +55,11 @@ def ordered_zeros(plan: KernelPlan) -> tuple[OrderedZero, ...]:
     if not any(reduction.is_floating and not reduction.rounds for reduction in reductions):
         return ()
     settled = signs_in(plan).settled
-    on_hosts = {
-        reduction.object for launch in plan.host for reduction in launch.reductions if not _keeps_order(plan, reduction)
-    }
+    of_hosts = (reduction for launch in plan.host for reduction in launch.reductions)
+    on_hosts = {reduction.object for reduction in of_hosts if not _keeps_order(plan, reduction)}
     on_devices = {reduction.object for launch in plan.device for reduction in launch.reductions}
-    return tuple(
-        OrderedZero(scalar, scalar in on_hosts, scalar in on_devices)
-        for scalar in sorted(settled & (on_hosts | on_devices), key=lambda scalar: scalar.name)
-    )
+    scalars = sorted(settled & (on_hosts | on_devices), key=lambda scalar: scalar.name)
+    return tuple(OrderedZero(scalar, scalar in on_hosts, scalar in on_devices) for scalar in scalars)
 
 
 def _settled(kernel: Kernel, floating: FloatingRules, signs: Signs) -> Iterator[DataObject]:
@@ -81,16 +78,12 @@ def _settled(kernel: Kernel, floating: FloatingRules, signs: Signs) -> Iterator[
 
 def _can_run_again(kernel: Kernel) -> bool:
     """Whether a second run, from the scalars' first values, gives the result of one run."""
-    kept = [
-        use
-        for use in uses(kernel.body, kernel.functions)
-        if use.object.storage is not Storage.SCALAR and use.object.scope not in (Scope.LOCAL, Scope.TEMPORARY)
-    ]
+    arrays = (use for use in uses(kernel.body, kernel.functions) if use.object.storage is not Storage.SCALAR)
+    kept = [use for use in arrays if use.object.scope not in (Scope.LOCAL, Scope.TEMPORARY)]
     written = {use.object for use in kept if use.writes}
     # Launches check that arrays do not overlap, except for loops that the user calls independent.
-    independent = kernel.directive.independent or any(
-        directive.independent for directive in loop_directives(kernel.body)
-    )
+    loops = loop_directives(kernel.body)
+    independent = kernel.directive.independent or any(loop.independent for loop in loops)
     return not written or not (independent or any(use.reads and use.object in written for use in kept))
 
 

@@ -68,11 +68,8 @@ def with_periodic_integers_written_out(kernel: Kernel) -> Kernel:
             followed -= {unknown.object}
             continue
         kept = {node.object for node in walk(body) if isinstance(node, Access)}
-        return replace(
-            kernel,
-            body=body,
-            objects=tuple(object_ for object_ in kernel.objects if object_ in kept or object_ not in followed),
-        )
+        objects = tuple(object_ for object_ in kernel.objects if object_ in kept or object_ not in followed)
+        return replace(kernel, body=body, objects=objects)
     return kernel
 
 
@@ -84,11 +81,9 @@ def remaining_periodic_integers(kernel: Kernel) -> Iterator[Diagnostic]:
     for loop in loops_and_tiled(kernel.body):
         for statement in _of_an_iteration(loop.body):
             assignment = statement.expression if isinstance(statement, ExpressionStatement) else None
-            if (
-                not isinstance(assignment, Assignment)
-                or assignment.target.object not in needed
-                or not _turns_back(assignment)
-            ):
+            if not isinstance(assignment, Assignment) or assignment.target.object not in needed:
+                continue
+            if not _turns_back(assignment):
                 continue
             name, over = assignment.target.object.host, loop.iterator.host
             if assignment.target.object.name in kernel.read_after:
@@ -142,13 +137,9 @@ def _candidates(kernel: Kernel) -> Iterator[DataObject]:
 
 def _alternates(loop: Loop, object_: DataObject) -> bool:
     """Whether each iteration of the loop computes the integer from its previous value."""
-    return any(
-        isinstance(statement, ExpressionStatement)
-        and isinstance(statement.expression, Assignment)
-        and statement.expression.target == access_to(object_)
-        and (statement.expression.operator != "=" or mentions(statement.expression.value, object_))
-        for statement in flat(loop.body.statements)
-    )
+    expressions = (part.expression for part in flat(loop.body.statements) if isinstance(part, ExpressionStatement))
+    changes = (part for part in expressions if isinstance(part, Assignment) and part.target == access_to(object_))
+    return any(change.operator != "=" or mentions(change.value, object_) for change in changes)
 
 
 class _UnknownError(Exception):
@@ -169,7 +160,6 @@ class _Value:
 
     @property
     def alone(self) -> bool:
-        """Whether both values are equal."""
         return self.even == self.odd
 
     def text(self, like: DataObject) -> Expression:
@@ -319,7 +309,6 @@ class _Following:
     def _value(
         self, value: Expression, values: Mapping[DataObject, _Value], around: tuple[DataObject, ...]
     ) -> _Value | None:
-        """The value of an expression; None where it is unknown."""
         read = [node.object for node in walk(value) if isinstance(node, Access) and node.object in self.followed]
         known = [values.get(object_) for object_ in read]
         parities = {value_.parity for value_ in known if value_ is not None and not value_.alone}
@@ -363,11 +352,10 @@ class _Following:
 def _target(statement: ExpressionStatement) -> DataObject | None:
     """The integer that a plain assignment writes."""
     assignment = statement.expression
-    if not isinstance(assignment, Assignment) or any(
-        isinstance(node, (Assignment, Increment, Call)) for node in walk(assignment.value)
-    ):
+    if not isinstance(assignment, Assignment):
         return None
-    return assignment.target.object
+    has_effects = any(isinstance(node, (Assignment, Increment, Call)) for node in walk(assignment.value))
+    return None if has_effects else assignment.target.object
 
 
 def _whole_value(assignment: Assignment) -> Expression:
@@ -385,8 +373,6 @@ def _set(values: _Values, object_: DataObject, value: _Value | None) -> None:
 
 
 def _with_sums(value: Expression, sums: Mapping[DataObject, Polynomial]) -> Expression:
-    """The value with these sums in place of integers."""
-
     def change(access: Access) -> Expression:
         sum_ = sums.get(access.object)
         return access if sum_ is None else typed_sum(sum_, access.object)

@@ -52,7 +52,7 @@ from tilepragma.ir.polynomial import (
 from tilepragma.ir.stencil_unrolling import with_unrolled_stencil_loops
 from tilepragma.ir.substitution import with_accesses, with_each
 from tilepragma.ir.traversal import loop_directives, walk
-from tilepragma.ir.types import INT, LONG, ScalarType, is_signed_int
+from tilepragma.ir.types import INT, LONG, ScalarType, is_integer, is_signed_int
 from tilepragma.normalise.periodic_induction import with_periodic_integers_written_out
 from tilepragma.normalise.privatization import in_subscripts, with_private_scalars
 from tilepragma.patterns.recognition import relaxations
@@ -97,7 +97,7 @@ def _sums(functions: Iterable[Function]) -> _Sums:
     sums: _Sums = {}
     for function in functions:
         statements = function.body.statements
-        if len(statements) != 1 or not isinstance(statements[0], Return) or not _is_integer(function.result):
+        if len(statements) != 1 or not isinstance(statements[0], Return) or not is_integer(function.result):
             continue
         value = with_each(statements[0].value, Call, lambda call: _written_out(call, sums))
         if value is not None and all(map(is_local_index, function.parameters)) and _adds(value, function.parameters):
@@ -115,14 +115,10 @@ def _adds(value: Expression, parameters: tuple[DataObject, ...]) -> bool:
     if isinstance(value, Unary):
         return value.operator in ("+", "-") and _adds(value.operand, parameters)
     if isinstance(value, Cast):
-        return _is_integer(value.type) and _adds(value.operand, parameters)
+        return is_integer(value.type) and _adds(value.operand, parameters)
     if isinstance(value, Binary):
         return value.operator in ("+", "-", "*") and _adds(value.left, parameters) and _adds(value.right, parameters)
     return False
-
-
-def _is_integer(type_: object) -> bool:
-    return isinstance(type_, ScalarType) and type_.is_integer
 
 
 def _written_out(call: Call, sums: _Sums) -> Expression:
@@ -132,12 +128,10 @@ def _written_out(call: Call, sums: _Sums) -> Expression:
     parameters, value = sums[call.function]
     if any(isinstance(node, (Assignment, Increment, Call)) for argument in call.arguments for node in walk(argument)):
         return call
-    arguments = {
-        parameter: argument
-        if getattr(argument, "type", None) == parameter.element
-        else Cast(parameter.element, argument)
-        for parameter, argument in zip(parameters, call.arguments, strict=True)
-    }
+    arguments: dict[DataObject, Expression] = {}
+    for parameter, argument in zip(parameters, call.arguments, strict=True):
+        is_alike = getattr(argument, "type", None) == parameter.element
+        arguments[parameter] = argument if is_alike else Cast(parameter.element, argument)
     return with_accesses(value, lambda access: arguments[access.object])
 
 
@@ -263,9 +257,7 @@ def _is_exact(value: Expression) -> bool:
 def _is_plain(atom: Expression) -> bool:
     """Whether the atom is a variable's value, which can be read anywhere."""
     if isinstance(atom, Cast):
-        return all(
-            isinstance(type_, ScalarType) and type_.is_integer for type_ in (atom.type, atom.operand.type)
-        ) and _is_plain(atom.operand)
+        return is_integer(atom.type) and is_integer(atom.operand.type) and _is_plain(atom.operand)
     return is_scalar(atom)
 
 

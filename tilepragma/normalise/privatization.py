@@ -104,11 +104,8 @@ def with_member_names(kernel: Kernel, diagnostics: Diagnostics) -> Kernel:
 def _members(name: str, kernel: Kernel, clause: PrivateClause, diagnostics: Diagnostics) -> tuple[str, ...]:
     hosts = [object_.host for object_ in kernel.objects]
     if any(host.startswith(f"{name}->") for host in hosts):
-        diagnostics.error(
-            clause.range,
-            f"'{name}' cannot be private: it is a pointer to a struct, which iterations would share",
-            "declare a struct in the loop and use that",
-        )
+        message = f"'{name}' cannot be private: it is a pointer to a struct, which iterations would share"
+        diagnostics.error(clause.range, message, "declare a struct in the loop and use that")
         return ()
     inside = tuple(host for host in hosts if host.startswith(f"{name}."))
     return (name,) if name in hosts or not inside else inside
@@ -147,8 +144,7 @@ class _Privatization:
             if loop.directive is not None and loop.directive.privates:
                 privates = tuple(self._clause(private, loop) for private in loop.directive.privates)
                 now = self._current(loop)
-                without_arrays = replace(loop.directive, privates=privates)
-                self._replace(now, replace(now, directive=without_arrays))
+                self._replace(now, replace(now, directive=replace(loop.directive, privates=privates)))
 
     def _clause(self, clause: PrivateClause, loop: Loop | None) -> PrivateClause:
         """The clause without the arrays that the pass declares in loops because of it."""
@@ -170,8 +166,7 @@ class _Privatization:
             why = f"{_size(array)} bytes are more than an iteration can have for itself ({_MOST_BYTES})"
             self.diagnostics.error(clause.range, f"'{name}' cannot be private: {why}", "use a smaller array")
         else:
-            outermost = (loop,) if loop is not None else _outermost(self.kernel.body)
-            for outer in outermost:
+            for outer in (loop,) if loop is not None else _outermost(self.kernel.body):
                 if mentions(outer, array):
                     self._declare(self._innermost(outer, array), array)
 
@@ -271,17 +266,12 @@ class _Privatization:
             f"'{object_.host}' here"
         )
         if loop.directive is not None and loop.directive.tiles:
-            self.diagnostics.error(
-                shared.range,
-                f"{what}, and no instance knows which value is the last",
-                "remove the loop's tiles, or add a reduction clause for an order that does not matter",
-            )
+            remedy = "remove the loop's tiles, or add a reduction clause for an order that does not matter"
+            self.diagnostics.error(shared.range, f"{what}, and no instance knows which value is the last", remedy)
             return
-        self.diagnostics.warning(
-            shared.range,
-            f"{what}: the loop runs in order, since no instance knows which value is the last",
-            f"declare '{object_.host}' inside the loop if its value is not needed afterwards",
-        )
+        message = f"{what}: the loop runs in order, since no instance knows which value is the last"
+        remedy = f"declare '{object_.host}' inside the loop if its value is not needed afterwards"
+        self.diagnostics.warning(shared.range, message, remedy)
         self._replace(loop, replace(loop, directive=LoopDirective(NOWHERE, sequential=True)))
 
     def _may_meet(self, loop: Loop, object_: DataObject) -> bool:
@@ -336,8 +326,7 @@ class _Privatization:
         named = named_in_clauses(self.kernel.directive, self.kernel.body)
         iterators = {loop.iterator for loop in loops_in(self.kernel.body)}
         live = self.kernel.read_after | live_out_by_clause(self.kernel)
-        written = dict.fromkeys(use.object for use in uses(loop.body, self.kernel.functions) if use.writes)
-        for object_ in written:
+        for object_ in dict.fromkeys(use.object for use in uses(loop.body, self.kernel.functions) if use.writes):
             scalar = object_.storage is Storage.SCALAR and object_.scope in (Scope.EXTERNAL, Scope.REGION)
             if not scalar or object_.host in named or object_ in iterators:
                 continue
@@ -390,13 +379,9 @@ class _Privatization:
             f"iterations of the loop over '{loop.iterator.host}', which is said to be independent, "
             f"write elements of '{array}'"
         )
-        self.diagnostics.error(
-            first,
-            f"{what} here that others write"
-            if first == second
-            else f"{what} here that others write on line {second.start.line}",
-            "remove 'independent': the analysis then finds what may run in parallel",
-        )
+        where = "" if first == second else f" on line {second.start.line}"
+        remedy = "remove 'independent': the analysis then finds what may run in parallel"
+        self.diagnostics.error(first, f"{what} here that others write{where}", remedy)
 
     # -- declarations
 
@@ -427,11 +412,9 @@ class _Privatization:
             uses_of = (use for use in uses(loop.body, self.kernel.functions) if use.object == object_ and use.writes)
             *_, place = (use.range for use in uses_of)
             stored = (If(last, Block(tuple(self._stores(loop.body, object_, private, place)), place), None, place),)
-        body = replace(loop.body, statements=(declaration, *inside, *stored))
-        self._replace(loop, replace(loop, body=body))
+        self._replace(loop, replace(loop, body=replace(loop.body, statements=(declaration, *inside, *stored))))
         if not mentions(self.kernel.body, object_):
-            rest = tuple(kept for kept in self.kernel.objects if kept != object_)
-            self.kernel = replace(self.kernel, objects=rest)
+            self.kernel = replace(self.kernel, objects=tuple(kept for kept in self.kernel.objects if kept != object_))
 
     def _stores(
         self, body: Block, object_: DataObject, private: DataObject, range_: SourceRange
@@ -462,7 +445,6 @@ class _Privatization:
         )
 
     def _current(self, loop: Loop) -> Loop:
-        """The loop as it is now."""
         return next(candidate for candidate in loops_in(self.kernel.body) if candidate.index == loop.index)
 
     def _replace(self, old: Loop, new: Loop) -> None:
@@ -503,12 +485,8 @@ def _runs_once(loop: Loop) -> bool:
 def _is_rectangular(chain: Sequence[Loop]) -> bool:
     """Whether no loop's bounds depend on another loop's iterator."""
     iterators = {loop.iterator for loop in chain}
-    return not any(
-        isinstance(node, Access) and node.object in iterators
-        for loop in chain
-        for bound in (loop.lower, loop.upper, loop.step)
-        for node in walk(bound)
-    )
+    bounds = (bound for loop in chain for bound in (loop.lower, loop.upper, loop.step))
+    return not any(isinstance(node, Access) and node.object in iterators for bound in bounds for node in walk(bound))
 
 
 def _is_last(loop: Loop) -> Expression:
@@ -596,13 +574,10 @@ def _movable(kernel: Kernel) -> Iterator[DataObject]:
     for directive in loop_directives(kernel.body):
         named |= {name for clause in directive.privates for name in clause.names}
         named |= {name for clause in directive.reductions for name in clause.names}
-    elsewhere = used_elsewhere(kernel)
     written = {use.object for use in uses(kernel.body, kernel.functions) if use.writes}
-    needed = in_subscripts(kernel.body)
+    movable = (written & in_subscripts(kernel.body)) - used_elsewhere(kernel)
     for object_ in kernel.objects:
-        outside = (
-            object_.scope is Scope.EXTERNAL and object_ in written and object_ not in elsewhere and object_ in needed
-        )
+        outside = object_.scope is Scope.EXTERNAL and object_ in movable
         forgotten = object_.name not in kernel.read_after and object_.host not in named
         if outside and forgotten and is_local_index(replace(object_, scope=Scope.LOCAL)):
             yield object_
@@ -618,13 +593,8 @@ def used_elsewhere(kernel: Kernel) -> set[DataObject]:
 
 def in_subscripts(body: Block) -> frozenset[DataObject]:
     """The scalars that subscripts read, directly or through assignments."""
-    needed = {
-        inner
-        for node in walk(body)
-        if isinstance(node, Access)
-        for subscript in node.subscripts
-        for inner in _objects(subscript)
-    }
+    subscripts = (subscript for node in walk(body) if isinstance(node, Access) for subscript in node.subscripts)
+    needed = {inner for subscript in subscripts for inner in _objects(subscript)}
     assigned = [node for node in walk(body) if isinstance(node, Assignment) and node.target.object.rank == 0]
     size = 0
     while size != len(needed):

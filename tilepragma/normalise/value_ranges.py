@@ -13,6 +13,7 @@ from dataclasses import field
 from typing import Any
 
 from tilepragma.base.frozen_values import dataclass
+from tilepragma.ir.c_values import least_and_greatest
 from tilepragma.ir.expressions import (
     Access,
     AddressOf,
@@ -41,7 +42,7 @@ from tilepragma.ir.polynomial import (
     select,
 )
 from tilepragma.ir.traversal import children, walk
-from tilepragma.ir.types import INT, LONG, ScalarKind, ScalarType
+from tilepragma.ir.types import INT, LONG, ScalarType, is_integer
 from tilepragma.poly.extents import Bounds, around
 
 #: Greater numbers are those of hash functions, whose products wrap.
@@ -80,7 +81,7 @@ class ValueRanges:
         return value_range
 
     def _of(self, value: Expression) -> Bounds:
-        if self.invariant(value) and _is_integer(value):
+        if self.invariant(value) and is_integer(value.type):
             exact = polynomial(value)
             if any(abs(factor) > _GREATEST for _, factor in exact.terms):
                 raise UnboundedError
@@ -101,7 +102,7 @@ class ValueRanges:
                 return self._of_binary(value)
             case Conditional(_, then, otherwise):
                 return around((self.of(then), self.of(otherwise)))
-            case Cast(_, operand) if keeps_value(value) or (value.type == INT and _is_integer(operand)):
+            case Cast(_, operand) if keeps_value(value) or (value.type == INT and is_integer(operand.type)):
                 return self.of(operand)
             case Cast():
                 return _of_type(value)
@@ -206,10 +207,6 @@ class ValueRanges:
         return Bounds(select(not_negative(least), _NOTHING, -size), size)
 
 
-def _is_integer(value: Expression) -> bool:
-    return isinstance(value.type, ScalarType) and value.type.is_integer
-
-
 def _is_read_outside(object_: DataObject, node: Any) -> bool:
     """Whether the region, outside loops over it, may read a variable's earlier value."""
     if isinstance(node, Access) and node.object == object_:
@@ -235,10 +232,7 @@ def _of_type(value: Expression) -> Bounds:
     type_ = value.type
     if not isinstance(type_, ScalarType) or type_.is_floating or type_.bits > 16:
         raise UnboundedError
-    if type_.kind is ScalarKind.BOOLEAN:
-        return _between(0, 1)
-    half = 1 << (type_.bits - 1)
-    return _between(-half, half - 1) if type_.signed else _between(0, 2 * half - 1)
+    return _between(*least_and_greatest(type_))
 
 
 def _quotient(value: Polynomial, by: Polynomial) -> Polynomial:

@@ -113,20 +113,17 @@ def _bound_in(condition: Expression, iterator: DataObject, lower: Expression) ->
         if nearer is not None:
             return nearer
     if isinstance(condition, Binary) and condition.operator in _TURNED:
-        if _is_iterator(condition.left, iterator):
-            return condition.operator, condition.right
-        if _is_iterator(condition.right, iterator):
-            return _TURNED[condition.operator], condition.left
-        shifted = _shifted_bound(condition.operator, condition.left, condition.right, iterator, lower)
-        shifted = shifted or _shifted_bound(
-            _TURNED[condition.operator], condition.right, condition.left, iterator, lower
-        )
+        operator, left, right = condition.operator, condition.left, condition.right
+        if _is_iterator(left, iterator):
+            return operator, right
+        if _is_iterator(right, iterator):
+            return _TURNED[operator], left
+        shifted = _shifted_bound(operator, left, right, iterator, lower)
+        shifted = shifted or _shifted_bound(_TURNED[operator], right, left, iterator, lower)
         if shifted is not None:
             return shifted
-    raise source_error(
-        condition.range,
-        f"its condition does not compare the iterator '{iterator.host}' with a bound by <, <=, >, >= or !=",
-    )
+    message = f"its condition does not compare the iterator '{iterator.host}' with a bound by <, <=, >, >= or !="
+    raise source_error(condition.range, message)
 
 
 def _step(loop: ForLoop, iterator: DataObject) -> tuple[Expression, int]:
@@ -162,9 +159,8 @@ def _signed(step: Expression, minus: bool) -> tuple[Expression, int]:
     value = c_value(step)
     if value is not None:
         value = -value if minus else value
-        if isinstance(step, IntegerLiteral) and not minus:
-            return step, (value > 0) - (value < 0)
-        return integer(value), (value > 0) - (value < 0)
+        is_written = isinstance(step, IntegerLiteral) and not minus
+        return step if is_written else integer(value), (value > 0) - (value < 0)
     if not minus:
         return step, 0
     if isinstance(step.type, ScalarType) and not step.type.signed:
@@ -221,13 +217,8 @@ def _early_exit(statement: Statement | None) -> Break | None:
 # -- two idioms that stand for a plain bound: `i-- > 0` and `i + 1 < n`
 
 
-def _is_iterator(expression: Expression, iterator: DataObject) -> bool:
-    return (
-        isinstance(expression, Access)
-        and expression.object == iterator
-        and not expression.subscripts
-        and not expression.path
-    )
+def _is_iterator(value: Expression, iterator: DataObject) -> bool:
+    return isinstance(value, Access) and value.object == iterator and not (value.subscripts or value.path)
 
 
 def _countdown_of(loop: ForLoop, iterator: DataObject, lower: Expression) -> tuple[Expression, str, Expression] | None:
@@ -268,9 +259,8 @@ def _shifted_bound(
     if comparison not in ("<", "<=") or not (isinstance(left, Binary) and left.operator == "+"):
         return None
     shift = left.right if _is_iterator(left.left, iterator) else left.left
-    if not _is_iterator(left.left, iterator) and not _is_iterator(left.right, iterator):
-        return None
-    if not (isinstance(left.type, ScalarType) and isinstance(right.type, ScalarType)):
+    shifted = _is_iterator(left.left, iterator) or _is_iterator(left.right, iterator)
+    if not (shifted and isinstance(left.type, ScalarType) and isinstance(right.type, ScalarType)):
         return None
     common = usual_type(left.type, right.type)
     unsigned = _is_unsigned(iterator.element)

@@ -44,11 +44,8 @@ def _is_used(context: Context, section: Section, offset: int) -> bool:
         return False
     if context.diagnostics.has_errors:  # the statement that failed may have used it
         return False
-    context.diagnostics.warning(
-        section.range,
-        f"'{section.path}' does not occur in the kernel, and the clause says nothing about it",
-        "name the arrays as the kernel's statements do",
-    )
+    message = f"'{section.path}' does not occur in the kernel, and the clause says nothing about it"
+    context.diagnostics.warning(section.range, message, "name the arrays as the kernel's statements do")
     return False
 
 
@@ -61,14 +58,11 @@ def refuse_inner_variables(
     """
     declared = {node.spelling for node in region.walk() if node.kind == CursorKind.VAR_DECL}
     for expression in clause_expressions(tuple(directives)):
-        names = dict.fromkeys(_NAME.findall(_STEP.sub("", expression.text)))
-        for name in names:
+        for name in dict.fromkeys(_NAME.findall(_STEP.sub("", expression.text))):
             if name in declared and not _names_something(context.facts.node, name, region.start):
-                context.diagnostics.error(
-                    expression.range,
-                    f"'{name}' is declared inside the kernel, and clauses are evaluated before it",
-                    "use variables that are visible at the kernel's directive",
-                )
+                message = f"'{name}' is declared inside the kernel, and clauses are evaluated before it"
+                remedy = "use variables that are visible at the kernel's directive"
+                context.diagnostics.error(expression.range, message, remedy)
 
 
 def _names_something(function: Node, name: str, offset: int) -> bool:
@@ -118,11 +112,6 @@ def _visible(function: Node, name: str, offset: int) -> Node | None:
 
 def _declared_before(function: Node, offset: int) -> list[Node]:
     """The variables of blocks and loop headers that are visible at `offset`, outermost first."""
-    return [
-        variable
-        for around in function.body.around(offset)
-        for child in around.children
-        if child.kind == CursorKind.DECL_STMT and child.end <= offset
-        for variable in child.children
-        if variable.kind == CursorKind.VAR_DECL
-    ]
+    around = (child for block in function.body.around(offset) for child in block.children)
+    declarations = (child for child in around if child.kind == CursorKind.DECL_STMT and child.end <= offset)
+    return [variable for child in declarations for variable in child.children if variable.kind == CursorKind.VAR_DECL]

@@ -203,11 +203,8 @@ class Node:
         operator = text.decode(errors="replace")
         if operator in _BINARY[1:] or operator in _UNARY[1:]:
             return operator
-        raise source_error(
-            self.range,
-            "this libclang does not tell which operator stands in the macro",
-            "install the libclang wheel, version 17 or newer",
-        )
+        message = "this libclang does not tell which operator stands in the macro"
+        raise source_error(self.range, message, "install the libclang wheel, version 17 or newer")
 
     @cached_property
     def token(self) -> str | None:
@@ -215,8 +212,7 @@ class Node:
 
         It is another token if a macro hides it. None if the token continues on the next line.
         """
-        location = self.cursor.extent.start
-        file, _, _, offset = _spelling_location(location)
+        file, _, _, offset = _spelling_location(self.cursor.extent.start)
         if file is None:
             return None
         text = self.unit.text(file)
@@ -306,12 +302,9 @@ class ClangUnit:
     def macro_uses(self, path: str) -> tuple[tuple[int, int], ...]:
         """The byte ranges of a file's outermost macro uses, arguments included, in order."""
         if path not in self._uses:
-            ranges = []
-            for cursor in self.handle.cursor.get_children():
-                if cursor.kind == CursorKind.MACRO_INSTANTIATION:
-                    extent = cursor.extent
-                    if _file_of(extent.start) == path:
-                        ranges.append((int(extent.start.offset), int(extent.end.offset)))
+            cursors = self.handle.cursor.get_children()
+            uses = (cursor.extent for cursor in cursors if cursor.kind == CursorKind.MACRO_INSTANTIATION)
+            ranges = [(int(use.start.offset), int(use.end.offset)) for use in uses if _file_of(use.start) == path]
             self._uses[path] = tuple(_outermost(ranges))
         return self._uses[path]
 
@@ -369,17 +362,13 @@ class ClangUnit:
 
     def _skipped_once(self, path: str) -> tuple[tuple[int, int], ...]:
         file = cindex.File.from_name(self.handle, os.fsencode(path))
-        ranges = self._ranges(self.library.clang_getSkippedRanges, file)
-        return tuple((start, end) for _, start, end in ranges)
+        return tuple((start, end) for _, start, end in self._ranges(self.library.clang_getSkippedRanges, file))
 
     def _skipped_each_time(self, path: str, times: int) -> tuple[tuple[int, int], ...]:
         listed = self._ranges(self.library.clang_getAllSkippedRanges)
         ranges = [(start, end) for file, start, end in listed if file == path]
-        functions = [
-            (node.start, node.end)
-            for node in self.file_scope()
-            if node.kind == CursorKind.FUNCTION_DECL and node.file == path and node.cursor.is_definition()
-        ]
+        declared = (node for node in self.file_scope() if node.kind == CursorKind.FUNCTION_DECL and node.file == path)
+        functions = [(node.start, node.end) for node in declared if node.cursor.is_definition()]
 
         def is_left_out(start: int, end: int) -> bool:
             around = sum(first <= start and end <= last for first, last in ranges)
@@ -405,7 +394,6 @@ class ClangUnit:
 
 
 def _file_of(location: Any) -> str:
-    """The file of a location; empty if it has none."""
     return "" if location.file is None else str(location.file.name)
 
 

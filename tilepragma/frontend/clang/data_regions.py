@@ -37,9 +37,8 @@ def _region(
     offset = placed.range.start.offset
     for kernel in kernels:
         if kernel.range.file == placed.range.file and kernel.range.start.offset <= offset < kernel.range.end.offset:
-            raise source_error(
-                placed.range, f"'{what}' cannot stand inside a kernel", "put it before or after the kernel"
-            )
+            message = f"'{what}' cannot stand inside a kernel"
+            raise source_error(placed.range, message, "put it before or after the kernel")
     if directive.construct is Construct.DATA:
         if placed.statement is None:
             raise source_error(placed.range, f"no statement follows '{what}'", "put it before a block '{ … }'")
@@ -78,38 +77,26 @@ def _require_lengths(section: Section, object_: DataObject) -> None:
         written = section.dimensions[place].length if place < len(section.dimensions) else None
         if length is None and written is None:
             form = section.path + "".join(f"[0:N{number + 1}]" for number in range(object_.rank))
-            raise source_error(
-                section.range,
-                f"the number of elements of '{section.path}' is unknown: its type has no length",
-                f"write the section, as in {form} with its lengths for N1"
-                + (f" to N{object_.rank}" if object_.rank > 1 else ""),
-            )
+            last = f" to N{object_.rank}" if object_.rank > 1 else ""
+            message = f"the number of elements of '{section.path}' is unknown: its type has no length"
+            raise source_error(section.range, message, f"write the section, as in {form} with its lengths for N1{last}")
 
 
 def _require_block(facts: FunctionFacts, placed: LocatedDirective, what: str) -> None:
     """A standalone directive becomes a statement, so it must stand between statements."""
     *_, around = facts.node.body.around(placed.range.start.offset)
     if around.kind != CursorKind.COMPOUND_STMT:
-        raise source_error(
-            placed.range,
-            f"'{what}' must stand between the statements of a block",
-            "put braces around the statement and the directive",
-        )
+        message = f"'{what}' must stand between the statements of a block"
+        raise source_error(placed.range, message, "put braces around the statement and the directive")
 
 
 def _refuse_exits(bound: BoundStatement, what: str) -> None:
     """Refuse statements that leave the region other than at its end."""
+    words = {CursorKind.RETURN_STMT: "return", CursorKind.BREAK_STMT: "break", CursorKind.CONTINUE_STMT: "continue"}
     for node in exits(bound.node):
-        word = {
-            CursorKind.RETURN_STMT: "return",
-            CursorKind.BREAK_STMT: "break",
-            CursorKind.CONTINUE_STMT: "continue",
-        }.get(node.kind, "goto")
-        raise source_error(
-            node.range,
-            f"'{word}' would leave the region of '{what}' without ending it",
-            "leave the region at its end, or use '#pragma tilek enter data' and 'exit data'",
-        )
+        word = words.get(node.kind, "goto")
+        remedy = "leave the region at its end, or use '#pragma tilek enter data' and 'exit data'"
+        raise source_error(node.range, f"'{word}' would leave the region of '{what}' without ending it", remedy)
 
 
 def exits(node: Node, *, in_loop: bool = False, in_switch: bool = False) -> list[Node]:

@@ -103,9 +103,8 @@ def truth(context: Context, node: Node) -> Expression:
 def type_of(context: Context, node: Node) -> Type:
     """The IR type of an expression; refuses addresses."""
     if is_address(node.type):
-        raise source_error(
-            node.range, "an address is computed here, which kernels cannot do", "index the array where it is used"
-        )
+        message = "an address is computed here, which kernels cannot do"
+        raise source_error(node.range, message, "index the array where it is used")
     return context.types.convert(node.type, node.range)
 
 
@@ -120,11 +119,8 @@ def _reference(context: Context, node: Node) -> Expression:
     if declaration is not None and declaration.kind == CursorKind.ENUM_CONSTANT_DECL:
         return literals.constant(int(declaration.cursor.enum_value), type_of(context, node), node.range)
     if declaration is not None and declaration.kind == CursorKind.FUNCTION_DECL:
-        raise source_error(
-            node.range,
-            f"the address of the function '{node.spelling}' cannot be used in a kernel",
-            "call functions by their names",
-        )
+        message = f"the address of the function '{node.spelling}' cannot be used in a kernel"
+        raise source_error(node.range, message, "call functions by their names")
     if declaration is not None and declaration.key in context.values:
         return context.values[declaration.key]
     if declaration is not None and declaration.key not in context.declared:
@@ -150,11 +146,9 @@ def _statement_expression(context: Context, node: Node) -> Expression:
         value = context.lower(initializer)
         why = "changes something" if has_effects(value) else "is long, and would be computed several times"
         if has_effects(value) or sum(1 for _ in walk(value)) > _LONGEST_VALUE:
-            raise source_error(
-                node.range,
-                f"a statement expression cannot be used here: the value of its '{name.spelling}' {why}",
-                "put this into a variable in a statement of its own, or write a static inline function",
-            )
+            message = f"a statement expression cannot be used here: the value of its '{name.spelling}' {why}"
+            remedy = "put this into a variable in a statement of its own, or write a static inline function"
+            raise source_error(node.range, message, remedy)
         context.values[name.key] = Cast(_scalar_type(context, name), value, initializer.range)
     return context.lower(last)
 
@@ -188,11 +182,8 @@ def _binary(context: Context, node: Node) -> Expression:
         if operator in ("==", "!=") and any(null):
             test = storage_accesses.null_test(context, node.children[0 if null[1] else 1])
             return test if operator == "!=" else Unary("!", test, test.type, node.range)
-        raise source_error(
-            node.range,
-            "addresses are computed or compared here, which kernels cannot do",
-            "compare indices instead",
-        )
+        message = "addresses are computed or compared here, which kernels cannot do"
+        raise source_error(node.range, message, "compare indices instead")
     left, right = (context.lower(child) for child in node.children)
     return Binary(operator, left, right, type_of(context, node), node.range)
 
@@ -201,8 +192,7 @@ def _assignment(context: Context, node: Node, operator: str) -> Expression:
     if is_pointer(node.children[0].type):
         raise _pointer_written(node)
     target = storage_accesses.access(context, node.children[0])
-    value = context.lower(node.children[1])
-    return Assignment(operator, target, value, type_of(context, node), node.range)
+    return Assignment(operator, target, context.lower(node.children[1]), type_of(context, node), node.range)
 
 
 def _unary(context: Context, node: Node) -> Expression:
@@ -221,16 +211,10 @@ def _unary(context: Context, node: Node) -> Expression:
         operand = truth(context, node.children[0]) if operator == "!" else context.lower(node.children[0])
         return Unary(operator, operand, type_of(context, node), node.range)
     if operator == "&":
-        raise source_error(
-            node.range,
-            "an address is taken here, which kernels can do for arguments of functions of this file only",
-            "index the array where it is used",
-        )
-    raise source_error(
-        node.range,
-        f"the operator '{operator}' cannot be used in a kernel",
-        "use the arithmetic operators of C99 on real numbers",
-    )
+        message = "an address is taken here, which kernels can do for arguments of functions of this file only"
+        raise source_error(node.range, message, "index the array where it is used")
+    message = f"the operator '{operator}' cannot be used in a kernel"
+    raise source_error(node.range, message, "use the arithmetic operators of C99 on real numbers")
 
 
 def _cast(context: Context, node: Node) -> Expression:
@@ -246,21 +230,15 @@ def _cast(context: Context, node: Node) -> Expression:
 def _size(context: Context, node: Node) -> Expression:
     value = node.evaluate()
     if value is None:
-        raise source_error(
-            node.range,
-            "the size asked for here is known at run time only",
-            "compute it before the kernel and keep it in a variable",
-        )
+        message = "the size asked for here is known at run time only"
+        raise source_error(node.range, message, "compute it before the kernel and keep it in a variable")
     return literals.constant(int(value), type_of(context, node), node.range)
 
 
 def _refusal(context: Context, node: Node) -> SourceError:
     if context.unit.text(node.file).startswith(b"assert", node.start):
-        return source_error(
-            node.range,
-            "an assertion cannot be used in a kernel",
-            "check it before or after the kernel, or compile with -DNDEBUG",
-        )
+        message = "an assertion cannot be used in a kernel"
+        return source_error(node.range, message, "check it before or after the kernel, or compile with -DNDEBUG")
     if node.kind in _REFUSED:
         message, remedy = _REFUSED[node.kind]
         return source_error(node.range, message, remedy)
@@ -276,11 +254,8 @@ def _is_null(node: Node) -> bool:
 
 
 def _pointer_written(node: Node) -> SourceError:
-    return source_error(
-        node.range,
-        "a pointer is changed here; kernels can only use pointers that stay what they were",
-        "index the array instead of moving the pointer",
-    )
+    message = "a pointer is changed here; kernels can only use pointers that stay what they were"
+    return source_error(node.range, message, "index the array instead of moving the pointer")
 
 
 # -- two-valued indices
@@ -364,11 +339,7 @@ _CLASSIFYING = _words(
 _WHOLE = ("abs", "labs", "llabs")
 
 #: Every function that some target has under its C name.
-MATH = (
-    frozenset(name + suffix for name in _REAL for suffix in ("", "f", "l"))
-    | frozenset(_CLASSIFYING)
-    | frozenset(_WHOLE)
-)
+MATH = frozenset(name + suffix for name in _REAL for suffix in ("", "f", "l")) | _CLASSIFYING | frozenset(_WHOLE)
 _INNER_NAMES = {
     "__isnan": "isnan", "__isnanf": "isnan", "__isinf": "isinf", "__isinff": "isinf", "__finite": "isfinite",
     "__finitef": "isfinite", "__signbit": "signbit", "__signbitf": "signbit", "__isnanl": "isnan", "__isinfl": "isinf",
@@ -386,9 +357,8 @@ def _call(context: Context, node: Node) -> Expression:
     """The IR of a call. Raises SourceError for functions that a kernel cannot call."""
     declaration = node.called
     if declaration is None:
-        raise source_error(
-            node.range, "a function is called through a pointer here", "call functions by their names in kernels"
-        )
+        message = "a function is called through a pointer here"
+        raise source_error(node.range, message, "call functions by their names in kernels")
     name = declaration.spelling
     if name == "__builtin_expect":
         return context.lower(node.children[1])
@@ -454,11 +424,8 @@ def _unknown(name: str, node: Node) -> Exception:
     plain = name.removeprefix("__builtin_")
     name = plain if plain in _OUTPUT | _MEMORY else name
     if name == "__builtin_classify_type":
-        return source_error(
-            node.range,
-            "the macros of tgmath.h cannot be used in a kernel",
-            "include math.h and call the function of the type (sqrtf, sqrt)",
-        )
+        message = "the macros of tgmath.h cannot be used in a kernel"
+        return source_error(node.range, message, "include math.h and call the function of the type (sqrtf, sqrt)")
     if name in _OUTPUT:
         remedy = "do input and output before or after the kernel"
     elif name in _MEMORY:

@@ -96,11 +96,8 @@ class HostText:
             if node.binary_operator == "=":
                 target = self._named(left)
                 assert target is not None
-                if (
-                    self._depth > 0
-                    and target.declaration.kind == CursorKind.PARM_DECL
-                    and "." in target.host.replace("->", ".")
-                ):
+                is_parameter = target.declaration.kind == CursorKind.PARM_DECL
+                if self._depth > 0 and is_parameter and "." in target.host.replace("->", "."):
                     raise self._touching(left)  # the caller's struct is unknown
                 self._set(target, right)
         elif kind in _REFERENCES and self._is_held(node.type):
@@ -147,9 +144,8 @@ class HostText:
     def _call(self, node: Node) -> None:
         declaration = node.called
         if declaration is None:
-            raise source_error(
-                node.range, "a function is called through a pointer here", "call it before or after the region"
-            )
+            message = "a function is called through a pointer here"
+            raise source_error(node.range, message, "call it before or after the region")
         definition = declaration.definition
         if definition is not None and node.unit.is_system(definition.file):
             definition = None
@@ -172,11 +168,8 @@ class HostText:
         pointee = plain.type.get_canonical().get_pointee()  # an array has none
         changes_bytes = _is_byte(pointee) and not pointee.is_const_qualified()
         if plain.kind in _REFERENCES and (self._is_held(plain.type) or changes_bytes):
-            raise source_error(
-                argument.range,
-                f"'{function}' gets '{_text(argument)}', whose newest values may be on a device",
-                _ELSEWHERE,
-            )
+            message = f"'{function}' gets '{_text(argument)}', whose newest values may be on a device"
+            raise source_error(argument.range, message, _ELSEWHERE)
         self._look(argument)
 
     def _body(self, definition: Node, call: Node) -> None:
@@ -192,9 +185,8 @@ class HostText:
 
     @staticmethod
     def _calling(node: Node, function: str, why: str) -> SourceError:
-        return source_error(
-            node.range, f"{function} may use arrays whose newest values are on a device: {why}", _ELSEWHERE
-        )
+        message = f"{function} may use arrays whose newest values are on a device: {why}"
+        return source_error(node.range, message, _ELSEWHERE)
 
     def _relates_pointers(self, node: Node) -> bool:
         """Whether the node only sets one pointer to others, or compares two."""
@@ -235,20 +227,14 @@ class HostText:
 
     def _touching(self, node: Node, write: Node | None = None) -> SourceError:
         if is_address(node.type):
-            return source_error(
-                node.range,
-                f"the newest values of '{_text(node)}' may be on a device",
-                "between loops, only set and compare pointers; do everything else before or after the region",
-            )
+            remedy = "between loops, only set and compare pointers; do everything else before or after the region"
+            return source_error(node.range, f"the newest values of '{_text(node)}' may be on a device", remedy)
         write = write or _write_meeting(node, self.writes)
         why = "" if write is None else f": '{_text(write)}' is written in the region (line {write.range.start.line})"
         apart = write is None or _text(write).partition("[")[0] == _text(node).partition("[")[0]
         same = "" if apart else ", and may be the same memory"
-        return source_error(
-            node.range,
-            f"the newest value of '{_text(node)}' may be on a device{why}{same}",
-            "copy it to a variable in a separate statement, and use that",
-        )
+        message = f"the newest value of '{_text(node)}' may be on a device{why}{same}"
+        return source_error(node.range, message, "copy it to a variable in a separate statement, and use that")
 
 
 def host_text(region: Node) -> HostText:

@@ -38,11 +38,8 @@ def implied_parameter(context: Context, declaration: Node, range_: SourceRange) 
 
 
 def _foreign_variable(name: str, range_: SourceRange) -> SourceError:
-    return source_error(
-        range_,
-        f"a function called from a kernel uses '{name}', which is not its own",
-        "pass it as an argument, or make it a constant: 'static const' with its values",
-    )
+    remedy = "pass it as an argument, or make it a constant: 'static const' with its values"
+    return source_error(range_, f"a function called from a kernel uses '{name}', which is not its own", remedy)
 
 
 def with_constness(
@@ -55,11 +52,8 @@ def with_constness(
     written = {use.object for use in uses(body, functions) if use.writes}
     for variable in implied:
         if variable.object in written and variable.object.storage is Storage.SCALAR:
-            raise source_error(
-                variable.range,
-                f"a function called from a kernel changes '{variable.object.host}', which is not its own",
-                "return the value, or pass the address of a variable",
-            )
+            message = f"a function called from a kernel changes '{variable.object.host}', which is not its own"
+            raise source_error(variable.range, message, "return the value, or pass the address of a variable")
     arrays = [array for array in parameters if array.storage is not Storage.SCALAR]
     objects = (*arrays, *(variable.object for variable in implied))
     changed = {object_: replace(object_, const=object_ not in written) for object_ in objects}

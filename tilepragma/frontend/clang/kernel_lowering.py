@@ -92,12 +92,9 @@ def _grouped(diagnostics: Diagnostics) -> Diagnostics:
     for diagnostic in diagnostics:
         first, *others = same.get(diagnostic.message, [diagnostic])
         if diagnostic is first and others:
-            repeated = (
-                "the same here" if len(others) == 1 else f"the same here, the first of {len(others)} other places"
-            )
-            grouped.add(
-                replace(diagnostic, notes=(*diagnostic.notes, Diagnostic(Severity.NOTE, others[0].range, repeated)))
-            )
+            count = f", the first of {len(others)} other places" if len(others) > 1 else ""
+            repeated = Diagnostic(Severity.NOTE, others[0].range, f"the same here{count}")
+            grouped.add(replace(diagnostic, notes=(*diagnostic.notes, repeated)))
         elif diagnostic is first or diagnostic.severity is not Severity.ERROR:
             grouped.add(diagnostic)
     return grouped
@@ -119,9 +116,8 @@ def _with_cause(why: Diagnostic, refusals: Diagnostics) -> Diagnostic:
     if first is None or first.range.start.line == why.range.start.line:
         return why
     message = f"the loops around run on the host because of this: {first.message}"
-    return replace(
-        why, notes=(*why.notes, replace(first, severity=Severity.NOTE, message=message, notes=()), *first.notes)
-    )
+    cause = replace(first, severity=Severity.NOTE, message=message, notes=())
+    return replace(why, notes=(*why.notes, cause, *first.notes))
 
 
 def _refused(
@@ -136,9 +132,8 @@ def _refused(
     if whole is None:
         # What no kernel can hold may stay on the host, so report only what keeps it from there.
         # Innermost loops never stay on the host.
-        is_kernel_fault = why in diagnostics or any(
-            _is_in_innermost_loop(statement.node, diagnostic.range) for diagnostic in diagnostics
-        )
+        innermost = (_is_in_innermost_loop(statement.node, diagnostic.range) for diagnostic in diagnostics)
+        is_kernel_fault = why in diagnostics or any(innermost)
         builder.diagnostics.add_all(_grouped(diagnostics) if is_kernel_fault else (_with_cause(why, diagnostics),))
         return None
     builder.diagnostics.add_all(_grouped(diagnostics))
@@ -161,7 +156,6 @@ def _may_be_split(region: Node, body: Block | None) -> bool:
 
 
 def _is_in_innermost_loop(region: Node, range_: SourceRange) -> bool:
-    """Whether the range lies in an innermost loop of the region."""
     offset = range_.start.offset
     innermost = (node for node in region.walk() if node.kind in LOOPS and not _has_loop(node))
     return any(node.file == range_.file and node.start <= offset < node.end for node in innermost)
@@ -178,11 +172,8 @@ def _split_region(
 ) -> Parts:
     """The parts of a region. Raises SourceError for text that fits neither host nor kernel."""
     if directive.asynchronous is not None or directive.asynchronous_default:
-        raise source_error(
-            directive.range,
-            "'async' cannot be kept here: the host looks at what kernels compute to know whether a loop goes on",
-            "remove it, or put the kernel before the loops inside",
-        )
+        message = "'async' cannot be kept here: the host looks at what kernels compute to know whether a loop goes on"
+        raise source_error(directive.range, message, "remove it, or put the kernel before the loops inside")
     for leaving in exits(statement.node):
         raise source_error(leaving.range, "this would leave the region", "set a variable and test it after the region")
     splitting = _Splitting(builder, directive, statement, loops)
@@ -251,11 +242,8 @@ class _Splitting:
         node = path[-1]
         clauses = self.loops.get(node.start)
         if clauses is not None and (clauses.tiles or clauses.independent or clauses.collapse > 1 or clauses.reductions):
-            raise source_error(
-                clauses.range,
-                "this loop runs on the host, so that it has no tiles",
-                "put the directive before a loop inside",
-            )
+            message = "this loop runs on the host, so that it has no tiles"
+            raise source_error(clauses.range, message, "put the directive before a loop inside")
         body = node.children[0] if node.kind == CursorKind.DO_STMT else node.children[-1]
         for part in node.children:
             if part != body:
@@ -287,19 +275,17 @@ class _Splitting:
         refusal = self.host.refusal(node)
         if refusal is None:
             return
-        if node.kind == CursorKind.DECL_STMT or exits(node):
-            raise refusal
-        piece = self._piece(path, conditional, Diagnostics())
+        stays = node.kind == CursorKind.DECL_STMT or exits(node)
+        piece = None if stays else self._piece(path, conditional, Diagnostics())
         if piece is None:
             raise refusal
         self.pieces.append(piece)
 
     def _value(self, node: Node, what: str) -> None:
         refusal = self.host.refusal(node)
-        if refusal is None:
-            return
-        diagnostic = refusal.diagnostic
-        raise SourceError(replace(diagnostic, message=f"{what} is the host's: {diagnostic.message}"))
+        if refusal is not None:
+            diagnostic = refusal.diagnostic
+            raise SourceError(replace(diagnostic, message=f"{what} is the host's: {diagnostic.message}"))
 
     def _take(self, piece: _Piece | None, diagnostics: Diagnostics) -> None:
         if piece is None:
@@ -335,13 +321,11 @@ class _Splitting:
             range_ = piece.statement.range
             start = range_.start.offset
             if range_.file != self.region.range.file or start < ends or start in self.shared:
-                raise source_error(
-                    range_, "several statements come out of one macro here", "write these statements without the macro"
-                )
+                message = "several statements come out of one macro here"
+                raise source_error(range_, message, "write these statements without the macro")
             ends = range_.end.offset
 
     def parts(self, name: str, alone: bool) -> Parts:
-        """The kernels and host text of the region."""
         for piece in self.pieces:
             self.builder.diagnostics.add_all(piece.diagnostics)
         kernels = tuple(self._named(piece, f"{name}_part{number}") for number, piece in enumerate(self.pieces, 1))
@@ -388,11 +372,8 @@ class _Splitting:
         for group in self.host.groups():
             known = tuple(used[pointer.host] for pointer in group if pointer.host in used)
             with context.without_use():
-                there = tuple(
-                    external_object(context, pointer.declaration, pointer.host, pointer.type, pointer.range)
-                    for pointer in group
-                    if self._exists_before(pointer) and self.host.has_value_before(pointer)
-                )
+                before = [p for p in group if self._exists_before(p) and self.host.has_value_before(p)]
+                there = tuple(external_object(context, p.declaration, p.host, p.type, p.range) for p in before)
             if known:
                 yield Exchanged(known, there)
 
@@ -408,20 +389,16 @@ class _Splitting:
 def _narrowed(directive: KernelDirective, used: Mapping[str, DataObject]) -> KernelDirective:
     """The region's directive for one kernel: without unused variables, `live` and waits."""
     names = {"".join(host.split()) for host in used}
-    data = [
-        replace(
-            clause,
-            name="data",
-            live=None,
-            sections=tuple(section for section in clause.sections if "".join(section.path.split()) in names),
-        )
-        for clause in directive.data
-    ]
+    data = []
+    for clause in directive.data:
+        sections = tuple(section for section in clause.sections if "".join(section.path.split()) in names)
+        if sections:
+            data.append(replace(clause, name="data", live=None, sections=sections))
     reductions = [replace(reduction, names=_known(reduction.names, names)) for reduction in directive.reductions]
     privates = [replace(private, names=_known(private.names, names)) for private in directive.privates]
     return replace(
         directive,
-        data=tuple(clause for clause in data if clause.sections),
+        data=tuple(data),
         reductions=tuple(reduction for reduction in reductions if reduction.names),
         privates=tuple(private for private in privates if private.names),
         waits=(),

@@ -40,8 +40,7 @@ def integer_literal(node: Node, type_: Type) -> Expression:
 
 def constant(value: int, type_: Type, range_: SourceRange) -> Expression:
     """An integer of a given value and type that the user did not spell as a number."""
-    spelling = type_.spelling if isinstance(type_, ScalarType) else "int"
-    suffix = _SUFFIXES.get(spelling, "")
+    suffix = _SUFFIXES.get(type_.spelling if isinstance(type_, ScalarType) else "int", "")
     if value >= 0:
         return IntegerLiteral(value, f"{value}{suffix}", type_, range_)
     if value in (-(1 << 31), -(1 << 63)):

@@ -11,12 +11,8 @@ from tilepragma.frontend.clang.lowering_context import FunctionFacts
 from tilepragma.frontend.pragma.text_scan import header_semicolons
 
 _UNSTRUCTURED = {
-    CursorKind.GOTO_STMT,
-    CursorKind.INDIRECT_GOTO_STMT,
-    CursorKind.LABEL_STMT,
-    CursorKind.SWITCH_STMT,
-    CursorKind.ASM_STMT,
-    CursorKind.StmtExpr,
+    *(CursorKind.GOTO_STMT, CursorKind.INDIRECT_GOTO_STMT, CursorKind.LABEL_STMT, CursorKind.SWITCH_STMT),
+    *(CursorKind.ASM_STMT, CursorKind.StmtExpr),
 }
 _ARRAYS = {TypeKind.CONSTANTARRAY, TypeKind.VARIABLEARRAY}
 _LEAVING = {CursorKind.BREAK_STMT, CursorKind.CONTINUE_STMT}
@@ -174,8 +170,7 @@ def for_parts(loop: Node) -> tuple[Node | None, Node | None, Node | None] | None
 
 def _any(nodes: Iterable[Node], variable: _Variable) -> _Effect:
     """The effect of code whose parts may run or not, in any order."""
-    reads = any(_effect(node, variable) is _Effect.READS for node in nodes)
-    return _Effect.READS if reads else _Effect.PASSES
+    return _Effect.READS if any(_effect(node, variable) is _Effect.READS for node in nodes) else _Effect.PASSES
 
 
 def _sequence(nodes: Iterable[Node], variable: _Variable) -> _Effect:

@@ -32,10 +32,8 @@ class FunctionFacts:
 
     def written_from(self, key: Key, offset: int, end: int | None = None) -> bool:
         """Whether the variable is, or may be, written in [offset, end), or from `offset` on."""
-        return any(
-            position is None or (offset <= position and (end is None or position < end))
-            for position in self.writes.get(key, ())
-        )
+        places = self.writes.get(key, ())
+        return any(place is None or (offset <= place and (end is None or place < end)) for place in places)
 
 
 def member_key(name: str) -> Key:
@@ -93,8 +91,7 @@ def whole_uses(region: Node) -> set[Key]:
     while pending:
         node = pending.pop()
         if node.kind == CursorKind.MEMBER_REF_EXPR and node.children:
-            root = _path_root(node)
-            if root is None:
+            if _path_root(node) is None:
                 pending += node.children
         elif node.named is not None:
             keys.add(node.named.key)
@@ -172,12 +169,10 @@ class FunctionCollector:
 
     def require(self, definition: Node, call: Node, caller: Context) -> str:
         """The name of the function, which is lowered at its first call. Raises SourceError."""
-        key = definition.key
-        name = definition.spelling
+        key, name = definition.key, definition.spelling
         if key in self._active:
-            raise source_error(
-                call.range, f"'{name}' calls itself, which a kernel cannot do", "write the recursion as a loop"
-            )
+            message = f"'{name}' calls itself, which a kernel cannot do"
+            raise source_error(call.range, message, "write the recursion as a loop")
         if key not in self._done:
             self._active.append(key)
             try:

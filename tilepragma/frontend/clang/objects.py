@@ -161,11 +161,8 @@ def _make(
     if isinstance(element, (PointerType, VoidType)):
         raise source_error(range_, f"'{host}' points to data of no known size", "give it the type of what it points to")
     if _is_volatile(clang_type) or shape.element.is_volatile_qualified():
-        raise source_error(
-            range_,
-            f"'{host}' is volatile; a kernel cannot keep the order of accesses to it",
-            "copy it to an ordinary variable before the kernel, and back after it",
-        )
+        message = f"'{host}' is volatile; a kernel cannot keep the order of accesses to it"
+        raise source_error(range_, message, "copy it to an ordinary variable before the kernel, and back after it")
     if shape.storage is Storage.ROWS:
         lengths: tuple[Expression | None, ...] = (None,) * shape.rank
     elif shape.storage is Storage.CONTIGUOUS:
@@ -213,8 +210,7 @@ def _shape(clang_type: Any, host: str, range_: SourceRange) -> _Shape:
     restrict = bool(clang_type.get_canonical().is_restrict_qualified())
     outer, inner = _take_arrays(clang_type.get_canonical())
     if not is_pointer(inner):
-        storage = Storage.CONTIGUOUS if outer else Storage.SCALAR
-        return _Shape(storage, outer, len(outer), inner, restrict)
+        return _Shape(Storage.CONTIGUOUS if outer else Storage.SCALAR, outer, len(outer), inner, restrict)
     stars = 0
     level = inner
     while level.kind == TypeKind.POINTER:
@@ -225,11 +221,8 @@ def _shape(clang_type: Any, host: str, range_: SourceRange) -> _Shape:
         return _Shape(Storage.CONTIGUOUS, below, 1 + len(below), element, restrict)
     if len(outer) <= 1 and not below:
         return _Shape(Storage.ROWS, (), len(outer) + stars, level, restrict)
-    raise source_error(
-        range_,
-        f"'{host}' mixes arrays and pointers in a way that kernels cannot copy ('{clang_type.spelling}')",
-        "use an array, a pointer to its first row, or pointers to rows (T **)",
-    )
+    message = f"'{host}' mixes arrays and pointers in a way that kernels cannot copy ('{clang_type.spelling}')"
+    raise source_error(range_, message, "use an array, a pointer to its first row, or pointers to rows (T **)")
 
 
 def _take_arrays(canonical: Any) -> tuple[tuple[Any, ...], Any]:
@@ -261,11 +254,8 @@ def _lengths(
 def _written_lengths(declaration: Node, shape: _Shape) -> dict[int, Node]:
     """The declaration's length expressions by array level; libclang gives the innermost first."""
     initializer = declaration.unit.initializer(declaration)
-    expressions = [
-        child
-        for child in declaration.children
-        if child.kind.is_expression() and (initializer is None or child.cursor != initializer.cursor)
-    ]
+    children = (child for child in declaration.children if child.kind.is_expression())
+    expressions = [child for child in children if initializer is None or child.cursor != initializer.cursor]
     numbers = [n for n, array in enumerate(shape.arrays) if array.kind != TypeKind.INCOMPLETEARRAY]
     if len(expressions) < len(numbers):
         return {}
@@ -273,19 +263,13 @@ def _written_lengths(declaration: Node, shape: _Shape) -> dict[int, Node]:
 
 
 def _variable_length(
-    context: Context,
-    declaration: Node,
-    node: Node | None,
-    scope: Scope,
-    range_: SourceRange,
-    is_first: bool,
+    context: Context, declaration: Node, node: Node | None, scope: Scope, range_: SourceRange, is_first: bool
 ) -> Expression | None:
     """The length of a VLA's dimension, as an expression that still holds at the region."""
     name = declaration.spelling
     if node is None:
-        raise source_error(
-            range_, f"a length of '{name}' is hidden in a typedef", "write the lengths in the declaration of the array"
-        )
+        message = f"a length of '{name}' is hidden in a typedef"
+        raise source_error(range_, message, "write the lengths in the declaration of the array")
     if scope is not Scope.EXTERNAL:
         known = known_value(node)
         return context.lower(node) if known is None else IntegerLiteral(known, str(known))
@@ -296,11 +280,8 @@ def _variable_length(
         return length
     if is_first:
         return None
-    raise source_error(
-        range_,
-        f"the length of '{name}' is not known at the kernel: {changed} after '{name}' is declared",
-        "keep the lengths of arrays in variables that are not changed",
-    )
+    message = f"the length of '{name}' is not known at the kernel: {changed} after '{name}' is declared"
+    raise source_error(range_, message, "keep the lengths of arrays in variables that are not changed")
 
 
 def _unstable_name(context: Context, length: Expression, since: int) -> str | None:

@@ -75,9 +75,8 @@ class RegionBuilder:
         facts = self.function_around(directive, what)
         path = find_statement(facts.node.body, offset)
         if path is None:
-            raise source_error(
-                directive.range, f"no statement follows '{what}'", f"put '{what}' right before a loop or a block"
-            )
+            message = f"no statement follows '{what}'"
+            raise source_error(directive.range, message, f"put '{what}' right before a loop or a block")
         return self.bound(facts, path)
 
     def bound(self, facts: FunctionFacts, path: tuple[Node, ...]) -> BoundStatement:
@@ -93,11 +92,8 @@ class RegionBuilder:
         offset = directive.range.start.offset
         function = self._function_at(directive.range.file, offset)
         if function is None:
-            raise source_error(
-                directive.range,
-                f"'{what}' stands outside every function",
-                "put it inside a function, before the statement it is about",
-            )
+            message = f"'{what}' stands outside every function"
+            raise source_error(directive.range, message, "put it inside a function, before the statement it is about")
         if function.file != directive.range.file:
             raise source_error(
                 directive.range,
@@ -125,16 +121,9 @@ class RegionBuilder:
     def _definitions_at(self, path: str, offset: int) -> list[Node]:
         """The functions that hold the place; several if the file is included several times."""
         if self._definitions is None:
-            self._definitions = [
-                node
-                for node in self.unit.file_scope()
-                if node.kind == CursorKind.FUNCTION_DECL and node.cursor.is_definition()
-            ]
-        return [
-            definition
-            for definition in self._definitions
-            if definition.start <= offset < definition.end and definition.file == path
-        ]
+            functions = (node for node in self.unit.file_scope() if node.kind == CursorKind.FUNCTION_DECL)
+            self._definitions = [node for node in functions if node.cursor.is_definition()]
+        return [node for node in self._definitions if node.start <= offset < node.end and node.file == path]
 
     def bind_kernels(self, directives: tuple[LocatedDirective, ...]) -> list[tuple[LocatedDirective, BoundStatement]]:
         """One file's kernel directives with their statements, in order; reports every fault."""
@@ -153,11 +142,8 @@ class RegionBuilder:
         path = None if directive.statement is None else find_statement(facts.node.body, directive.statement)
         wanted = (*LOOPS, CursorKind.COMPOUND_STMT) if directive.loop is None else (CursorKind.FOR_STMT,)
         if path is None or path[-1].kind not in wanted:
-            raise source_error(
-                directive.range,
-                f"no loop follows '{what}'",
-                "put it right before a 'for' loop" + ("" if directive.loop else " or a '{' block"),
-            )
+            remedy = "put it right before a 'for' loop" + ("" if directive.loop else " or a '{' block")
+            raise source_error(directive.range, f"no loop follows '{what}'", remedy)
         return self.bound(facts, path)
 
     def _refuse_nesting(
@@ -165,9 +151,8 @@ class RegionBuilder:
     ) -> None:
         for outer in earlier:
             if outer.range.start.offset == statement.range.start.offset and outer.range.file == statement.range.file:
-                raise source_error(
-                    directive.range, "two 'kernel' directives stand before one statement", "keep one of them"
-                )
+                message = "two 'kernel' directives stand before one statement"
+                raise source_error(directive.range, message, "keep one of them")
             if _contains(outer.range, directive.range.start.offset):
                 raise source_error(
                     directive.range,
@@ -200,11 +185,8 @@ class RegionBuilder:
             what = "#pragma tilek kernel loop" if is_kernel else "#pragma tilek loop"
             raise source_error(directive.range, f"no loop follows '{what}'", "put it right before a 'for' loop")
         if not around:
-            raise source_error(
-                directive.range,
-                "'#pragma tilek loop' stands outside every kernel",
-                "put '#pragma tilek kernel' before the outermost loop, or write '#pragma tilek kernel loop'",
-            )
+            remedy = "put '#pragma tilek kernel' before the outermost loop, or write '#pragma tilek kernel loop'"
+            raise source_error(directive.range, "'#pragma tilek loop' stands outside every kernel", remedy)
         return offset
 
     def context(
@@ -212,16 +194,9 @@ class RegionBuilder:
     ) -> Context:
         """The context that lowers a statement; `loops` are directives by offset of their `for`."""
         functions = FunctionCollector(self.unit, diagnostics, self.types, lower_called)
+        whole = whole_uses(statement.node)
         return Context(
-            self.unit,
-            diagnostics,
-            self.types,
-            functions,
-            statement.facts,
-            is_region=True,
-            lowering=lower_expression,
-            whole=whole_uses(statement.node),
-            loops=dict(loops),
+            self.unit, diagnostics, self.types, functions, statement.facts, True, lower_expression, whole, dict(loops)
         )
 
     def kernel(
@@ -235,13 +210,13 @@ class RegionBuilder:
         functions, records = context.functions.closure(context.callees)
         declared_here = [o for o in context.declared.values() if o.scope is Scope.REGION]
         liveness = Liveness(statement.facts, statement.path)
+        changed = [o for o in context.used.values() if o in written]
+        scalars = [o for o in changed if o.storage is Storage.SCALAR]
+        arrays = [o for o in changed if o.storage is Storage.CONTIGUOUS and "->" not in o.host]
         read_after = frozenset(
-            o.name
-            for o in context.used.values()
-            if o.storage is Storage.SCALAR
-            and o in written
-            and ("->" in o.host or liveness.read_after(context.roots[o.host], _members(o)))
+            o.name for o in scalars if "->" in o.host or liveness.read_after(context.roots[o.host], _members(o))
         )
+        dead_arrays = frozenset(o.name for o in arrays if liveness.forgets(context.roots[o.host], o.rank, _members(o)))
         parameters = tuple(Parameter(node.spelling, self._known_type(node)) for node in statement.facts.node.parameters)
         return Kernel(
             name=name,
@@ -253,14 +228,7 @@ class RegionBuilder:
             read_after=read_after,
             enclosing=replace(statement.enclosing, parameters=parameters),
             range=statement.range,
-            dead_arrays=frozenset(
-                o.name
-                for o in context.used.values()
-                if o.storage is Storage.CONTIGUOUS
-                and o in written
-                and "->" not in o.host
-                and liveness.forgets(context.roots[o.host], o.rank, _members(o))
-            ),
+            dead_arrays=dead_arrays,
         )
 
     def _known_type(self, declaration: Node) -> Type | None:

@@ -13,13 +13,8 @@ from tilepragma.frontend.pragma.text_scan import declaration_start, next_stateme
 from tilepragma.ir.loop_tree import Enclosing
 
 _BEFORE_A_STATEMENT = (
-    CursorKind.FOR_STMT,
-    CursorKind.WHILE_STMT,
-    CursorKind.IF_STMT,
-    CursorKind.SWITCH_STMT,
-    CursorKind.LABEL_STMT,
-    CursorKind.CASE_STMT,
-    CursorKind.DEFAULT_STMT,
+    *(CursorKind.FOR_STMT, CursorKind.WHILE_STMT, CursorKind.IF_STMT, CursorKind.SWITCH_STMT),
+    *(CursorKind.LABEL_STMT, CursorKind.CASE_STMT, CursorKind.DEFAULT_STMT),
 )
 #: Their extents include their last tokens.
 _COMPLETE = (CursorKind.COMPOUND_STMT, CursorKind.NULL_STMT, CursorKind.DECL_STMT)
@@ -57,13 +52,10 @@ def statement_extent(statement: Node, function: Node) -> tuple[SourceRange, bool
     unit, file = statement.unit, function.file
     for where in (statement.first_file, statement.last_file):
         if where != file:
-            raise source_error(
-                unit.span(file, statement.start, statement.start + 1)
-                if statement.first_file == file
-                else statement.range,
-                f"a part of this statement's text stands in '{where}', where no launch can be put around it",
-                "write its first and its last token in the same file",
-            )
+            begins_here = statement.first_file == file
+            place = unit.span(file, statement.start, statement.start + 1) if begins_here else statement.range
+            message = f"a part of this statement's text stands in '{where}', where no launch can be put around it"
+            raise source_error(place, message, "write its first and its last token in the same file")
     text, skipped, uses = unit.text(file), unit.skipped(file), unit.macro_uses(file)
     end = statement.end
     if statement.ends_in_argument:
@@ -136,9 +128,8 @@ def _hold_alone(unit: ClangUnit, statements: Sequence[BoundStatement]) -> bool:
 
 def _braces(ranges: Sequence[SourceRange]) -> list[tuple[int, bytes, SourceRange]]:
     """The braces around ranges of a file, in textual order."""
-    braces = [(range_.start.offset, b"{", range_) for range_ in ranges] + [
-        (range_.end.offset, b"}", range_) for range_ in ranges
-    ]
+    braces = [(range_.start.offset, b"{", range_) for range_ in ranges]
+    braces += [(range_.end.offset, b"}", range_) for range_ in ranges]
     # At one place, closing braces come first, inner before outer; then opening ones, outer before
     # inner.
     return sorted(braces, key=lambda b: (b[0], b[1] == b"{", -(b[2].end if b[1] == b"{" else b[2].start).offset))

@@ -38,18 +38,13 @@ from tilepragma.ir.loop_tree import (
 )
 from tilepragma.ir.traversal import children
 
+_AMONG_CASES = "put it among the statements of the 'switch' itself"
 _REFUSED = {
     CursorKind.GOTO_STMT: ("'goto' cannot be used in a kernel", "write it with 'if', 'break' or 'continue'"),
     CursorKind.INDIRECT_GOTO_STMT: ("'goto' cannot be used in a kernel", "write it with 'if', 'break' or 'continue'"),
     CursorKind.LABEL_STMT: ("a label cannot stand in a kernel", "write it with 'if', 'break' or 'continue'"),
-    CursorKind.CASE_STMT: (
-        "a 'case' stands inside another statement of its 'switch'",
-        "put it among the statements of the 'switch' itself",
-    ),
-    CursorKind.DEFAULT_STMT: (
-        "a 'default' stands inside another statement of its 'switch'",
-        "put it among the statements of the 'switch' itself",
-    ),
+    CursorKind.CASE_STMT: ("a 'case' stands inside another statement of its 'switch'", _AMONG_CASES),
+    CursorKind.DEFAULT_STMT: ("a 'default' stands inside another statement of its 'switch'", _AMONG_CASES),
     CursorKind.ASM_STMT: ("assembly cannot be used in a kernel", "write the operation in C"),
     CursorKind.MS_ASM_STMT: ("assembly cannot be used in a kernel", "write the operation in C"),
 }
@@ -79,9 +74,8 @@ def lower_called(functions: FunctionCollector, definition: Node, call: Node) -> 
     """
     name = definition.spelling
     if definition.type.get_canonical().kind.name == "FUNCTIONPROTO" and definition.type.is_function_variadic():
-        raise source_error(
-            call.range, f"'{name}' takes a variable number of arguments", "give it a fixed list of parameters"
-        )
+        message = f"'{name}' takes a variable number of arguments"
+        raise source_error(call.range, message, "give it a fixed list of parameters")
     context = Context(
         functions.unit,
         functions.diagnostics,
@@ -139,11 +133,9 @@ def _statement(context: Context, node: Node, scope: Scope, in_loop: bool) -> Sta
         return None
     if kind in (CursorKind.BREAK_STMT, CursorKind.CONTINUE_STMT):
         if not in_loop:
-            raise source_error(
-                node.range,
-                f"'{'break' if kind == CursorKind.BREAK_STMT else 'continue'}' would leave the kernel",
-                "put the kernel around the whole loop, or write the condition with 'if'",
-            )
+            message = f"'{'break' if kind == CursorKind.BREAK_STMT else 'continue'}' would leave the kernel"
+            remedy = "put the kernel around the whole loop, or write the condition with 'if'"
+            raise source_error(node.range, message, remedy)
         return Break(node.range) if kind == CursorKind.BREAK_STMT else Continue(node.range)
     if kind == CursorKind.RETURN_STMT:
         return _return(context, node)
@@ -165,8 +157,7 @@ def _statement(context: Context, node: Node, scope: Scope, in_loop: bool) -> Sta
 def _return(context: Context, node: Node) -> Return:
     if context.is_region:
         raise source_error(node.range, "'return' would leave the kernel", "set a variable and test it after the kernel")
-    value = context.lower(node.children[0]) if node.children else None
-    return Return(value, node.range)
+    return Return(context.lower(node.children[0]) if node.children else None, node.range)
 
 
 def _if(context: Context, node: Node, in_loop: bool) -> If:
@@ -192,11 +183,8 @@ def _switch(context: Context, node: Node, in_loop: bool) -> Switch:
     statements: list[Statement] = []
     for part in body.children if body.kind == CursorKind.COMPOUND_STMT else (body,):
         if part.kind == CursorKind.DECL_STMT:
-            raise source_error(
-                part.range,
-                "a variable is declared between the cases of a 'switch'",
-                "declare it before the 'switch'",
-            )
+            message = "a variable is declared between the cases of a 'switch'"
+            raise source_error(part.range, message, "declare it before the 'switch'")
         while part.kind in (CursorKind.CASE_STMT, CursorKind.DEFAULT_STMT):
             statements.append(_label(context, part))
             part = part.children[-1]
@@ -204,11 +192,8 @@ def _switch(context: Context, node: Node, in_loop: bool) -> Switch:
     block = Block(tuple(statements), body.range)
     outside = next((child for child in _continues(block)), None)
     if outside is not None and not in_loop:
-        raise source_error(
-            outside.range,
-            "'continue' would leave the kernel",
-            "put the kernel around the whole loop, or use 'break'",
-        )
+        message = "'continue' would leave the kernel"
+        raise source_error(outside.range, message, "put the kernel around the whole loop, or use 'break'")
     return Switch(context.lower(condition), block, node.range)
 
 
@@ -221,8 +206,7 @@ def _label(context: Context, node: Node) -> CaseLabel:
     number = value.evaluate()
     if number is None:
         raise source_error(value.range, "the value of this 'case' is not known", "write an integer constant")
-    type_ = type_of(context, value)
-    return CaseLabel(constant(int(number), type_, value.range), node.range)
+    return CaseLabel(constant(int(number), type_of(context, value), value.range), node.range)
 
 
 def _for(context: Context, node: Node) -> Loop | ForLoop:
@@ -230,9 +214,8 @@ def _for(context: Context, node: Node) -> Loop | ForLoop:
     context.loop_count += 1
     parts = for_parts(node)
     if parts is None:
-        raise source_error(
-            node.range, "a loop with parts left out comes out of a macro here", "write the loop without the macro"
-        )
+        message = "a loop with parts left out comes out of a macro here"
+        raise source_error(node.range, message, "write the loop without the macro")
     first, condition, last = parts
     initialization: Declaration | Expression | None = None
     if first is not None and first.kind == CursorKind.DECL_STMT:
@@ -256,8 +239,7 @@ def _for(context: Context, node: Node) -> Loop | ForLoop:
 
 def _header_range(context: Context, node: Node) -> SourceRange:
     body = node.children[-1]
-    text = context.unit.text(node.file)
-    end = text.rfind(b")", node.start, body.start) + 1
+    end = context.unit.text(node.file).rfind(b")", node.start, body.start) + 1
     if end <= node.start or body.range.file != node.range.file:
         return node.range
     return context.unit.span(node.range.file, node.start, end)
@@ -271,9 +253,8 @@ def _declaration(context: Context, node: Node, scope: Scope, in_loop: bool) -> D
         elif child.kind == CursorKind.VAR_DECL:
             declarators.append(_declarator(context, child, scope, in_loop))
         elif child.kind in (CursorKind.STRUCT_DECL, CursorKind.UNION_DECL):
-            raise source_error(
-                child.range, "a type is defined inside the kernel", "define it before the function, at file scope"
-            )
+            message = "a type is defined inside the kernel"
+            raise source_error(child.range, message, "define it before the function, at file scope")
         elif child.kind not in _PASSED_OVER:
             raise source_error(child.range, "this declaration cannot stand in a kernel", "move it before the kernel")
     return Declaration(tuple(declarators), node.range) if declarators else None
@@ -285,21 +266,16 @@ def _alias(context: Context, node: Node) -> None:
     refusal = _declarator_refusal(context, node, Scope.REGION, in_loop=False)
     if refusal is None:
         try:
-            reason = (
-                "it has no value from the start"
-                if initializer is None
-                else declare_alias(context, node, initializer, node.start, context.block_end)
-            )
+            reason: str | None = "it has no value from the start"
+            if initializer is not None:
+                reason = declare_alias(context, node, initializer, node.start, context.block_end)
         except SourceError as fault:
             context.refused[node.key] = fault
             raise
         if reason is None:
             return
-        refusal = source_error(
-            node.range,
-            f"the pointer '{node.spelling}' cannot be used in a kernel: {reason}",
-            "index the array itself instead",
-        )
+        message = f"the pointer '{node.spelling}' cannot be used in a kernel: {reason}"
+        refusal = source_error(node.range, message, "index the array itself instead")
     context.refused[node.key] = refusal
     raise refusal
 
@@ -311,32 +287,20 @@ def _declarator(context: Context, node: Node, scope: Scope, in_loop: bool) -> De
         raise refusal
     initializer_node = node.unit.initializer(node)
     object_ = declare(context, node, scope)
-    initializer = None if initializer_node is None else lower_initializer(context, initializer_node)
-    return Declarator(object_, initializer)
+    return Declarator(object_, None if initializer_node is None else lower_initializer(context, initializer_node))
 
 
 def _declarator_refusal(context: Context, node: Node, scope: Scope, in_loop: bool) -> SourceError | None:
-    """Why the kernel cannot declare a variable, or None."""
-    storage = node.storage
-    name = node.spelling
+    storage, name = node.storage, node.spelling
     if storage == "STATIC" and is_constant(node):
         return None
     if storage == "STATIC" and not context.is_region:
-        return source_error(
-            node.range,
-            f"a function called from a kernel keeps '{name}' from call to call",
-            "pass it as an argument",
-        )
+        message = f"a function called from a kernel keeps '{name}' from call to call"
+        return source_error(node.range, message, "pass it as an argument")
     if storage in ("STATIC", "EXTERN"):
-        return source_error(
-            node.range,
-            f"'{name}' is declared '{storage.lower()}' inside the kernel",
-            "declare it before the kernel",
-        )
+        message = f"'{name}' is declared '{storage.lower()}' inside the kernel"
+        return source_error(node.range, message, "declare it before the kernel")
     if (in_loop or scope is Scope.LOCAL) and is_variable_length(node):
-        return source_error(
-            node.range,
-            f"the length of '{name}' is known at run time only, and each iteration would need its own copy",
-            "give it a constant length",
-        )
+        message = f"the length of '{name}' is known at run time only, and each iteration would need its own copy"
+        return source_error(node.range, message, "give it a constant length")
     return None

@@ -78,11 +78,8 @@ def pointer_argument(context: Context, node: Node) -> Expression:
     """The address that a call passes on: an array, a row, or `&x[i]`."""
     inner = strip(node)
     if not is_address(inner.type) or not _same_pointee(node.type, inner.type):
-        raise source_error(
-            node.range,
-            f"an address of type '{inner.type.spelling}' is passed as '{node.type.spelling}'",
-            "pass an array of the parameter's type",
-        )
+        message = f"an address of type '{inner.type.spelling}' is passed as '{node.type.spelling}'"
+        raise source_error(node.range, message, "pass an array of the parameter's type")
     pointer = _pointer(context, node)
     type_ = context.types.convert(node.type, node.range)
     if isinstance(type_, ArrayType):
@@ -105,11 +102,8 @@ def null_test(context: Context, node: Node) -> Access:
             host, clang_type, steps = _invariant_path(place.root.spelling, place.root.type, place.steps)
             if not steps and is_pointer(clang_type):
                 return Access(pointer_test(context, place.root, host, node.range), (), (), INT, node.range)
-    raise source_error(
-        node.range,
-        "an address is tested here, which kernels can do for pointers that are declared before them only",
-        "test it outside",
-    )
+    message = "an address is tested here, which kernels can do for pointers that are declared before them only"
+    raise source_error(node.range, message, "test it outside")
 
 
 def _place(context: Context, node: Node) -> Place:
@@ -122,22 +116,17 @@ def _place(context: Context, node: Node) -> Place:
         is_arrow = is_pointer(base.type)
         place = _dereference(_pointer(context, base), True) if is_arrow else _place(context, base)
         if node.spelling:
-            is_bit_field = node.cursor.referenced.is_bitfield()
-            step = Step(Member(node.spelling), node.type, is_bit_field=is_bit_field)
+            step = Step(Member(node.spelling), node.type, is_bit_field=node.cursor.referenced.is_bitfield())
             return Place(place.root, (*place.steps, step), node.type)
     elif kind == CursorKind.ARRAY_SUBSCRIPT_EXPR:
         base, index = node.children
         if not is_address(base.type):
             base, index = index, base
-        pointer = _pointer(context, base)
-        return _dereference(_advanced(pointer, "+", context.lower(index)), arrow=False)
+        return _dereference(_advanced(_pointer(context, base), "+", context.lower(index)), arrow=False)
     elif node.is_dereference:
         return _dereference(_pointer(context, node.children[0]), arrow=True)
-    raise source_error(
-        node.range,
-        f"{_what(node)} is used as a variable or an array here, which kernels cannot do",
-        "name the array and index it",
-    )
+    message = f"{_what(node)} is used as a variable or an array here, which kernels cannot do"
+    raise source_error(node.range, message, "name the array and index it")
 
 
 def _what(node: Node) -> str:
@@ -147,7 +136,6 @@ def _what(node: Node) -> str:
         CursorKind.COMPOUND_LITERAL_EXPR: "a compound literal",
         CursorKind.STRING_LITERAL: "a string",
         CursorKind.CSTYLE_CAST_EXPR: "an address cast to another type",
-        CursorKind.BINARY_OPERATOR: "an address that is computed",
     }
     return names.get(node.kind, "an address that is computed")
 
@@ -288,23 +276,15 @@ def _resolve(context: Context, place: Place, range_: SourceRange, pointee: bool 
         subscripts.append(steps[0].step.index)
         steps = steps[1:]
     if len(subscripts) < object_.rank and not (pointee and not steps):
-        raise source_error(
-            range_,
-            f"'{object_.host}' is used as an address here, which kernels cannot do",
-            "index its elements; a pointer to a row may only be passed to a function of this file",
-        )
+        remedy = "index its elements; a pointer to a row may only be passed to a function of this file"
+        raise source_error(range_, f"'{object_.host}' is used as an address here, which kernels cannot do", remedy)
     path = tuple(part.step for part in steps)
-    follows = any(
-        isinstance(after.step, Index) and not is_array(before.type)
-        for before, after in zip(steps, steps[1:], strict=False)
-    )
+    pairs = zip(steps, steps[1:], strict=False)
+    follows = any(isinstance(after.step, Index) and not is_array(before.type) for before, after in pairs)
     arrow = any(part.arrow for part in steps) and not is_array(place.root.type) and not object_.rank
     if follows or arrow or (is_pointer(place.type) and (path or not pointee)) or (is_array(place.type) and not pointee):
-        raise source_error(
-            range_,
-            f"a pointer inside '{object_.host}' is followed here, and what it points to is not copied to a device",
-            "copy the pointer to a variable before the kernel and index that",
-        )
+        message = f"a pointer inside '{object_.host}' is followed here, and what it points to is not copied to a device"
+        raise source_error(range_, message, "copy the pointer to a variable before the kernel and index that")
     return Access(object_, tuple(subscripts), path, context.convert(place.type, range_), range_)
 
 
@@ -326,9 +306,8 @@ def _object(context: Context, place: Place, range_: SourceRange) -> tuple[DataOb
         last = place.steps[-len(steps) - 1] if len(steps) < len(place.steps) else None
         if last is not None and last.is_bit_field:
             # A bit-field has no address, and compilers differ in the type of its value.
-            raise source_error(
-                range_, f"'{host}' is a bit-field, which kernels cannot use", "copy it to a variable before the kernel"
-            )
+            message = f"'{host}' is a bit-field, which kernels cannot use"
+            raise source_error(range_, message, "copy it to a variable before the kernel")
     return external_object(context, place.root, host, clang_type, range_), steps
 
 

@@ -75,18 +75,16 @@ class TypeConverter:
             return self._record(canonical, range_, member)
         if kind == TypeKind.POINTER:
             pointee = canonical.get_pointee()
-            return PointerType(
-                self.convert(pointee, range_), pointee.is_const_qualified(), canonical.is_restrict_qualified()
-            )
+            const, restrict = pointee.is_const_qualified(), canonical.is_restrict_qualified()
+            return PointerType(self.convert(pointee, range_), const, restrict)
         if kind in _ARRAYS:
             count = canonical.element_count if kind == TypeKind.CONSTANTARRAY else None
             length = None if count is None else IntegerLiteral(count, str(count))
             return ArrayType(self.convert(canonical.element_type, range_, member), length)
         if kind == TypeKind.VOID:
             return VOID
-        what, remedy = _REFUSED.get(
-            kind, (f"the type '{clang_type.spelling}'", "use the arithmetic types of C99, or a struct of them")
-        )
+        other = (f"the type '{clang_type.spelling}'", "use the arithmetic types of C99, or a struct of them")
+        what, remedy = _REFUSED.get(kind, other)
         raise source_error(range_, f"{what} cannot be used in a kernel", remedy)
 
     def scalar(self, canonical: Any, range_: SourceRange) -> ScalarType:
@@ -109,25 +107,18 @@ class TypeConverter:
         spelling = _QUALIFIERS.sub("", canonical.spelling).strip()
         unnamed = "(unnamed" in spelling or "(anonymous" in spelling
         if unnamed and member_tag is None:
-            raise source_error(
-                range_,
-                "a struct without a name cannot be used in a kernel",
-                "give the struct a tag, or a name by typedef",
-            )
+            message = "a struct without a name cannot be used in a kernel"
+            raise source_error(range_, message, "give the struct a tag, or a name by typedef")
         known = self.records.get(spelling)
         if known is not None:
             return known
         declaration = canonical.get_declaration().get_definition()
         if declaration is None:
-            raise source_error(
-                range_, f"'{spelling}' is declared but not defined here", "include the header that defines it"
-            )
+            message = f"'{spelling}' is declared but not defined here"
+            raise source_error(range_, message, "include the header that defines it")
         if declaration.semantic_parent is not None and declaration.semantic_parent.kind == CursorKind.FUNCTION_DECL:
-            raise source_error(
-                range_,
-                f"'{spelling}' is declared inside a function; kernels become separate functions and do not see it",
-                "declare it before the function, at file scope",
-            )
+            message = f"'{spelling}' is declared inside a function; kernels become separate functions and do not see it"
+            raise source_error(range_, message, "declare it before the function, at file scope")
         tag = member_tag if unnamed and member_tag is not None else spelling.split()[-1]
         fields: list[Field] = []
         refused, remedy = "", ""

@@ -43,11 +43,9 @@ def written_in(*nodes: Any) -> Written:
             elif isinstance(node, AddressOf) and not _is_read_only(node.type):
                 addressed.add(node.target.object)
             elif isinstance(node, Call) and node.callee is Callee.USER:
-                for argument in node.arguments:
-                    if not isinstance(argument, Access) or not isinstance(argument.type, PointerType):
-                        continue
-                    if not _is_read_only(argument.type):
-                        addressed.add(argument.object)
+                passed = (argument for argument in node.arguments if isinstance(argument, Access))
+                pointers = (argument for argument in passed if isinstance(argument.type, PointerType))
+                addressed |= {pointer.object for pointer in pointers if not _is_read_only(pointer.type)}
     return Written(frozenset(objects), frozenset(addressed))
 
 

@@ -84,9 +84,8 @@ def parse_clause(raw: RawClause, construct: Construct, diagnostics: Diagnostics)
 
 def _check_brackets(raw: RawClause, form: str) -> None:
     if raw.index is not None and raw.name not in ("tile", "num_gangs", "num_workers"):
-        raise source_error(
-            range_of(raw.index), f"clause '{raw.name}' takes no number in brackets", "remove the brackets"
-        )
+        message = f"clause '{raw.name}' takes no number in brackets"
+        raise source_error(range_of(raw.index), message, "remove the brackets")
     if raw.arguments is None and raw.name not in _WITHOUT_ARGUMENTS:
         raise source_error(raw.range, f"clause '{raw.name}' needs arguments", f"write {form}")
     if raw.arguments is not None and not raw.arguments:
@@ -147,11 +146,9 @@ def _dimension(tokens: Sequence[Token], what: str, diagnostics: Diagnostics) -> 
     value = expression(tokens).literal
     if value is not None and 0 <= value <= 2:
         return value
-    kind = tokens[0].text if len(tokens) == 1 else ""
-    another = kind in {tile.value for tile in TileKind}
-    remedy = (
-        f"write a tile clause for each kind: ... tile({kind})" if another else "gangs and workers have three dimensions"
-    )
+    remedy = "gangs and workers have three dimensions"
+    if len(tokens) == 1 and tokens[0].text in {tile.value for tile in TileKind}:
+        remedy = f"write a tile clause for each kind: ... tile({tokens[0].text})"
     diagnostics.error(range_of(tokens), f"the dimension {what} must be 0, 1 or 2", remedy)
     return None
 
@@ -159,9 +156,8 @@ def _dimension(tokens: Sequence[Token], what: str, diagnostics: Diagnostics) -> 
 def _number(raw: RawClause, _: Diagnostics) -> tuple[Clause, ...]:
     value = expression(raw.arguments or ())
     if value.literal is None or value.literal < 1:
-        raise source_error(
-            value.range, f"clause '{raw.name}' needs a positive integer literal", f"write {FORMS[raw.name]}"
-        )
+        message = f"clause '{raw.name}' needs a positive integer literal"
+        raise source_error(value.range, message, f"write {FORMS[raw.name]}")
     return (PlainClause(raw.name, (value,), raw.range),)
 
 
@@ -173,11 +169,8 @@ def _name(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
     if len(names) > 1:
         raise source_error(name.range, "a kernel has one name", "write name(identifier)")
     if name.text in RESERVED or name.text == "main":
-        raise source_error(
-            name.range,
-            f"'{name.text}' cannot name a kernel: OpenCL C, CUDA C++ or C has taken the word",
-            f"choose another name, {name.text}_kernel for example",
-        )
+        message = f"'{name.text}' cannot name a kernel: OpenCL C, CUDA C++ or C has taken the word"
+        raise source_error(name.range, message, f"choose another name, {name.text}_kernel for example")
     return (PlainClause("name", (name,), raw.range),)
 
 
@@ -211,9 +204,8 @@ def _reduction(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
     tokens = raw.arguments or ()
     colon = next((index for index, token in enumerate(tokens) if token.text == ":"), None)
     if not colon or colon + 1 == len(tokens):
-        raise source_error(
-            raw.range, "clause 'reduction' needs an operator, a colon and variables", f"write {FORMS['reduction']}"
-        )
+        message = "clause 'reduction' needs an operator, a colon and variables"
+        raise source_error(raw.range, message, f"write {FORMS['reduction']}")
     operator = text_of(tokens[:colon])
     is_known = operator in REDUCTION_OPERATORS
     if not is_known:
@@ -228,9 +220,7 @@ def _reduction(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
 _FOREIGN_OPERATORS = {
     **dict.fromkeys(("-", "+=", "-=", "add", "sum", "plus"), "+"),
     **dict.fromkeys(("*=", "times", "mul"), "*"),
-    "&=": "&",
-    "|=": "|",
-    "^=": "^",
+    **{f"{operator}=": operator for operator in ("&", "|", "^")},
     "and": "&&",
     "or": "||",
     "fmin": "min",
@@ -266,9 +256,8 @@ def _tile(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
     word = text_of(first)
     if word == "auto":
         if order is not None or rest:
-            raise source_error(
-                raw.range, "tile(auto) leaves all of the loop's tiles open, their order too", "write tile(auto)"
-            )
+            message = "tile(auto) leaves all of the loop's tiles open, their order too"
+            raise source_error(raw.range, message, "write tile(auto)")
         return (PlainClause("tile(auto)", (), raw.range),)
     kinds = {kind.value: kind for kind in TileKind}
     if word not in kinds:
@@ -364,25 +353,16 @@ def parse_data(raw: RawClause, diagnostics: Diagnostics) -> tuple[DataClause, ..
     live = _single("live", [(value, place) for value, place in attributes if isinstance(value, Live)], diagnostics)
     if not sections:
         if attributes:
-            diagnostics.error(
-                raw.range,
-                f"clause '{raw.name}' has attributes but no section for them",
-                "write data(A[0:n], mode:rw)",
-            )
+            message = f"clause '{raw.name}' has attributes but no section for them"
+            diagnostics.error(raw.range, message, "write data(A[0:n], mode:rw)")
         return ()
     live = live or _SUGAR_LIVE.get(raw.name)
     if mode is Mode.READ and live is Live.OUT:
-        diagnostics.error(
-            raw.range,
-            "'mode:r' contradicts 'live:out': data that is only read brings no values out",
-            "write live:in, or mode:w",
-        )
+        message = "'mode:r' contradicts 'live:out': data that is only read brings no values out"
+        diagnostics.error(raw.range, message, "write live:in, or mode:w")
     if mode is Mode.WRITE and live is Live.IN:
-        diagnostics.error(
-            raw.range,
-            "'mode:w' contradicts 'live:in': written values would be lost, and entering values are not read",
-            "write live:out, or mode:r",
-        )
+        message = "'mode:w' contradicts 'live:in': written values would be lost, and entering values are not read"
+        diagnostics.error(raw.range, message, "write live:out, or mode:r")
     return (DataClause(raw.name, tuple(sections), mode, live, raw.name == "present", raw.range),)
 
 
@@ -399,11 +379,8 @@ def _attribute(raw: RawClause, part: Sequence[Token]) -> Mode | Live:
         remedy = f"did you mean '{near}'?" if near else "the attributes are mode:r|w|rw and live:in|out|inout|not"
         raise source_error(part[0].range, f"'{key}' is not an attribute of data", remedy)
     if raw.name != "data":
-        raise source_error(
-            range_of(part),
-            f"clause '{raw.name}' takes no attributes: its name says what moves",
-            f"write data(…, {text_of(part)})",
-        )
+        message = f"clause '{raw.name}' takes no attributes: its name says what moves"
+        raise source_error(range_of(part), message, f"write data(…, {text_of(part)})")
     known = {value.value: value for value in _ATTRIBUTES[key]}
     if word in known:
         return known[word]
@@ -432,24 +409,16 @@ def _section(tokens: Sequence[Token]) -> Section:
     end = next((index for index, token in enumerate(tokens) if token.text == "["), len(tokens))
     path = tokens[:end]
     names, joints = path[::2], path[1::2]
-    if (
-        len(names) == len(joints)
-        or not all(token.is_identifier for token in names)
-        or (not all(token.text in (".", "->") for token in joints))
-    ):
-        raise source_error(
-            range_of(tokens),
-            f"'{text_of(tokens)}' is not a section of an array",
-            "write a variable or a member path with its bounds: A[0:n][0:m], grid->u[0:n]",
-        )
+    is_path = len(names) > len(joints) and all(token.is_identifier for token in names)
+    if not is_path or any(token.text not in (".", "->") for token in joints):
+        remedy = "write a variable or a member path with its bounds: A[0:n][0:m], grid->u[0:n]"
+        raise source_error(range_of(tokens), f"'{text_of(tokens)}' is not a section of an array", remedy)
     dimensions: list[SectionDimension] = []
     while end < len(tokens):
         if tokens[end].text != "[":
-            raise source_error(
-                range_of(tokens[end:]),
-                f"'{text_of(tokens[end:])}' follows the section '{text_of(tokens[:end])}'",
-                "a section ends with its bounds; put a comma before the next one",
-            )
+            message = f"'{text_of(tokens[end:])}' follows the section '{text_of(tokens[:end])}'"
+            remedy = "a section ends with its bounds; put a comma before the next one"
+            raise source_error(range_of(tokens[end:]), message, remedy)
         close = closing(tokens, end)
         dimensions.append(_bounds(tokens[end : close + 1]))
         end = close + 1
@@ -463,14 +432,12 @@ def _bounds(tokens: Sequence[Token]) -> SectionDimension:
     if not inner:
         raise source_error(range_of(tokens), "this dimension has no bounds", "write [lower:length] or [length]")
     if len(colons) > 1:
-        raise source_error(
-            inner[colons[1]].range, "a section has no stride: it is a lower bound and a length", "write [lower:length]"
-        )
+        message = "a section has no stride: it is a lower bound and a length"
+        raise source_error(inner[colons[1]].range, message, "write [lower:length]")
     lower, length = (inner[: colons[0]], inner[colons[0] + 1 :]) if colons else ((), inner)
     if lower and not length:
-        raise source_error(
-            range_of(tokens), "this section has no length", "write [lower:length]; the length counts elements"
-        )
+        message = "this section has no length"
+        raise source_error(range_of(tokens), message, "write [lower:length]; the length counts elements")
     count = expression(length) if length else None
     if count is not None and count.literal is not None and count.literal < 1:
         raise source_error(count.range, "the length of a section must be at least 1", "write [lower:length]")

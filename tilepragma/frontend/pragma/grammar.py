@@ -91,9 +91,8 @@ def _parse(tokens: Sequence[Token], place: SourceRange, diagnostics: Diagnostics
             clauses += [(raw.name, clause) for clause in parse_clause(raw, construct, diagnostics)]
     # Wrong data clauses count too.
     if construct in _MOVES and not {raw.name for raw in raws} - {"if", "async", "wait"}:
-        diagnostics.error(
-            place, f"'{construct.value}' names no data", f"add the data that it is about: {_MOVES[construct]}"
-        )
+        message = f"'{construct.value}' names no data"
+        diagnostics.error(place, message, f"add the data that it is about: {_MOVES[construct]}")
     _check_clauses(construct, clauses, diagnostics)
     return _assemble(construct, [clause for _, clause in clauses], place)
 
@@ -121,9 +120,8 @@ def _wait(tokens: Sequence[Token], place: SourceRange, diagnostics: Diagnostics)
         if all(parts):
             queues = tuple(clause_expression(part) for part in parts)
         else:
-            diagnostics.error(
-                range_of(tokens[: close + 1]), "'wait' has an empty list of queues", "write wait(queue), or wait alone"
-            )
+            message = "'wait' has an empty list of queues"
+            diagnostics.error(range_of(tokens[: close + 1]), message, "write wait(queue), or wait alone")
         tokens = tokens[close + 1 :]
     for raw in split_clauses(tokens, diagnostics):
         _allowed(raw, Construct.WAIT, diagnostics)
@@ -135,15 +133,13 @@ def _allowed(raw: RawClause, construct: Construct, diagnostics: Diagnostics) -> 
         return True
     if raw.name in ALL_CLAUSES:
         owners = listed([f"'{owner.value}'" for owner, names in CLAUSES.items() if raw.name in names], "or")
-        diagnostics.error(
-            raw.name_range, f"clause '{raw.name}' does not belong on '{construct.value}'", f"it belongs on {owners}"
-        )
+        message = f"clause '{raw.name}' does not belong on '{construct.value}'"
+        diagnostics.error(raw.name_range, message, f"it belongs on {owners}")
     else:
         near = nearest_clause(raw.name, construct)
         every = f"'{construct.value}' takes {listed(CLAUSES[construct] or ('no clauses',))}"
-        diagnostics.error(
-            raw.name_range, f"there is no clause '{raw.name}'", f"did you mean '{near}'?" if near else every
-        )
+        message = f"there is no clause '{raw.name}'"
+        diagnostics.error(raw.name_range, message, f"did you mean '{near}'?" if near else every)
     return False
 
 
@@ -154,11 +150,8 @@ def _assemble(construct: Construct, clauses: Sequence[Clause], place: SourceRang
         return _loop(clauses, place)
     if construct is Construct.KERNEL_LOOP:
         shared = (ReductionClause, PrivateClause)
-        loop_clauses = [
-            c
-            for c in clauses
-            if not (isinstance(c, shared) or (isinstance(c, PlainClause) and c.name == "independent"))
-        ]
+        independent = [clause for clause in _of(PlainClause, clauses) if clause.name == "independent"]
+        loop_clauses = [c for c in clauses if not isinstance(c, shared) and c not in independent]
         return _kernel(clauses, place), _loop(loop_clauses, place)
     if construct is Construct.ROUTINE:
         return RoutineDirective(place)
@@ -239,10 +232,8 @@ def _check_clauses(construct: Construct, named: Sequence[tuple[str, Clause]], di
             diagnostics.error(clause.range, f"clause '{name}' is given twice", "give it once")
         seen.add(name)
     clauses = [clause for _, clause in named]
-    _check_counts(clauses, diagnostics)
-    _check_tiles(clauses, diagnostics)
-    _check_order(clauses, diagnostics)
-    _check_targets(clauses, diagnostics)
+    for check in (_check_counts, _check_tiles, _check_order, _check_targets):
+        check(clauses, diagnostics)
     _check_variables(construct, clauses, diagnostics)
 
 
@@ -251,11 +242,8 @@ def _check_counts(clauses: Sequence[Clause], diagnostics: Diagnostics) -> None:
     for count in _of(CountClause, clauses):
         if (count.axis, count.dimension) in seen and count.axis is not AxisKind.THREAD:
             name = f"num_{count.axis.value}s[{count.dimension}]"
-            diagnostics.error(
-                count.range,
-                f"'{name}' is given twice",
-                "give each dimension one count; a count without [d] is that of dimension 0",
-            )
+            remedy = "give each dimension one count; a count without [d] is that of dimension 0"
+            diagnostics.error(count.range, f"'{name}' is given twice", remedy)
         seen.add((count.axis, count.dimension))
 
 
@@ -265,28 +253,19 @@ def _check_tiles(clauses: Sequence[Clause], diagnostics: Diagnostics) -> None:
     is_open = "tile(auto)" in _plain(clauses)
     for tile in _of(TileClause, clauses):
         if is_open:
-            diagnostics.error(
-                tile.range,
-                "tile(auto) leaves this loop's tiles to the translator, and here is one",
-                "remove one of the two",
-            )
+            message = "tile(auto) leaves this loop's tiles to the translator, and here is one"
+            diagnostics.error(tile.range, message, "remove one of the two")
         if tile.kind is TileKind.DYNAMIC:
             if dynamic:
-                diagnostics.error(
-                    tile.range,
-                    "a loop has one dynamic tile at most: the counts of two cannot be told apart",
-                    "make the others tile(static, count) or tile(size, extent)",
-                )
+                message = "a loop has one dynamic tile at most: the counts of two cannot be told apart"
+                diagnostics.error(tile.range, message, "make the others tile(static, count) or tile(size, extent)")
             dynamic = True
         elif tile.kind in _AXES:
             if (tile.kind, tile.dimension) in seen:
                 is_thread = tile.kind is TileKind.THREAD
                 axis = "the threads" if is_thread else f"{tile.kind.value} dimension {tile.dimension}"
-                diagnostics.error(
-                    tile.range,
-                    f"this loop is distributed over {axis} twice",
-                    "remove one of the two tiles" + ("" if is_thread else ", or give it another dimension"),
-                )
+                remedy = "remove one of the two tiles" + ("" if is_thread else ", or give it another dimension")
+                diagnostics.error(tile.range, f"this loop is distributed over {axis} twice", remedy)
             seen.add((tile.kind, tile.dimension))
 
 
@@ -317,28 +296,19 @@ def _check_targets(clauses: Sequence[Clause], diagnostics: Diagnostics) -> None:
     chosen = next((clause for clause in _of(PlainClause, clauses) if clause.name == "target"), None)
     targets = () if chosen is None else tuple(Target(value.text) for value in chosen.values)
     if chosen is not None and len(targets) > 1 and any(target.is_open for target in targets):
-        diagnostics.error(
-            chosen.range,
-            "target 'auto' contradicts the other targets of the clause: it leaves the choice among all open",
-            "write target(auto), or the targets without it",
-        )
+        message = "target 'auto' contradicts the other targets of the clause: it leaves the choice among all open"
+        diagnostics.error(chosen.range, message, "write target(auto), or the targets without it")
     distributed = [(clause, *_axis(clause)) for clause in clauses if isinstance(clause, (CountClause, TileClause))]
     first: tuple[AxisKind, str] | None = None
     for clause, axis, spelling in distributed:
         if axis is None:
             continue
         if targets and not any(target.is_open or target.is_parallel for target in targets):
-            diagnostics.error(
-                clause.range,
-                f"'{spelling}' contradicts 'target(serial)': nothing is distributed there",
-                "remove it, or name a parallel target",
-            )
+            message = f"'{spelling}' contradicts 'target(serial)': nothing is distributed there"
+            diagnostics.error(clause.range, message, "remove it, or name a parallel target")
         elif axis is AxisKind.THREAD and targets and not any(t.is_open or t.has_threads for t in targets):
-            diagnostics.error(
-                clause.range,
-                f"'{spelling}' contradicts the targets of this directive, which do not include threads",
-                "add threads to target(…), or distribute over gangs and workers",
-            )
+            message = f"'{spelling}' contradicts the targets of this directive, which do not include threads"
+            diagnostics.error(clause.range, message, "add threads to target(…), or distribute over gangs and workers")
         elif first is not None and (first[0] is AxisKind.THREAD) != (axis is AxisKind.THREAD):
             diagnostics.error(
                 clause.range,
@@ -365,11 +335,9 @@ def _check_variables(construct: Construct, clauses: Sequence[Clause], diagnostic
             first = arrays.setdefault(section.path, clause)
             seen = section is not next(earlier for earlier in first.sections if earlier.path == section.path)
             if seen and (construct is not Construct.UPDATE or first.name != clause.name):
-                diagnostics.error(
-                    section.range,
-                    f"'{section.path}' appears twice in the data of this directive",
-                    "name each array once, with a section that covers all that is used",
-                )
+                message = f"'{section.path}' appears twice in the data of this directive"
+                remedy = "name each array once, with a section that covers all that is used"
+                diagnostics.error(section.range, message, remedy)
     roles: dict[str, str] = dict.fromkeys(arrays, "data")
     for owner in (clause for clause in clauses if isinstance(clause, (PrivateClause, ReductionClause))):
         for name in owner.names:
@@ -378,11 +346,8 @@ def _check_variables(construct: Construct, clauses: Sequence[Clause], diagnostic
                 roles[name] = _role(owner)
             else:
                 second = f"and in '{role}'" if role != _role(owner) else "twice"
-                diagnostics.error(
-                    owner.range,
-                    f"'{name}' is named in '{_role(owner)}' {second}",
-                    "a variable has one role in a kernel",
-                )
+                message = f"'{name}' is named in '{_role(owner)}' {second}"
+                diagnostics.error(owner.range, message, "a variable has one role in a kernel")
 
 
 def _role(clause: PrivateClause | ReductionClause) -> str:

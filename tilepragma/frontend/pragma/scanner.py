@@ -61,24 +61,19 @@ class LocatedDirective:
     @property
     def kernel(self) -> KernelDirective | None:
         """The kernel part of the directive."""
-        directive = self.directive
-        if isinstance(directive, tuple):
-            return directive[0]
+        directive = self.directive[0] if isinstance(self.directive, tuple) else self.directive
         return directive if isinstance(directive, KernelDirective) else None
 
     @property
     def loop(self) -> LoopDirective | None:
         """The loop part of the directive."""
-        directive = self.directive
-        if isinstance(directive, tuple):
-            return directive[1]
+        directive = self.directive[1] if isinstance(self.directive, tuple) else self.directive
         return directive if isinstance(directive, LoopDirective) else None
 
     @property
     def data(self) -> DataDirective | None:
         """The directive, if it is about data or a `wait`."""
-        directive = self.directive
-        return directive if isinstance(directive, DataDirective) else None
+        return self.directive if isinstance(self.directive, DataDirective) else None
 
 
 def find_directives(
@@ -169,8 +164,7 @@ def _sites(
             if use is None:
                 continue
             directives, end = use
-            sites = [macro] if macro.fault is not None else list(filter(_is_tilek, directives))
-            for site in sites:
+            for site in [macro] if macro.fault is not None else list(filter(_is_tilek, directives)):
                 yield site, start, end
                 position = end
 
@@ -255,7 +249,6 @@ def _is_tilek(text: DirectiveText) -> bool:
 
 
 def _piece(source: SplicedSource, start: int, end: int) -> DirectiveText:
-    """The spliced text [start, end) unchanged."""
     return DirectiveText(source, source.text[start:end], [source.origin(offset) for offset in range(start, end)])
 
 

@@ -42,11 +42,8 @@ def matched(tokens: Sequence[Token], diagnostics: Diagnostics) -> tuple[Token, .
             expected = _OPENING[opened.text]
             if expected != token.text:
                 where = f"line {opened.range.start.line}, column {opened.range.start.column}"
-                diagnostics.error(
-                    token.range,
-                    f"'{token.text}' stands where the '{opened.text}' of {where} is still open",
-                    f"put '{expected}' before it",
-                )
+                message = f"'{token.text}' stands where the '{opened.text}' of {where} is still open"
+                diagnostics.error(token.range, message, f"put '{expected}' before it")
                 return _before_clause(kept, stack[0][1])
             stack.pop()
         elif token.text in _OPENING:
@@ -99,11 +96,8 @@ def split_clauses(tokens: Sequence[Token], diagnostics: Diagnostics) -> tuple[Ra
         comma = False
         if not token.is_identifier:
             end = closing(tokens, position) + 1 if token.text in _OPENING else position + 1
-            diagnostics.error(
-                range_of(tokens[position:end]),
-                f"'{text_of(tokens[position:end])}' stands where a clause is expected",
-                "remove it",
-            )
+            message = f"'{text_of(tokens[position:end])}' stands where a clause is expected"
+            diagnostics.error(range_of(tokens[position:end]), message, "remove it")
         else:
             end, clause = _clause(tokens, position, diagnostics)
             clauses += [] if clause is None else [clause]
@@ -119,9 +113,8 @@ def _clause(tokens: Sequence[Token], start: int, diagnostics: Diagnostics) -> tu
         close = closing(tokens, end)
         index = tuple(tokens[end + 1 : close])
         if not index:
-            diagnostics.error(
-                range_of(tokens[end : close + 1]), "these brackets are empty", "write a number, or remove them"
-            )
+            message = "these brackets are empty"
+            diagnostics.error(range_of(tokens[end : close + 1]), message, "write a number, or remove them")
             index = None
         end = close + 1
     if end < len(tokens) and tokens[end].text == "(":
