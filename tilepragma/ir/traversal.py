@@ -124,7 +124,12 @@ def _children(node: Any) -> Iterator[Any]:
             yield from (tiled.loop.lower, tiled.loop.upper, tiled.loop.step)
         yield node.body
         return
-    yield from _nodes(tuple(getattr(node, name) for name in _field_names(kind_of(node))))
+    for name in _field_names(kind_of(node)):
+        value = getattr(node, name)
+        if type(value) is tuple:
+            yield from _nodes(value)
+        elif _is_node(kind_of(value)):
+            yield value
 
 
 # Planning spends most time in walks, so facts about node types are cached.
