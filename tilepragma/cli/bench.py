@@ -145,14 +145,13 @@ def bench(options: argparse.Namespace, request: TranslateRequest, result: Transl
     failed = False
     try:
         with tempfile.TemporaryDirectory(prefix="tilepragma-bench-") as folder, ended_by_sigterm():
+            first: dict[str, KernelPlan] = {}
             for plan in plans:
-                name = as_written(result, plan).enclosing.function
-                if name in rows:
-                    continue
-                rows[name] = []
+                first.setdefault(as_written(result, plan).enclosing.function, plan)
+            for name, plan in first.items():
                 try:
                     function = _made(plan, name, result, request, targets, Path(folder))
-                    _bench_function(function, points, rows[name])
+                    _bench_function(function, points, rows.setdefault(name, []))
                 except (RefusalError, NotBuiltError) as error:
                     failed = True
                     print_error(f"{request.source}: the function '{name}' is not measured: it {error}")
