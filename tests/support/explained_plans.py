@@ -22,6 +22,7 @@ from tilepragma.ir.loop_tree import Declaration, If, Loop, PackedPanels, Stage, 
 from tilepragma.ir.traversal import loop_directives, walk
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, all_steps, forms, launches_in
+from tilepragma.plan.summary import tile_wavefronts
 from tilepragma.poly.dependences import memory_dependences
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 from tilepragma.poly.scop import ScopStatement
@@ -196,7 +197,7 @@ def _of_host_loop(line: LaunchLine, step: HostLoop) -> Iterator[str]:
     if found[8] != (f", {step.shape}" if step.shape else ""):
         yield f"'{line.what}' has another shape: {step.shape}"
     rows = [text for text in line.below if text.startswith("hyperplanes")]
-    if bool(rows) != (step.band is not None):
+    if bool(rows) != any(tile_wavefronts(step)):
         yield f"'{line.what}' has {len(rows)} lines of hyperplanes"
 
 
@@ -225,7 +226,7 @@ def overlapping(plan: KernelPlan) -> frozenset[SourceRange]:
     for steps, on_devices in ((plan.host_steps, False), (plan.device_steps, True)):
         computed = plan.device_kernel if on_devices and plan.device_kernel is not None else plan.kernel
         region = region_without_dependences(replace(plan, kernel=computed))
-        waves = {step.loop for step in all_steps(steps) if isinstance(step, HostLoop) and step.band is not None}
+        waves = {step.loop for step in all_steps(steps) if isinstance(step, HostLoop) and any(tile_wavefronts(step))}
         for executed in all_executed(region, steps, {size.object: ODD[0] for size in plan.sizes}):
             relation = executed.relation
             places = [place for place, loop in enumerate(executed.host_loops) if loop in waves]
@@ -376,7 +377,7 @@ def _against_instances(
                 yield from _around(line, executed)
             if not vouched(plan):
                 yield from _apart(plan, region, step, mine)
-        elif isinstance(step, HostLoop) and step.band is not None:
+        elif isinstance(step, HostLoop) and any(tile_wavefronts(step)):
             mine = [executed for executed in maps if step.loop in executed.host_loops]
             yield from _hyperplanes(region, line.line, step, mine, sizes)
 
@@ -432,7 +433,6 @@ def _hyperplanes(
     region: Original, line: LaunchLine, step: HostLoop, maps: list[Executed], sizes: Sizes
 ) -> Iterator[str]:
     """{ [.., w, t_1, .., t_(m-1), t_(m+1), .., points] -> S[j] : t_k = floor(phi_k(j) / size_k), w = t_1 + .. + t_m }"""
-    assert step.band is not None
     *rows, tiles = line.below
     claim = re.fullmatch(
         r"tiles t = floor\(phi / size\): those of equal (t1(?: \+ t\d+)*) in parallel(?:, (t\d+(?:, t\d+)*) in order inside each)?",
@@ -442,7 +442,10 @@ def _hyperplanes(
         yield f"'{tiles}' says nothing of tiles"
         return
     summed, inner = claim[1].count("t"), (claim[2] or "").count("t")
-    extents = [sizes[size] for size in step.band.sizes]
+    wavefronts = next(iter(tile_wavefronts(step)))
+    extents = [
+        Evaluation({size.name: sizes[size] for size in sizes}).value(plane.size) for plane in wavefronts.hyperplanes
+    ]
     said: list[tuple[set[int], list[str]]] = []
     for text in rows:
         found = re.fullmatch(r"hyperplanes phi(?:, lines? ([\d, to]+))?: \((.*)\)", text)

@@ -216,6 +216,11 @@ class TiledLoop:
     launch_bounds: bool
 
     @property
+    def is_distributed(self) -> bool:
+        """Whether several threads, gangs or workers share its iterations."""
+        return any(tile.axis is not None for tile in self.tiles)
+
+    @property
     def points(self) -> int:
         """Thread coarsening: the points of a worker, apart by the number of workers.
 

@@ -14,7 +14,7 @@ from functools import cached_property
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.base.source_ranges import NOWHERE, SourceRange
+from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.ir.directives import TileClause, TileKind, VectorRegisters
 from tilepragma.ir.expressions import Call, Callee, DataObject, Expression, access_to, integer
 from tilepragma.ir.fresh_names import Names
@@ -24,6 +24,7 @@ from tilepragma.ir.types import INDEX, LONG, ScalarType
 from tilepragma.lower import tile_bounds
 from tilepragma.lower.ast_generation import ScheduledStatement, Symbols, generate_loops
 from tilepragma.plan.kernel_plan import TileSize
+from tilepragma.plan.space_time import Hyperplane, Meanings
 from tilepragma.poly.bands import Band
 from tilepragma.poly.dependences import Dependence
 from tilepragma.poly.extents import Bounds
@@ -138,7 +139,8 @@ class PlannedBand:
 class BandLoops:
     """Makes loops over bands of a Scop, which keep these `dependences`, for one kind of target.
     New loops get the next of the `numbers`. `sizes` are the tile sizes of the plan by band and
-    level, which both kinds of target share, `vectors` the host's.
+    level, which both kinds of target share, `vectors` the host's. `meanings` are those of its
+    loops.
     """
 
     scop: Scop
@@ -148,6 +150,7 @@ class BandLoops:
     numbers: Iterator[int]
     vectors: VectorRegisters
     sizes: dict[tuple[int, int], TileSize] = field(default_factory=dict)
+    meanings: Meanings = field(default_factory=Meanings)
 
     def size_of(
         self,
@@ -259,14 +262,22 @@ class BandLoops:
 
     # -- statements
 
-    def crossed(self, statements: Schedules, levels: Iterable[int]) -> frozenset[SourceRange]:
-        """The user's loops, by their heads, that band members at these levels depend on."""
-        headers: set[SourceRange] = set()
+    def means(
+        self, iterator: DataObject, statements: Schedules, sizes: Mapping[int, DataObject | None], blocks: int = 1
+    ) -> None:
+        """In these statements the iterator is the sum of the tile numbers of band members, by their
+        levels, for tiles of `blocks` times these sizes; of their values where these are None.
+        """
         for each in statements:
-            chosen = [each.user_rows[level].coefficients for level in levels]
-            loops = enumerate(each.statement.loops)
-            headers |= {loop.header for place, loop in loops if any(row[place] for row in chosen)}
-        return frozenset(headers)
+            hyperplanes = []
+            for level, size in sizes.items():
+                row = each.user_rows[level]
+                iterators = (loop.iterator for loop in each.statement.loops)
+                factors = tuple(pair for pair in zip(iterators, row.coefficients, strict=True) if pair[1])
+                tile = None if size is None else expression(number(blocks) * term(size))
+                hyperplanes.append(Hyperplane(factors, integer(row.constant), tile))
+            for part in each.statement.parts or (each.statement,):
+                self.meanings.add(iterator, (part.range,), *hyperplanes, iterators=part.iterators)
 
     def inside(self, statements: Schedules, constraints: TileConstraints) -> tuple[ScheduledStatement, ...]:
         """{ S[i] -> [phi(i) for all rows] } of the points that satisfy the constraints."""

@@ -12,11 +12,11 @@ from typing import Generic, TypeAlias, TypeVar
 
 from tilepragma.base.diagnostics import Diagnostic
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.directives import ClauseExpression, CountClause, Target
 from tilepragma.ir.expressions import DataObject, Expression, Scope
 from tilepragma.ir.loop_tree import Axis, Block, Declaration, FloatingRules, Kernel, Loop, Scratchpad, TiledLoop
 from tilepragma.ir.types import ScalarType, Type
+from tilepragma.plan.space_time import SpaceTimeMap
 
 #: The host evaluates it in the user's function right before the launch: text of a clause, or an
 #: expression over host objects, which may call helpers of tilek.h (Callee.HELPER; 64-bit).
@@ -91,8 +91,8 @@ class Launch:
     `staged` is the same work with array tiles in shared memory (`Stage`, or `staged_scratchpads`,
     the scratchpads of this form), for devices: it runs instead of `body` where the array tiles fit.
     `scratchpads` are the private arrays of each gang of a device; tiles may then overlap, each in
-    its scratchpad. `overlapped` are the user's loops, by their heads, whose iterations run in
-    parallel by its hyperplanes, though other loops of the nest are distributed.
+    its scratchpad. `schedule` says when and where it runs the statements of the region, as the
+    strategy meant it.
 
     `pipelined`: the launch is all that a HostLoop over wavefronts runs, and instance c = (c_1, ...)
     of its nest depends, in wavefront k before it, only on instances c - e, with no negative
@@ -112,32 +112,7 @@ class Launch:
     staged_scratchpads: tuple[Scratchpad, ...] = ()
     scratchpads: tuple[Scratchpad, ...] = ()
     pipelined: bool = False
-    overlapped: frozenset[SourceRange] = frozenset()
-
-
-@dataclass(frozen=True)
-class TiledStatement:
-    """A statement's place, and its hyperplanes: phi_k(i) = `rows[k]` . i + `offsets[k]`."""
-
-    range: SourceRange
-    iterators: tuple[str, ...]
-    rows: tuple[tuple[int, ...], ...]
-    offsets: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class TiledBand:
-    """The tiles t_k = floor(phi_k / size_k) that a HostLoop runs in wavefronts: tiles of equal t_1
-    + ... + t_m run in parallel, m being `summed`; the other band members are sequential in each.
-
-    The first `within` hyperplanes belong to enclosing HostLoops: a wavefront lies in one step of
-    these. `sizes` are the tile sizes of the hyperplanes, in their order.
-    """
-
-    statements: tuple[TiledStatement, ...]
-    summed: int
-    within: int
-    sizes: tuple[DataObject, ...]
+    schedule: tuple[SpaceTimeMap, ...] = ()
 
 
 L = TypeVar("L", covariant=True)
@@ -151,14 +126,12 @@ class HostLoop(Generic[L]):
 
     `steps` are its body, `loop.body` is an empty Block. Bounds are expressions over the plan's
     scalars, its tile sizes and the iterators of enclosing HostLoops. `shape` is a clause for
-    readers on the shape of its tiles, if it is not the usual one; `band` has the hyperplanes of its
-    tiles where it runs wavefronts.
+    readers on the shape of its tiles, if it is not the usual one.
     """
 
     loop: Loop
     steps: tuple[L | HostLoop[L] | HostCondition[L], ...]
     shape: str = ""
-    band: TiledBand | None = None
 
 
 @dataclass(frozen=True)
@@ -309,7 +282,7 @@ def with_launches(steps: tuple[LaunchTree[T], ...], change: Callable[[T], U]) ->
     result: list[LaunchTree[U]] = []
     for step in steps:
         if isinstance(step, HostLoop):
-            result.append(HostLoop(step.loop, with_launches(step.steps, change), step.shape, step.band))
+            result.append(HostLoop(step.loop, with_launches(step.steps, change), step.shape))
         elif isinstance(step, HostCondition):
             result.append(HostCondition(step.condition, with_launches(step.steps, change)))
         else:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import replace
 
+from tilepragma.base.frozen_values import dataclass
+from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.directives import TileKind
 from tilepragma.ir.expressions import Access, DataObject, IntegerLiteral
 from tilepragma.ir.loop_tree import Axis, Loop, PackedPanels, Stage, Staged, Tile, TiledLoop
@@ -20,12 +22,41 @@ from tilepragma.plan.kernel_plan import (
     all_steps,
     launches_in,
 )
+from tilepragma.plan.space_time import Hyperplane
 
 
 def are_wavefronts(steps: tuple[Step, ...], sizes: tuple[TileSize, ...]) -> bool:
     """Whether the host runs wavefronts of tiles: the bound of a HostLoop mentions a tile's size."""
     objects = {size.object for size in sizes}
     return any(mentions(step.loop, objects) for step in all_steps(steps) if isinstance(step, HostLoop))
+
+
+@dataclass(frozen=True)
+class TileWavefronts:
+    """Statements of which a host loop runs wavefronts of tiles: its iterator is the sum of tile
+    numbers of the hyperplanes `summed`; the tiles of those `ordered` run in order in each of them.
+    """
+
+    statements: tuple[SourceRange, ...]
+    summed: tuple[Hyperplane, ...]
+    ordered: tuple[Hyperplane, ...]
+
+    @property
+    def hyperplanes(self) -> tuple[Hyperplane, ...]:
+        """All hyperplanes of its tiles."""
+        return (*self.summed, *self.ordered)
+
+
+def tile_wavefronts(step: HostLoop[Launch]) -> Iterator[TileWavefronts]:
+    """The wavefronts of tiles that a host loop runs, for each group of statements."""
+    for launch in launches_in(step.steps):
+        for statements in launch.schedule:
+            sums = (each.hyperplanes for each in statements.time if each.iterator == step.loop.iterator)
+            summed = next(sums, ())
+            if len(summed) > 1:
+                inside = (plane for each in statements.ordered for plane in each.hyperplanes)
+                ordered = tuple(plane for plane in inside if plane.size is not None)
+                yield TileWavefronts(statements.statements, summed, ordered)
 
 
 def buffered(steps: tuple[Step, ...]) -> Iterator[PackedPanels]:

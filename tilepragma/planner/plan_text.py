@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tilepragma.ir.loop_tree_text import plain_text, statement_text
+from tilepragma.ir.polynomial import expression
 from tilepragma.plan.kernel_plan import (
     ArrayArgument,
     FinalValue,
@@ -15,6 +16,7 @@ from tilepragma.plan.kernel_plan import (
     SizeChoice,
     Step,
 )
+from tilepragma.plan.space_time import LoopMeaning, SpaceTimeMap
 from tilepragma.user_tiles.tile_nests import axis_text
 
 
@@ -94,6 +96,25 @@ def _steps(kind: str, steps: tuple[Step, ...], indentation: str) -> Iterator[str
                 yield from (indentation + line for line in _launch(kind, step))
 
 
+def _schedule(schedule: SpaceTimeMap) -> str:
+    """`line 7 at time t, place i, in order j`"""
+    lines = sorted({place.start.line for place in schedule.statements})
+    parts = (("time", schedule.time), ("place", schedule.place), ("in order", schedule.ordered))
+    told = (f"{word} {', '.join(map(_meaning, meanings))}" for word, meanings in parts if meanings)
+    return f"line {', '.join(map(str, lines))} at {', '.join(told) or 'once'}"
+
+
+def _meaning(meaning: LoopMeaning) -> str:
+    """`wavefront = t / t_size + (t + i) / i_size`, with floored quotients"""
+    planes = (
+        phi if plane.size is None else f"({phi}) / {plain_text(plane.size)}"
+        for plane in meaning.hyperplanes
+        for phi in [plain_text(expression(plane.phi))]
+    )
+    value = " + ".join(planes)
+    return value if value == meaning.iterator.name else f"{meaning.iterator.name} = {value}"
+
+
 def _launch(kind: str, launch: Launch) -> Iterator[str]:
     axes = ", ".join(axis_text(axis) for axis in launch.axes)
     values = f"; takes {', '.join(object_.name for object_ in launch.values)}" if launch.values else ""
@@ -103,6 +124,8 @@ def _launch(kind: str, launch: Launch) -> Iterator[str]:
     first = set(launch.first_privates)
     for object_ in launch.privates:
         yield f"  {'firstprivate' if object_ in first else 'private'} {object_.host}"
+    for schedule in launch.schedule:
+        yield f"  {_schedule(schedule)}"
     for line in statement_text(launch.body).splitlines():
         yield f"  {line}"
     if launch.staged is not None:

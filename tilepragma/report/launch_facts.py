@@ -30,10 +30,10 @@ from tilepragma.plan.kernel_plan import (
     Launch,
     RowUse,
     Step,
-    TiledBand,
     forms,
 )
-from tilepragma.plan.summary import buffered, copies_ahead, staged_arrays
+from tilepragma.plan.space_time import Hyperplane
+from tilepragma.plan.summary import buffered, copies_ahead, staged_arrays, tile_wavefronts
 from tilepragma.plan.targets import GPU
 from tilepragma.poly.schedule import Row, row_text
 from tilepragma.report.size_values import Sizes, iterations
@@ -117,7 +117,7 @@ def _lines(steps: tuple[Step, ...], depth: int, sizes: Sizes) -> Iterator[Launch
             yield LaunchLine(depth, what, _loops(step, sizes), remarks, launch=step.name)
         elif isinstance(step, HostLoop):
             shape = f", {step.shape}" if step.shape else ""
-            tiles = () if step.band is None else tuple(_tiles_of_band(step.band))
+            tiles = tuple(_tiles_of_wavefronts(step))
             what = f"{_host_loop(step.loop)} in order{shape}"
             yield LaunchLine(depth, what, trips=_trips(step.loop, sizes), below=tiles)
             yield from _lines(step.steps, depth + 1, sizes)
@@ -126,19 +126,26 @@ def _lines(steps: tuple[Step, ...], depth: int, sizes: Sizes) -> Iterator[Launch
             yield from _lines(step.steps, depth + 1, sizes)
 
 
-def _tiles_of_band(band: TiledBand) -> Iterator[str]:
+def _tiles_of_wavefronts(step: HostLoop[Launch]) -> Iterator[str]:
     lines: dict[str, list[int]] = {}
-    for statement in band.statements:
-        rows = (Row(row, offset, None) for row, offset in zip(statement.rows, statement.offsets, strict=True))
-        phi = ", ".join(row_text(row, statement.iterators) for row in rows)
-        start = statement.range.start
-        lines.setdefault(phi, []).extend([start.line] if start.file != NOWHERE.file else [])
+    summed = count = 0
+    for wavefronts in tile_wavefronts(step):
+        summed, count = len(wavefronts.summed), len(wavefronts.hyperplanes)
+        phi = ", ".join(map(_phi_text, wavefronts.hyperplanes))
+        places = lines.setdefault(phi, [])
+        places += [each.start.line for each in wavefronts.statements if each.start.file != NOWHERE.file]
     for phi, places in lines.items():
         yield f"hyperplanes phi{_lines_text(sorted(set(places)))}: ({phi})"
-    count = len(band.statements[0].rows)
-    numbers = [f"t{place + 1}" for place in range(count)]
-    inside = f", {', '.join(numbers[band.summed :])} in order inside each" if count > band.summed else ""
-    yield f"tiles t = floor(phi / size): those of equal {' + '.join(numbers[: band.summed])} in parallel{inside}"
+    if lines:
+        numbers = [f"t{place + 1}" for place in range(count)]
+        inside = f", {', '.join(numbers[summed:])} in order inside each" if count > summed else ""
+        yield f"tiles t = floor(phi / size): those of equal {' + '.join(numbers[:summed])} in parallel{inside}"
+
+
+def _phi_text(plane: Hyperplane) -> str:
+    iterators = tuple(iterator.host for iterator, _ in plane.factors)
+    constant = polynomial(plane.offset).constant or 0
+    return row_text(Row(tuple(factor for _, factor in plane.factors), constant, None), iterators)
 
 
 def _lines_text(lines: list[int]) -> str:
@@ -233,7 +240,7 @@ def _idle_distribution(launch: Launch, sizes: Sizes) -> Iterator[str]:
         for nest in walk(launch.body)
         if isinstance(nest, TileNest)
         for loop in nest.loops
-        if any(tile.axis is not None for tile in loop.tiles)
+        if loop.is_distributed
     ]
     if trips and all(count == 1 for count in trips):
         yield "one alone: nothing runs in parallel"

@@ -14,12 +14,15 @@ from enum import Enum
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.base.source_ranges import NOWHERE, SourceRange
+from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.expressions import DataObject, Scope
 from tilepragma.ir.invariance import written_objects
 from tilepragma.ir.loop_tree import Loop, TileNest
+from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.traversal import loops_in, walk
-from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, TiledBand, all_steps
+from tilepragma.plan.kernel_plan import HostLoop, KernelPlan
+from tilepragma.plan.space_time import Hyperplane, statement_ranges
+from tilepragma.plan.summary import TileWavefronts, tile_wavefronts
 from tilepragma.poly.dependences import (
     Dependence,
     DependenceKind,
@@ -170,7 +173,7 @@ def _planned_objects(plan: KernelPlan) -> _PlannedObjects:
     reduced = frozenset(reduction.object for launch in plan.host for reduction in launch.reductions)
     privates = frozenset(object_ for launch in plan.host for object_ in launch.privates)
     nests = [node for launch in plan.host for node in walk(launch.body) if isinstance(node, TileNest)]
-    distributed = {loop.loop.index for nest in nests for loop in nest.loops if any(tile.axis for tile in loop.tiles)}
+    distributed = {loop.loop.index for nest in nests for loop in nest.loops if loop.is_distributed}
     return _PlannedObjects(privates | reduced, reduced, frozenset(distributed))
 
 
@@ -254,11 +257,17 @@ def overlapped_loops(plan: KernelPlan) -> frozenset[SourceRange]:
     """The user's loops, by their heads, whose iterations the plan overlaps, on cores or on devices:
     those that its launches distribute, and those that their hyperplanes cross.
     """
-    launches = (*plan.host, *plan.device)
-    nests = [node for launch in launches for node in walk(launch.body) if isinstance(node, TileNest)]
-    loops = (tiled for nest in nests for tiled in nest.loops)
-    distributed = {tiled.loop.header for tiled in loops if any(tile.axis for tile in tiled.tiles)}
-    return frozenset(distributed).union(*(launch.overlapped for launch in launches)) - {NOWHERE}
+    crossed: dict[SourceRange, set[str]] = {}
+    for launch in (*plan.host, *plan.device):
+        for statements in launch.schedule:
+            sums = (each for each in statements.time if len(each.hyperplanes) > 1)
+            planes = [plane for each in (*sums, *statements.place) for plane in each.hyperplanes]
+            names = {iterator.host for plane in planes for iterator, _ in plane.factors}
+            for place in statements.statements:
+                crossed.setdefault(place, set()).update(names)
+    loops = loops_in(plan.kernel.body)
+    inside = ((loop, {name for place in statement_ranges(loop) for name in crossed.get(place, ())}) for loop in loops)
+    return frozenset(loop.header for loop, names in inside if loop.iterator.host in names)
 
 
 def drawn_tiles(analysis: NestAnalysis, plan: KernelPlan) -> tuple[tuple[Row, ...], ...]:
@@ -267,23 +276,32 @@ def drawn_tiles(analysis: NestAnalysis, plan: KernelPlan) -> tuple[tuple[Row, ..
     """
     if plan.stepped is not None or plan.reordered is not None:
         return ()
-    loops = [step for step in all_steps(plan.host_steps) if isinstance(step, HostLoop)]
-    candidates = [tiles for loop in loops if loop.band is not None and (tiles := _tiles(analysis, loop.band))]
+    outermost = (step for step in plan.host_steps if isinstance(step, HostLoop))
+    candidates = [rows for step in outermost if (rows := _rows_of_tiles(analysis, tuple(tile_wavefronts(step))))]
     return candidates[0] if len(candidates) == 1 else ()
 
 
-def _tiles(analysis: NestAnalysis, band: TiledBand) -> tuple[tuple[Row, ...], ...]:
-    """The hyperplanes of every statement; none where the band does not match the nest."""
-    by_place = {(statement.range, statement.iterators): statement for statement in band.statements}
-    places = [(each.range, tuple(loop.iterator.host for loop in each.loops)) for each in analysis.statements]
-    whole = len(by_place) == len(band.statements) == len(set(places)) == len(places)
-    if band.within or not whole or not by_place.keys() >= set(places):
-        return ()
-    tiled = [by_place[place] for place in places]
-    return tuple(
-        tuple(Row(row, offset, None) for row, offset in zip(each.rows, each.offsets, strict=True))[: band.summed]
-        for each in tiled
-    )
+def _rows_of_tiles(analysis: NestAnalysis, wavefronts: tuple[TileWavefronts, ...]) -> tuple[tuple[Row, ...], ...]:
+    """The hyperplanes of every statement; none where the wavefronts run others than the nest's."""
+    rows: list[tuple[Row, ...]] = []
+    for statement in analysis.statements:
+        tiles = [each.summed for each in wavefronts if statement.range in each.statements]
+        names = [loop.iterator.host for loop in statement.loops]
+        if len(tiles) != 1 or any(name not in names for plane in tiles[0] for name, _ in _factors(plane)):
+            return ()
+        factors = [dict(_factors(plane)) for plane in tiles[0]]
+        offsets = [polynomial(plane.offset).constant or 0 for plane in tiles[0]]
+        rows.append(
+            tuple(
+                Row(tuple(each.get(name, 0) for name in names), offset, None)
+                for each, offset in zip(factors, offsets, strict=True)
+            )
+        )
+    return tuple(rows)
+
+
+def _factors(plane: Hyperplane) -> tuple[tuple[str, int], ...]:
+    return tuple((iterator.host, factor) for iterator, factor in plane.factors)
 
 
 # -- numbers of iterations

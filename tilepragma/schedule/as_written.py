@@ -60,6 +60,7 @@ from tilepragma.ir.traversal import flat, loops_in, named_in_clauses, walk
 from tilepragma.ir.types import is_signed
 from tilepragma.lower.band_loops import counted_loop, floor_quotient, term
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, TileSize, launches_in
+from tilepragma.plan.space_time import Hyperplane, Meanings, statement_ranges
 from tilepragma.poly.band_fusion import has_shared, streams
 from tilepragma.poly.dependences import Dependence, distance_text, may_differ, with_zero
 from tilepragma.poly.intra_tile_schedule import Steps, steps_as_written
@@ -68,7 +69,7 @@ from tilepragma.poly.scop import ScopStatement, place_of
 from tilepragma.poly.strongly_connected import strongly_connected
 from tilepragma.schedule.candidate import Depths, Refusal, Region, ScheduleCandidate, is_outside_scalar
 from tilepragma.schedule.coalescing import worker_loop
-from tilepragma.schedule.default_sizes import STRIP
+from tilepragma.schedule.default_sizes import JAMMED_ROWS, STRIP
 from tilepragma.schedule.in_order import keeps_order
 from tilepragma.schedule.index_set_splitting import with_split_loops
 from tilepragma.schedule.rectangular_hull import rectangular_hull, with_hulls
@@ -148,9 +149,10 @@ def _candidate(region: Region) -> ScheduleCandidate | Refusal:
     first = next(numbers)
 
     def made(jam: bool) -> ScheduleCandidate | Refusal:
-        mapping = _DefaultMapping(region, itertools.count(first))
+        meanings = planners[0].meanings
+        mapping = _DefaultMapping(region, itertools.count(first), meanings)
         nodes = (mapping.nodes(host, device=False, jam=jam), mapping.nodes(device, device=True))
-        answer = candidate_of(NAME, region, *nodes, sizes, tuple(dict.fromkeys(notes)))
+        answer = candidate_of(NAME, region, *nodes, sizes, tuple(dict.fromkeys(notes)), meanings=meanings)
         return answer if isinstance(answer, Refusal) else replace(answer, steps=steps, strips=bool(sizes))
 
     answer = made(jam=False)
@@ -186,7 +188,7 @@ class _Planner:
     """Plans the steps for one kind of target (host or device). Both kinds share `nests`, the
     dependences of each nest by its identity, and the `numbers` of new loops. `reasons` says why
     loops are not independent, `notes` what the user could say to make them so. `sizes` are the
-    extents of strips.
+    extents of strips, `meanings` what their loops count.
     """
 
     region: Region
@@ -196,6 +198,7 @@ class _Planner:
     reasons: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     sizes: list[TileSize] = field(default_factory=list)
+    meanings: Meanings = field(default_factory=Meanings)
 
     # -- statements
 
@@ -287,6 +290,8 @@ class _Planner:
         last = floor_quotient(end - lower - number(1), access_to(size.object))
         around = counted_loop(next(self.numbers), strip, number(0), last)
         first = lower + term(strip) * term(size.object)
+        strips = Hyperplane(((loop.iterator, 1),), expression(-lower), access_to(size.object))
+        self.meanings.add(strip, (place for launch in launches for place in statement_ranges(launch.body)), strips)
         bounds = (expression(first), expression(minimum((end, first + term(size.object)))))
 
         def inside(other: Loop) -> Loop:
@@ -740,9 +745,10 @@ class _DefaultMapping:
     have distinct ones.
     """
 
-    def __init__(self, region: Region, numbers: Iterator[int]) -> None:
+    def __init__(self, region: Region, numbers: Iterator[int], meanings: Meanings) -> None:
         self.region = region
         self.numbers = numbers
+        self.meanings = meanings
         self.device = False
         self.jam = False
         self.seen: set[int] = set()
@@ -784,6 +790,8 @@ class _DefaultMapping:
         jammed = unroll_and_jam(body, numbers[last.index], waiting, blocks, functions, self.numbers)
         if jammed is None:
             return None
+        four = Hyperplane(((last.iterator, 1),), expression(-polynomial(last.lower)), integer(JAMMED_ROWS))
+        self.meanings.add(blocks, statement_ranges(body), four)
         body, mapped = jammed
         if node.loops[0] is not last:
             mapped = next(loop for loop in loops_in(body) if loop.index == numbers[node.loops[0].index])

@@ -31,6 +31,7 @@ from tilepragma.lower.band_loops import (
     term,
 )
 from tilepragma.plan.kernel_plan import HostLoop, TileSize
+from tilepragma.plan.space_time import Meanings
 from tilepragma.plan.summary import buffered
 from tilepragma.poly.adjacency import by_transactions
 from tilepragma.poly.band_fusion import MappedBand, band_strips_of, fusible_bands
@@ -101,16 +102,19 @@ def _answer(
     """The candidate with these bands for cores and devices; `sharing`: fuse blocks on cores."""
     names, vectors = Names(set(names_in(region.kernel))), region.kernel.directive.vectors
     sizes: dict[tuple[int, int], TileSize] = {}
+    meanings = Meanings()
     trees, builders = [], []
     with operation_limit(apart.scop.context, DEFAULT_LIMIT, "writing loops over hyperplanes"):
         for planned, on_device in ((host, False), (device, True)):
             numbers = region.loop_numbers()
-            loops = BandLoops(apart.scop, apart.dependences, names, on_device, numbers, vectors, sizes)
+            loops = BandLoops(apart.scop, apart.dependences, names, on_device, numbers, vectors, sizes, meanings)
             by_part = {id(each.before_skewing): each for each in planned}
             builders.append(_TreeBuilder(loops, by_part, sharing and not on_device))
             trees.append(with_reductions(builders[-1].nodes(apart.parts, loops.outermost), apart.freed.clauses))
     host_nodes, device_nodes = trees
-    answer = candidate_of("hyperplanes", region, host_nodes, device_nodes, tuple(sizes.values()), depths=apart.depths())
+    answer = candidate_of(
+        "hyperplanes", region, host_nodes, device_nodes, tuple(sizes.values()), depths=apart.depths(), meanings=meanings
+    )
     if isinstance(answer, Refusal):
         return answer
     steps = apart.steps(host)
@@ -330,6 +334,7 @@ class _TreeBuilder:
         nodes = []
         for row in rows:
             around, strip = self.loops.outermost, (first_block, size)
+            self.loops.means(iterator, row.part.statements, {row.level: size}, _STRIP_BLOCKS)
             if not row.distributed:
                 fact = self.loops.known_tile(row.part.statements, (), row.level)
                 around = around.within(TileConstraint(row.level, origin, extent), fact)
@@ -352,6 +357,7 @@ class _TreeBuilder:
     def _outer_loop(self, row: OuterLoop, around: EnclosingTile) -> ScheduleNode:
         bounds = self.loops.row_range(row.statements, row.level, around.rows)
         iterator = self.loops.names.scalar(f"{base_name(row.statements, row.level)}_row")
+        self.loops.means(iterator, row.statements, {row.level: None})
         loop = self.loops.loop(iterator, bounds.low, bounds.high)
         inside = self.loops.at_row(row.statements, around, TileConstraint(row.level, access_to(iterator)))
         return HostLoop(loop, self.nodes(row.parts, inside))
@@ -380,9 +386,10 @@ class _TreeBuilder:
         body = (declared(first, term(block) * term(size)), *points)
         loop = self.loops.loop(block, lower, upper, body)
         self.shared |= len(mapped) > 1
-        crossed = (self.loops.crossed(band.part.statements, (band.level,)) for band in mapped)
+        for band in mapped:
+            self.loops.means(block, band.part.statements, {band.level: size})
         tiles = {loop.index: clauses(TileKind.DYNAMIC, TileKind.THREAD)}
-        return LaunchNode(Block((loop,)), tiles, overlapped=frozenset().union(*crossed))
+        return LaunchNode(Block((loop,)), tiles)
 
     def _block_size(self, mapped: MappedBand, base: str) -> DataObject:
         """The symbol for the block size of the band's mapped row."""
@@ -414,6 +421,8 @@ class _TreeBuilder:
         ordered = by_transactions(part.statements, part.parallel, every, private_names(self.loops.scop))
         levels, outside = (*ordered[: MOST_DIMENSIONS - 1], *ordered[MOST_DIMENSIONS - 1 :][-1:]), around.rows
         iterators = [self.loops.names.scalar(f"{base_name(part.statements, level)}_row") for level in levels]
+        for iterator, level in zip(iterators, levels, strict=True):
+            self.loops.means(iterator, part.statements, {level: None})
         tile = tuple(map(TileConstraint, levels, map(access_to, iterators)))
         inside = around
         for constraint in tile:
@@ -424,7 +433,7 @@ class _TreeBuilder:
         spans = [self.loops.row_range(part.statements, level, outside) for level in levels]
         kinds = (TileKind.DYNAMIC, TileKind.GANG, TileKind.WORKER)
         nest = mapped_nest(iterators, spans, body, self.loops.numbers, tiles, *kinds)
-        return LaunchNode(Block(nest), tiles, overlapped=self.loops.crossed(part.statements, levels))
+        return LaunchNode(Block(nest), tiles)
 
 
 def _reused_rows(planned: PlannedBand, level: int) -> tuple[int, ...]:

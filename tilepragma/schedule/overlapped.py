@@ -64,6 +64,7 @@ from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.ir.types import INDEX, ScalarType
 from tilepragma.lower.band_loops import counted_loop, declared, floor_quotient, mapped_nest, short_or_long, term
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, TileSize
+from tilepragma.plan.space_time import Hyperplane, Meanings
 from tilepragma.poly.extents import Bounds
 from tilepragma.poly.halo import GridArray, Overlap, Stream, overlap, stream
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
@@ -171,7 +172,9 @@ def _large(region: Region) -> str:
 def _answer(tree: OverlappedTree, notes: tuple[str, ...], *, guarded: bool) -> ScheduleCandidate | Refusal:
     node, stencil = tree.ping_pong(guarded=guarded), tree.stencil
     depth = max(len(point.statement.loops) for point in stencil.points)
-    made = candidate_of(tree.name, tree.region, (node,), (node,), tree.sizes, notes, Depths(depth, 0, depth))
+    made = candidate_of(
+        tree.name, tree.region, (node,), (node,), tree.sizes, notes, Depths(depth, 0, depth), tree.meanings
+    )
     if isinstance(made, Refusal):
         return made
     manner = "" if tree.stream is None else "a few planes at a time, "
@@ -428,6 +431,7 @@ class OverlappedTree:
     stream: Stream | None
     most_steps: int
     tiles: dict[int, tuple[TileClause, ...]] = field(init=False, default_factory=dict)
+    meanings: Meanings = field(init=False, default_factory=Meanings)
 
     def __post_init__(self) -> None:
         self.numbers = self.region.loop_numbers()
@@ -574,8 +578,22 @@ class _TileLaunch:
         )
         last = [floor_quotient(grid[k][1] - grid[k][0], expression(homes[k])) for k in dimensions]
         nest = tree.nest(blocks, last, body, TileKind.DYNAMIC, TileKind.GANG)
+        for point in tree.stencil.points:
+            self._add_meanings(point, blocks)
         scratchpads = tuple(self.scratchpads.values())
         return LaunchNode(Block((nest,)), dict(tree.tiles), scratchpads=scratchpads, waits=not self.once)
+
+    def _add_meanings(self, point: Point, blocks: list[DataObject]) -> None:
+        """A pair of launches has 2 * steps time steps. A tile has a box, its halo included."""
+        tree, places = self.tree, (point.statement.range,)
+        time, low = ((tree.stencil.time.iterator, 1),), expression(-tree.stencil.steps.low)
+        tree.meanings.add(self.pair, places, Hyperplane(time, low, expression(number(2) * tree.steps)))
+        for k, place in enumerate(point.places):
+            factors = () if place.iterator is None else ((place.iterator, 1),)
+            ends = zip(tree.overlap.growth[k], tree.overlap.reach[k], strict=True)
+            before, behind = (expression(number(grow) * (tree.steps - number(1)) + number(far)) for grow, far in ends)
+            offset, home = expression(place.shift - tree.grid(k)[0]), expression(tree.home(k))
+            tree.meanings.add(blocks[k], places, Hyperplane(factors, offset, home, (before, behind)))
 
     def _work(self) -> tuple[Statement, ...]:
         """The work of a gang on a tile."""

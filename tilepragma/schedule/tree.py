@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
+from functools import cached_property
 from itertools import takewhile
 from typing import Any, TypeAlias
 
 from tilepragma.arguments.scalars import ScalarContext, classify
 from tilepragma.base.diagnostics import Diagnostics, Severity
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import ReductionClause, TileClause
 from tilepragma.ir.expressions import DataObject, Expression, Scope
@@ -23,7 +23,7 @@ from tilepragma.ir.flow import ScalarEffect, scalar_effect
 from tilepragma.ir.invariance import host_evaluable
 from tilepragma.ir.loop_tree import Barrier, Block, Declaration, Function, If, Loop, Scratchpad, Statement, TileNest
 from tilepragma.ir.substitution import with_accesses, with_objects
-from tilepragma.ir.traversal import children, with_blocks
+from tilepragma.ir.traversal import children, loops_in, with_blocks
 from tilepragma.plan.kernel_plan import (
     HostCondition,
     HostLoop,
@@ -35,6 +35,7 @@ from tilepragma.plan.kernel_plan import (
     with_launches,
 )
 from tilepragma.plan.loop_symbols import loop_symbols
+from tilepragma.plan.space_time import Meanings, space_time_maps
 from tilepragma.plan.summary import mentions
 from tilepragma.schedule.candidate import Depths, Refusal, Region, ScheduleCandidate, counts_as_work
 from tilepragma.schedule.doacross import columns_nest
@@ -92,8 +93,6 @@ class LaunchNode:
     """the parallel loops of `body`, outermost first, until `clauses` map them"""
     waiting: tuple[int, ...] = ()
     """the numbers of innermost loops that carry dependences, for hosts"""
-    overlapped: frozenset[SourceRange] = frozenset()
-    """the user's loops that its hyperplanes overlap (see Launch)"""
 
 
 #: The body of a host loop is ignored. Its iterator becomes local if it is from outside. Loops of
@@ -109,12 +108,15 @@ def candidate_of(
     sizes: tuple[TileSize, ...] = (),
     notes: tuple[str, ...] = (),
     depths: Depths | None = None,
+    meanings: Meanings | None = None,
 ) -> ScheduleCandidate | Refusal:
-    """The candidate of these nodes; default `depths` count all host loops not over tiles."""
+    """The candidate of these nodes; default `depths` count all host loops not over tiles.
+    `meanings` are those of the strategy's own loops.
+    """
     symbols = frozenset(size.object for size in sizes)
     results = []
     for nodes in (host, device):
-        builder = _Builder(region, symbols)
+        builder = _Builder(region, symbols, meanings if meanings is not None else Meanings())
         made = builder.steps(nodes)
         if isinstance(made, Refusal):
             return made
@@ -162,12 +164,18 @@ class _Builder:
 
     region: Region
     sizes: frozenset[DataObject]
+    meanings: Meanings
     shared: list[DataObject] = field(default_factory=list)
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     staged: dict[str, Launch] = field(default_factory=dict)
     symbols: dict[int, str] = field(default_factory=dict)
     around: dict[int, tuple[DataObject, ...]] = field(default_factory=dict)
     """the iterators of host loops around each launch, by its identity"""
+
+    @cached_property
+    def user_iterators(self) -> frozenset[str]:
+        """The names of the iterators of the region's loops."""
+        return frozenset(loop.iterator.name for loop in loops_in(self.region.kernel.body))
 
     def steps(self, steps: tuple[ScheduleNode, ...]) -> tuple[Step, ...] | Refusal:
         for problem in _iterators_left(steps, self.region):
@@ -205,7 +213,7 @@ class _Builder:
             elif isinstance(step, HostLoop):
                 self._check_on_host((step.loop.lower, step.loop.upper, step.loop.step), on_host)
                 inner = self._with_nests(step.steps, (*around, step.loop.iterator))
-                result.append(HostLoop(step.loop, inner, step.shape, step.band))
+                result.append(HostLoop(step.loop, inner, step.shape))
             else:
                 self._check_on_host((step.condition,), on_host)
                 result.append(HostCondition(step.condition, self._with_nests(step.steps, around)))
@@ -244,7 +252,8 @@ class _Builder:
         if node.array_tiles is not None:
             staged = _with_staged_form(launch, node.body, node.array_tiles, self.symbols, kernel.functions)
             self.staged |= {} if staged is None else {name: staged}
-        return replace(launch, scratchpads=node.scratchpads, pipelined=pipelined, overlapped=node.overlapped)
+        schedule = space_time_maps(node.body, self.around[id(node)], self.user_iterators, self.meanings)
+        return replace(launch, scratchpads=node.scratchpads, pipelined=pipelined, schedule=schedule)
 
 
 def _with_staged_form(
@@ -308,7 +317,7 @@ def _with_local_iterators(
             local = replace(outer, scope=Scope.LOCAL)
             loop = replace(loop, iterator=local, declares_iterator=True)
             inside = {**instead, outer: local}
-        result.append(HostLoop(loop, _with_local_iterators(step.steps, inside), step.shape, step.band))
+        result.append(HostLoop(loop, _with_local_iterators(step.steps, inside), step.shape))
     return tuple(result)
 
 

@@ -12,8 +12,9 @@ from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.flow import exposed_read
 from tilepragma.ir.invariance import written_objects
 from tilepragma.ir.loop_tree import Block, ExpressionStatement, Kernel, Statement, TiledLoop, TileNest
-from tilepragma.ir.traversal import loop_directives, named_in_clauses, walk
+from tilepragma.ir.traversal import loop_directives, loops_in, named_in_clauses, walk
 from tilepragma.plan.kernel_plan import Launch
+from tilepragma.plan.space_time import Meanings, space_time_maps
 from tilepragma.user_tiles.barrier_placement import insert_barriers
 from tilepragma.user_tiles.clause_legality import check_legality
 from tilepragma.user_tiles.coverage import axes_of, check_coverage, check_repeated
@@ -31,13 +32,14 @@ def make_launches(
     `statements` exclude declarations.
     """
     bodies = _bodies(kernel, statements, replace(chains, clauses=clauses))
+    iterators = frozenset(loop.iterator.name for loop in loops_in(kernel.body))
     launches, shared = [], []
     for place, body in enumerate(bodies):
         later = _read_first(bodies[place + 1 :], kernel)
         scoped = replace(scalars, live_out=scalars.live_out | later)
         name = kernel.name if len(bodies) == 1 else f"{kernel.name}_nest{place + 1}"
         launch, reached = _launch(name, body, kernel, scoped)
-        launches.append(launch)
+        launches.append(replace(launch, schedule=space_time_maps(body, (), iterators, Meanings())))
         shared += [object_ for object_ in reached if object_ not in shared]
     return tuple(launches), tuple(shared)
 

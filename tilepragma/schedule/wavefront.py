@@ -63,7 +63,7 @@ from tilepragma.lower.band_loops import (
     term,
     total,
 )
-from tilepragma.plan.kernel_plan import HostLoop, TiledBand, TiledStatement
+from tilepragma.plan.kernel_plan import HostLoop
 from tilepragma.poly.bands import Band
 from tilepragma.poly.extents import Bounds, around
 from tilepragma.poly.intra_tile_schedule import row_order
@@ -127,26 +127,9 @@ def wavefront_node(loops: BandLoops, planned: PlannedBand, around: EnclosingTile
     body = (declared(last.tile, number_of_last), *(row.origin for row in rows), *inner)
     kinds = (TileKind.DYNAMIC, TileKind.GANG if loops.device else TileKind.THREAD)
     nest = mapped_nest((row.tile for row in others), mapped, body, loops.numbers, tiles, *kinds)
-    crossed = loops.crossed(part.statements, summed)
-    launch = LaunchNode(Block(nest), tiles, pipelined=True, array_tiles=staging, overlapped=crossed)
-    band = _tiled_band(loops, planned, (*summed, *inner_levels), len(summed))
-    return HostLoop(loops.loop(wavefront, every.low, every.high), (launch,), DIAMONDS if planned.pair else "", band)
-
-
-def _tiled_band(loops: BandLoops, planned: PlannedBand, levels: tuple[int, ...], summed: int) -> TiledBand:
-    """The tiles as reports show them; their rows are those at `levels`."""
-    statements = []
-    for each in planned.part.statements:
-        statement, rows = each.statement, each.user_rows
-        chosen = [rows[level] for level in levels]
-        offsets = tuple(row.constant for row in chosen)
-        for part in statement.parts or (statement,):
-            names = tuple(loop.iterator.host for loop in part.loops)
-            inside = (0,) * (len(part.loops) - len(statement.loops))
-            factors = tuple((*row.coefficients, *inside) for row in chosen)
-            statements.append(TiledStatement(part.range, names, factors, offsets))
-    sizes = tuple(loops.sizes[planned.number, _size_level(planned, level)].object for level in levels)
-    return TiledBand(tuple(statements), summed, planned.part.outer, sizes)
+    launch = LaunchNode(Block(nest), tiles, pipelined=True, array_tiles=staging)
+    loops.means(wavefront, part.statements, sizes)
+    return HostLoop(loops.loop(wavefront, every.low, every.high), (launch,), DIAMONDS if planned.pair else "")
 
 
 def _size_level(planned: PlannedBand, level: int) -> int:
@@ -165,7 +148,9 @@ def _tiled_row(loops: BandLoops, planned: PlannedBand, level: int, inside: TileC
     processor = () if loops.device else processor_tile(planned, level)
     size = loops.size_of(planned.number, named, base, host_tile(planned, level), device, unit, processor)
     tiles = loops.tile_range(part.statements, level, size, inside)
-    return _TiledRow(level, size, loops.names.scalar(f"{base}_block"), loops.names.scalar(f"{base}_first"), tiles)
+    number = loops.names.scalar(f"{base}_block")
+    loops.means(number, part.statements, {level: size})
+    return _TiledRow(level, size, number, loops.names.scalar(f"{base}_first"), tiles)
 
 
 def inner_tiles(

@@ -57,6 +57,7 @@ from tilepragma.verify.certificate import Fault, NotProvenError
 from tilepragma.verify.execution_order import by_two_workers, out_of_columns, out_of_order
 from tilepragma.verify.instances import InstanceMap, Original, broken_scopes, grouped, where
 from tilepragma.verify.launch_tree_relation import Leaf, Mapped, Ordered
+from tilepragma.verify.space_time_faults import wrong_schedules
 
 _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
 
@@ -72,6 +73,7 @@ def wrong_scratchpads(original: Original, steps: tuple[Step, ...], leaves: tuple
         for check in _CHECKS:
             check(tiles)
         yield from broken_scopes(tiles.computed, original)
+        yield from wrong_schedules(tiles.computed)
     except NotProvenError as error:
         yield Fault(rule, str(error), False)
     except NotAffineError as error:

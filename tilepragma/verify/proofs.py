@@ -50,6 +50,7 @@ from tilepragma.verify.instances import InstanceMap, Original, broken_scopes, mi
 from tilepragma.verify.launch_tree_relation import HeldPanel, Leaf, leaves_and_panels
 from tilepragma.verify.normalised_loops import unit_step_fault
 from tilepragma.verify.overlapped_tiles import wrong_scratchpads
+from tilepragma.verify.space_time_faults import wrong_schedules
 
 #: Tile sizes at which plans are proven besides those in use; they differ, so that no symbol can
 #: replace another unnoticed.
@@ -338,6 +339,7 @@ def _faults(region: Original, steps: tuple[Step, ...], frame: Frame) -> Iterator
         return
     yield from missed_and_doubled(region.scop, executed)
     yield from broken_scopes(executed, region)
+    yield from wrong_schedules(executed)
     yield from wrong_boxes(leaves)
     yield from broken_dependences(region, executed)
     yield from broken_buffers(panels, region.scop, leaves)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -21,7 +21,8 @@ from tests.support.random_reductions import random_reduction
 from tilepragma.driver import translate
 from tilepragma.driver.reports import explain, kernel_reports
 from tilepragma.driver.state import TranslateRequest
-from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, TiledBand
+from tilepragma.plan.kernel_plan import KernelPlan, with_launches
+from tilepragma.plan.space_time import SpaceTimeMap
 from tilepragma.report.facts import kernel_facts
 from tilepragma.report.launch_facts import LaunchGroup, LaunchLine, launch_groups
 from tilepragma.report.nest_analysis import LoopKind, loop_facts
@@ -170,35 +171,28 @@ def test_untrue_words_are_found(name: str, change: Change, complaint: str) -> No
     assert any(complaint in text for text in found), found
 
 
-def test_bands_that_the_loops_do_not_follow_are_found() -> None:
-    """The report reads the band: with two rows swapped there it says what no loop does."""
+def with_schedules(plan: KernelPlan, change: Callable[[SpaceTimeMap], SpaceTimeMap]) -> KernelPlan:
+    """The plan with other words on when and where its launches on cores run what."""
+    steps = with_launches(plan.host_steps, lambda launch: replace(launch, schedule=tuple(map(change, launch.schedule))))
+    assert steps != plan.host_steps, "nothing to change"
+    return replace(plan, host_steps=steps)
 
-    def swapped(band: TiledBand) -> TiledBand:
-        statements = tuple(replace(each, rows=(each.rows[1], each.rows[0], *each.rows[2:])) for each in band.statements)
-        return replace(band, statements=statements)
 
-    def steps(given: tuple[Step, ...]) -> Iterator[Step]:
-        for step in given:
-            yield replace(step, band=swapped(step.band)) if isinstance(step, HostLoop) and step.band else step
+def test_schedules_that_the_loops_do_not_follow_are_found() -> None:
+    """The report reads the schedule: with two hyperplanes swapped there it says what no loop does."""
 
-    plan = sample("lu")
-    wrong = replace(plan, host_steps=tuple(steps(plan.host_steps)))
+    def swapped(schedule: SpaceTimeMap) -> SpaceTimeMap:
+        sums = [replace(each, hyperplanes=each.hyperplanes[::-1]) for each in schedule.time]
+        return replace(schedule, time=tuple(sums))
+
+    wrong = with_schedules(sample("lu"), swapped)
     assert any("is not in the tiles said" in text for text in disagreements(wrong, groups(wrong)))
 
 
 def test_loops_that_do_not_overlap_as_said_are_found() -> None:
     """The report reads what the launches overlap: without that it calls a loop sequential that is not."""
-
-    def steps(given: tuple[Step, ...]) -> Iterator[Step]:
-        for step in given:
-            if isinstance(step, HostLoop):
-                yield replace(step, steps=tuple(steps(step.steps)))
-            else:
-                yield replace(step, overlapped=frozenset()) if isinstance(step, Launch) else step
-
-    plan = sample("heat3d")
-    wrong = replace(plan, host_steps=tuple(steps(plan.host_steps)))
-    assert misnamed_loops(wrong) == ["the loop over t, line 9, is DOACROSS, not sequential"]
+    wrong = with_schedules(sample("heat3d"), lambda schedule: replace(schedule, time=(), place=()))
+    assert "the loop over t, line 9, is DOACROSS, not sequential" in misnamed_loops(wrong)
 
 
 def test_iterations_that_wait_are_found_where_they_are_said_to_run_at_once() -> None:

@@ -16,7 +16,8 @@ from tilepragma.driver.state import TranslateRequest
 from tilepragma.ir.expressions import Binary, Expression, integer
 from tilepragma.ir.loop_tree import Block, Loop, TiledLoop, TileNest
 from tilepragma.ir.loop_tree_text import plain_text
-from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, SectionBound, Step
+from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, SectionBound, Step, with_launches
+from tilepragma.plan.space_time import LoopMeaning, SpaceTimeMap
 from tilepragma.verify.certificate import Fault
 from tilepragma.verify.instances import Original
 from tilepragma.verify.proofs import original_of, proof_of, prove
@@ -143,6 +144,49 @@ def test_wrong_steps_are_refused(jacobi: KernelPlan, name: str) -> None:
     assert sentence in messages(prove(change(jacobi)))
     with pytest.raises(PlanFault):
         verify(change(jacobi))
+
+
+def with_schedules(p: KernelPlan, change: Callable[[SpaceTimeMap], dict[str, Any]]) -> KernelPlan:
+    def changed(launch: Launch) -> Launch:
+        return replace(launch, schedule=tuple(replace(each, **change(each)) for each in launch.schedule))
+
+    return replace(p, host_steps=with_launches(p.host_steps, changed))
+
+
+def shifted(meanings: tuple[LoopMeaning, ...]) -> tuple[LoopMeaning, ...]:
+    """The loops' meanings with the first hyperplane one further on."""
+    first, *others = meanings
+    plane, *planes = first.hyperplanes
+    further = replace(plane, offset=Binary("+", plane.offset, integer(1), plane.offset.type))
+    return (replace(first, hyperplanes=(further, *planes)), *others)
+
+
+SCHEDULES: dict[str, tuple[Callable[[SpaceTimeMap], dict[str, Any]], str]] = {
+    "time": (lambda each: {"time": shifted(each.time)}, "runs otherwise than its schedule says"),
+    "place": (lambda each: {"place": shifted(each.place)}, "runs otherwise than its schedule says"),
+    "order": (lambda each: {"ordered": shifted(each.ordered)}, "runs otherwise than its schedule says"),
+    "no time": (lambda each: {"time": ()}, "runs otherwise than its schedule says"),
+    "no place": (lambda each: {"place": ()}, "runs otherwise than its schedule says"),
+    "statement": (lambda each: {"statements": ()}, "is in no schedule"),
+}
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_schedules_that_the_loops_do_not_follow_are_refused(name: str) -> None:
+    """Tiles of three hyperplanes in wavefronts of two of them: all parts of a schedule are there."""
+    change, told = SCHEDULES[name]
+    p = plan(
+        """
+        void seidel(int n, int m, double A[n][n]) {
+        #pragma tilek kernel
+          for (int t = 0; t < m; t++)
+            for (int i = 1; i < n - 1; i++)
+              for (int j = 1; j < n - 1; j++)
+                A[i][j] = (A[i][j - 1] + A[i][j + 1] + A[i - 1][j] + A[i + 1][j]) / 4;
+        }"""
+    )
+    assert prove(p) == ()
+    assert told in messages(prove(with_schedules(p, change)))
 
 
 def test_a_proof_counts_for_its_own_plan_only(jacobi: KernelPlan, monkeypatch: pytest.MonkeyPatch) -> None:
