@@ -115,18 +115,18 @@ def as_written(region: Region) -> ScheduleCandidate | Refusal:
     if depths.parallel and depths.launched == depths.parallel:
         return answer
     try:
-        apart = with_split_loops(region)
+        split = with_split_loops(region)
     except OperationLimitError:
         return answer
-    if apart is None:
+    if split is None:
         return answer
-    split_region, places = apart
-    split = _candidate(split_region)
-    if isinstance(split, Refusal) or not split.is_settled or split.depths.launched <= depths.launched:
+    split_region, places = split
+    candidate = _candidate(split_region)
+    if isinstance(candidate, Refusal) or not candidate.is_settled or candidate.depths.launched <= depths.launched:
         return answer
     # The parts of a split statement step through memory as the statement does.
     fallback = None if isinstance(answer, Refusal) else lambda: answer
-    return replace(split, strategy=SPLIT_NAME, steps=_steps(region), split=places, fallback=fallback)
+    return replace(candidate, strategy=SPLIT_NAME, steps=_steps(region), split=places, fallback=fallback)
 
 
 def _candidate(region: Region) -> ScheduleCandidate | Refusal:
@@ -179,7 +179,7 @@ def _without_loops(kernel: Kernel) -> str:
         return f"kernel '{kernel.name}' has no loop that could be distributed"
     loop = uncounted[-1]
     what = f" ({loop.reason.rstrip('.')})" if isinstance(loop, ForLoop) else ""
-    inside = "" if kernel.parts is None else ", and no loop inside it can be launch out"
+    inside = "" if kernel.parts is None else ", and no loop inside it can be distributed"
     return f"the iterations of the loop on line {loop.range.start.line} cannot be counted{what}{inside}"
 
 

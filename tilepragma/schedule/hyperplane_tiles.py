@@ -70,54 +70,64 @@ def hyperplanes(region: Region) -> ScheduleCandidate | Refusal:
 
 def _hyperplanes(region: Region) -> ScheduleCandidate | Refusal:
     bodies = dict.fromkeys((updating_bodies(region), tied_bodies(region)))
-    apart = _most_parallel(_distribution(region, body) for body in bodies)
-    if all(each.kind is BandKind.SERIAL for each in parts_in(apart.parts)):
-        scalars = _blocking_scalars(region, apart)
+    distribution = _most_parallel(_distribution(region, body) for body in bodies)
+    if all(each.kind is BandKind.SERIAL for each in parts_in(distribution.parts)):
+        scalars = _blocking_scalars(region, distribution)
         if scalars is not None:
             return Refusal(scalars, decisive=True)
-        return Refusal("no hyperplane of Algorithm 4.1 leaves parallel loops" + _not_affine(apart.scop))
-    with operation_limit(apart.scop.context, DEFAULT_LIMIT, "writing loops over hyperplanes"):
-        planned = apart.planned()
+        return Refusal("no hyperplane of Algorithm 4.1 leaves parallel loops" + _not_affine(distribution.scop))
+    with operation_limit(distribution.scop.context, DEFAULT_LIMIT, "writing loops over hyperplanes"):
+        planned = distribution.planned()
         on_devices = region.kernel.directive.temporal
         on_cores = region.kernel.directive.host_temporal or on_devices
-        ways = tuple(ways_to_tile(planned, on_cores, on_devices, apart.dependences))
-    answers = (_answer(region, apart, *way) for way in ways[:-1])
+        ways = tuple(ways_to_tile(planned, on_cores, on_devices, distribution.dependences))
+    answers = (_answer(region, distribution, *way) for way in ways[:-1])
     answer = next((answer for answer in answers if isinstance(answer, ScheduleCandidate)), None)
-    return answer or _answer(region, apart, *ways[-1])
+    return answer or _answer(region, distribution, *ways[-1])
 
 
-def _blocking_scalars(region: Region, apart: _Distribution) -> str | None:
+def _blocking_scalars(region: Region, distribution: _Distribution) -> str | None:
     """Why scalars order what would be wavefronts without them; None if they do not."""
-    if not apart.freed.held:
+    if not distribution.freed.held:
         return None
-    unordered = _distribution(region, apart.tied, any_order=True)
+    unordered = _distribution(region, distribution.tied, any_order=True)
     # Without dependences `as_written` plans the loops, and reports them.
     wavefronts = any(each.kind is BandKind.WAVEFRONT for each in parts_in(unordered.parts))
-    return apart.freed.held[0] if wavefronts else None
+    return distribution.freed.held[0] if wavefronts else None
 
 
 def _answer(
-    region: Region, apart: _Distribution, host: Parts, device: Parts, *, sharing: bool = True
+    region: Region, distribution: _Distribution, host: Parts, device: Parts, *, sharing: bool = True
 ) -> ScheduleCandidate | Refusal:
     """The candidate with these bands for cores and devices; `sharing`: fuse blocks on cores."""
     names, vectors = Names(set(names_in(region.kernel))), region.kernel.directive.vectors
     sizes: dict[tuple[int, int], TileSize] = {}
     meanings = Meanings()
     trees, builders = [], []
-    with operation_limit(apart.scop.context, DEFAULT_LIMIT, "writing loops over hyperplanes"):
+    with operation_limit(distribution.scop.context, DEFAULT_LIMIT, "writing loops over hyperplanes"):
         for planned, on_device in ((host, False), (device, True)):
             numbers = region.loop_numbers()
-            loops = BandLoops(apart.scop, apart.dependences, names, on_device, numbers, vectors, sizes, meanings)
+            loops = BandLoops(
+                distribution.scop, distribution.dependences, names, on_device, numbers, vectors, sizes, meanings
+            )
             by_part = {id(each.before_skewing): each for each in planned}
             builders.append(_TreeBuilder(loops, by_part, sharing and not on_device))
-            trees.append(with_reductions(builders[-1].nodes(apart.parts, loops.outermost), apart.freed.clauses))
+            trees.append(
+                with_reductions(builders[-1].nodes(distribution.parts, loops.outermost), distribution.freed.clauses)
+            )
     host_nodes, device_nodes = trees
     answer = candidate_of(
-        "hyperplanes", region, host_nodes, device_nodes, tuple(sizes.values()), depths=apart.depths(), meanings=meanings
+        "hyperplanes",
+        region,
+        host_nodes,
+        device_nodes,
+        tuple(sizes.values()),
+        depths=distribution.depths(),
+        meanings=meanings,
     )
     if isinstance(answer, Refusal):
         return answer
-    steps = apart.steps(host)
+    steps = distribution.steps(host)
     if steps is not None:  # register tiles spare some
         kept = len(list(buffered(answer.host_steps)))
         steps = replace(steps, reloading=max(0, steps.reloading - kept))
@@ -126,7 +136,7 @@ def _answer(
         steps=steps,
         asked_on_devices=any(each.pair for each in device),
         strips=builders[0].strips,
-        fallback=partial(_answer, region, apart, host, device, sharing=False) if builders[0].shared else None,
+        fallback=partial(_answer, region, distribution, host, device, sharing=False) if builders[0].shared else None,
     )
 
 
@@ -282,32 +292,32 @@ class _TreeBuilder:
 
     def nodes(self, parts: Iterable[Band | OuterLoop], around: EnclosingTile) -> tuple[ScheduleNode, ...]:
         """The nodes of the bands in sequence, for each value of the host iterators `around`."""
-        apart = [part for each in parts for part in self._split_alone(each)]
+        waiting = [part for each in parts for part in self._split_alone(each)]
         nodes: list[ScheduleNode] = []
-        while apart:
-            if rows := self._strips(apart, around):
+        while waiting:
+            if rows := self._strips(waiting, around):
                 nodes.append(self._in_strips(rows))
-                del apart[: len(rows)]
-            elif fused := self._fused(apart, around):
+                del waiting[: len(rows)]
+            elif fused := self._fused(waiting, around):
                 nodes.append(self._in_blocks(fused, around))
-                del apart[: len(fused)]
+                del waiting[: len(fused)]
             else:
-                nodes.append(self._node(apart.pop(0), around))
+                nodes.append(self._node(waiting.pop(0), around))
         return tuple(nodes)
 
-    def _strips(self, apart: list[Band | OuterLoop], around: EnclosingTile) -> tuple[MappedBand, ...]:
+    def _strips(self, waiting: list[Band | OuterLoop], around: EnclosingTile) -> tuple[MappedBand, ...]:
         """The leading bands that alternate in strips."""
-        return () if around.rows or self.loops.device else band_strips_of(apart, self.loops.dependences)
+        return () if around.rows or self.loops.device else band_strips_of(waiting, self.loops.dependences)
 
-    def _fused(self, apart: list[Band | OuterLoop], around: EnclosingTile) -> tuple[MappedBand, ...]:
+    def _fused(self, waiting: list[Band | OuterLoop], around: EnclosingTile) -> tuple[MappedBand, ...]:
         """The leading bands to fuse in one host launch: rows with equal bounds, no strips."""
         if not self.sharing:
             return ()
-        fused = fusible_bands(apart, self.loops.dependences)
+        fused = fusible_bands(waiting, self.loops.dependences)
         same: list[Bounds] = []
         for place, band in enumerate(fused):
             bounds = self.loops.row_range(band.part.statements, band.level, around.rows)
-            if place and (bounds != same[0] or self._strips(apart[place:], around)):
+            if place and (bounds != same[0] or self._strips(waiting[place:], around)):
                 break
             same.append(bounds)
         return fused[: len(same)] if len(same) > 1 else ()

@@ -72,7 +72,7 @@ class _Jam:
     def jammed(self, block: DataObject) -> Loop | None:
         """The loop over blocks of rows."""
         groups = tuple(self._groups(self.loop.body))
-        if not any(isinstance(group, Loop) for group in groups) or not self._is_apart(groups):
+        if not any(isinstance(group, Loop) for group in groups) or not self._is_separable(groups):
             return None
         loop, rows = self.loop, number(JAMMED_ROWS)
         lower, upper = polynomial(loop.lower), polynomial(loop.upper)
@@ -108,25 +108,25 @@ class _Jam:
         alike = not read & (written | {self.loop.iterator}) and not leaves_early(loop.body)
         return alike and any(loop.index in self.waiting for loop in loops_in(loop))
 
-    def _is_apart(self, groups: tuple[Loop | Block, ...]) -> bool:
+    def _is_separable(self, groups: tuple[Loop | Block, ...]) -> bool:
         """Whether no scalar passes between groups of a row: rows between would change it."""
-        apart = tuple(self._apart(groups))
-        for place, group in enumerate(apart):
+        blocks = tuple(self._blocks_of_row(groups))
+        for place, group in enumerate(blocks):
             written = {use.object for use in uses(group, self.functions) if use.writes and self._is_shared(use)}
             declarations = (each for each in group.statements if isinstance(each, Declaration))
             declared = {declarator.object for each in declarations for declarator in each.declarators}
-            elsewhere = [block for number, block in enumerate(apart) if number != place]
+            elsewhere = [block for number, block in enumerate(blocks) if number != place]
             if any(mentions(block, object_) for object_ in written | declared for block in elsewhere):
                 return False
             if any(exposed_read(group, object_, self.functions) is not None for object_ in written):
                 return False
         return True
 
-    def _apart(self, groups: tuple[Loop | Block, ...]) -> Iterator[Block]:
+    def _blocks_of_row(self, groups: tuple[Loop | Block, ...]) -> Iterator[Block]:
         """The statements that one row runs at a time, inside loops as well."""
         for group in groups:
             if isinstance(group, Loop):
-                yield from self._apart(tuple(self._groups(group.body)))
+                yield from self._blocks_of_row(tuple(self._groups(group.body)))
             else:
                 yield group
 

@@ -334,14 +334,14 @@ class _Shape:
 
 @dataclass(frozen=True)
 class _Touch:
-    """An access to element x: the band's rows are `rows` x + `time` t + `apart`. `ends` are the
+    """An access to element x: the band's rows are `rows` x + `time` t + `offsets`. `ends` are the
     ranges of each subscript over all loops, `times` that of t; None if all iterators occur in the
     subscripts. `names` are those of the subscripts' iterators.
     """
 
     rows: tuple[tuple[int, ...], ...]
     time: tuple[int, ...]
-    apart: tuple[int, ...]
+    offsets: tuple[int, ...]
     ends: tuple[Bounds, ...]
     times: Bounds | None
     names: tuple[str, ...]
@@ -377,7 +377,7 @@ class _Array:
 
     def _offsets(self, dimension: int) -> list[int]:
         weights = self.inverse[dimension]
-        return [-sum(w * v for w, v in zip(weights, touch.apart, strict=True)) for touch in self.touches]
+        return [-sum(w * v for w, v in zip(weights, touch.offsets, strict=True)) for touch in self.touches]
 
     @property
     def is_written(self) -> bool:
@@ -387,7 +387,7 @@ class _Array:
     @property
     def is_used_again(self) -> bool:
         """Whether a tile reuses elements: in several time steps, or by several accesses."""
-        return self.touches[0].times is not None or len({touch.apart for touch in self.touches}) > 1
+        return self.touches[0].times is not None or len({touch.offsets for touch in self.touches}) > 1
 
 
 def _shapes(planned: PlannedBand, tile: TileConstraints) -> tuple[_Shape, ...] | None:
@@ -478,9 +478,9 @@ def _place(subscript: Expression, shape: _Shape) -> tuple[int, int] | None:
     """The loop whose iterator a subscript equals up to a constant, and that constant."""
     value = polynomial(subscript)
     for place, loop in enumerate(shape.loops):
-        apart = (value - term(loop.iterator)).constant
-        if apart is not None:
-            return place, apart
+        offset = (value - term(loop.iterator)).constant
+        if offset is not None:
+            return place, offset
     return None
 
 
@@ -492,7 +492,7 @@ def _touch(access: Access, shape: _Shape, *, writes: bool) -> _Touch | None:
     if access.path or len(places) != access.object.rank or len(set(named)) != len(named) or len(left) > 1:
         return None
     rows = tuple(tuple(row[place] for place in named) for row in shape.rows)
-    apart = tuple(
+    offsets = tuple(
         constant - sum(row[place] * offset for place, offset in places)
         for row, constant in zip(shape.rows, shape.constants, strict=True)
     )
@@ -500,7 +500,7 @@ def _touch(access: Access, shape: _Shape, *, writes: bool) -> _Touch | None:
     ends = tuple(Bounds(value.low + offset, value.high + offset) for value, offset in values)
     times = shape.values[left[0]] if left else None
     names = tuple(shape.loops[place].iterator.name for place in named)
-    return _Touch(rows, tuple(row[left[0]] if left else 0 for row in shape.rows), apart, ends, times, names, writes)
+    return _Touch(rows, tuple(row[left[0]] if left else 0 for row in shape.rows), offsets, ends, times, names, writes)
 
 
 @dataclass(frozen=True)
@@ -584,11 +584,11 @@ class _Maker:
             lowers.append(_Limit(first.times.low - start, 1, True))
             uppers.append(_Limit(first.times.high - start, 1, True))
         for row, bounds in enumerate(array.tile):
-            apart = [touch.apart[row] for touch in touches]
+            offsets = [touch.offsets[row] for touch in touches]
             position = number(first.time[row]) * start
             for place, (factor, step) in enumerate(zip(first.rows[row], steps, strict=True)):
                 position = position + number(factor) * (array.origin(place) + term(step))
-            low, high = bounds.low - number(max(apart)) - position, bounds.high - number(min(apart)) - position
+            low, high = bounds.low - number(max(offsets)) - position, bounds.high - number(min(offsets)) - position
             factor, whole = first.time[row], not any(first.rows[row])
             if factor == 0:
                 yield from (at_least(number(0), low), at_least(high, number(0)))
@@ -637,12 +637,12 @@ class _Maker:
 
 def _sides(array: _Array) -> Iterable[list[_Touch]]:
     """Accesses by their side of the write; an unwritten array's box may have unused elements."""
-    base = next((touch.apart for touch in array.touches if touch.writes), None)
+    base = next((touch.offsets for touch in array.touches if touch.writes), None)
     sides: dict[tuple[object, tuple[int, ...]], list[_Touch]] = {}
     for touch in array.touches:
-        apart = () if base is None else tuple(v - w for v, w in zip(touch.apart, base, strict=True))
-        signs = [sign for sign in (1, -1) if all(sign * value >= 0 for value in apart)]
-        for side in [(sign,) for sign in signs] if base is not None and signs else [apart]:
+        offsets = () if base is None else tuple(v - w for v, w in zip(touch.offsets, base, strict=True))
+        signs = [sign for sign in (1, -1) if all(sign * value >= 0 for value in offsets)]
+        for side in [(sign,) for sign in signs] if base is not None and signs else [offsets]:
             sides.setdefault((touch.times, side), []).append(touch)
     return sides.values()
 
