@@ -541,15 +541,15 @@ def _rows_that_meet(kernel: Kernel) -> str | None:
     touched: dict[DataObject, bool] = {}
     for use in (*uses(kernel.body, kernel.functions), *function_uses(kernel.functions)):
         object_ = use.object
-        if object_.storage is not Storage.SCALAR and object_.scope is Scope.EXTERNAL:
+        is_reached = object_.scope is Scope.EXTERNAL and object_.name not in kernel.dead_arrays
+        if object_.storage is not Storage.SCALAR and is_reached:
             touched[object_] = touched.get(object_, False) or use.writes
     for first, second in itertools.permutations(touched, 2):
         rows = first.storage is Storage.ROWS and not (first.host in sections and second.host in sections)
         if rows and (touched[first] or touched[second]) and not _distinct(first, second):
-            return (
-                f"rows of '{first.host}' and of '{second.host}' may be the same memory: declare one of them "
-                "restrict, or say their sections in a data clause"
-            )
+            others = "rows" if second.storage is Storage.ROWS else "elements"
+            meeting = f"rows of '{first.host}' and {others} of '{second.host}' may be the same memory"
+            return f"{meeting}: declare one of them restrict, or say their sections in a data clause"
     return None
 
 

@@ -611,3 +611,46 @@ CASE(last_values_before_continue)
     free(b);
     free(keys);
 }
+
+// case pointers_in_copies: a copy of a struct dies with its function, what its pointers lead to does not
+typedef struct grid_copy {
+    double *u;
+    double (*rows)[7];
+    struct { double *v; } inner;
+    int n;
+} grid_copy;
+
+static void add_through_copy(const grid_copy *from, double *out)
+{
+    grid_copy copy = *from;
+#pragma tilek kernel
+    for (int i = 0; i < copy.n; i++)
+        copy.u[i] += i;
+#pragma tilek kernel
+    for (int i = 0; i < copy.n; i++)
+        copy.rows[i][3] += i;
+#pragma tilek kernel
+    for (int t = 0; t < 9; t++) {
+        for (int i = 0; i < copy.n; i++)
+            copy.inner.v[i] = i + t;
+        for (int i = 0; i < copy.n; i++)
+            out[t * 400 + i] = copy.inner.v[copy.n - 1 - i] * 2;
+    }
+}
+
+CASE(pointers_in_copies)
+{
+    enum { N = 353 };
+    double *const u = check_doubles(N), *const v = check_doubles(N), *const rows = check_doubles(7 * N);
+    double *const out = check_doubles(9 * 400);
+    const grid_copy grid = {u, (double (*)[7])rows, {v}, N};
+    add_through_copy(&grid, out);
+    check_record("u", u, N * sizeof *u);
+    check_record("v", v, N * sizeof *v);
+    check_record("rows", rows, 7 * N * sizeof *rows);
+    check_record("out", out, 9 * 400 * sizeof *out);
+    free(u);
+    free(v);
+    free(rows);
+    free(out);
+}

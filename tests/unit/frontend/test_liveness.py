@@ -80,3 +80,12 @@ for (i = 0; i < n; i++) for (j = 0; j < n; j++) a[i][j] = 0;
 for (k = 0; k < n; k++) a[k][k] = 0;
 }"""
     assert [set(found.read_after) for found in read(source).kernels] == [set(), set()]
+
+
+def test_what_a_pointer_in_a_struct_leads_to_outlives_the_struct() -> None:
+    source = """struct grid { double *u, (*rows)[7], own[9]; }; void f(int n, struct grid *from) { int i; double a[9];
+struct grid copy = *from;
+#pragma tilek kernel
+for (i = 0; i < n; i++) { copy.u[i] = i; copy.rows[i][0] = i; copy.own[i] = i; a[i] = i; }
+}"""
+    assert set(kernel(source).dead_arrays) == {"copy_own", "a"}

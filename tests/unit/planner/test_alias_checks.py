@@ -37,3 +37,25 @@ def test_variables_alone_are_not_compared(body: str, checks: bool) -> None:
     made = plan(PROGRAM.format(body))
     assert made.apart
     assert made.checks_overlap is checks
+
+
+@pytest.mark.parametrize(
+    ("body", "meeting"),
+    [
+        ("local[0] = t[i][0]; t[i][1] = local[0];", None),
+        ("escaping[0] = t[i][0]; t[i][1] = escaping[0];", "rows of 't' and elements of 'escaping'"),
+        ("local[0] = p[i]; t[i][1] = local[0];", "rows of 't' and elements of 'p'"),
+        ("t[i][1] = other[i][0];", "rows of 'other' and rows of 't'"),
+    ],
+)
+def test_arrays_that_no_pointer_reaches_are_apart_from_rows(body: str, meeting: str | None) -> None:
+    made = plan(
+        f"""void keep(double *);
+void f(double **t, double **other, double *p) {{
+    double local[9], escaping[9];
+    keep(escaping);
+#pragma tilek kernel
+    for (int i = 0; i < 99; i++) {{ {body} }}
+}}"""
+    )
+    assert (made.as_written or "").startswith(f"{meeting} may be the same memory") if meeting else not made.as_written

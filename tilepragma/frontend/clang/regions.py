@@ -208,7 +208,6 @@ class RegionBuilder:
         _refuse_overlap(context, written, statement.range)
         check_implied(implied_objects(body), directive, written)
         functions, records = context.functions.closure(context.callees)
-        declared_here = [o for o in context.declared.values() if o.scope is Scope.REGION]
         liveness = Liveness(statement.facts, statement.path)
         changed = [o for o in context.used.values() if o in written]
         scalars = [o for o in changed if o.storage is Storage.SCALAR]
@@ -216,13 +215,15 @@ class RegionBuilder:
         read_after = frozenset(
             o.name for o in scalars if "->" in o.host or liveness.read_after(context.roots[o.host], _members(o))
         )
-        dead_arrays = frozenset(o.name for o in arrays if liveness.forgets(context.roots[o.host], o.rank, _members(o)))
+        # A pointer in a struct has no first length, and leads to memory that outlives the struct.
+        mortal = (o for o in arrays if o.lengths[0] is not None or not _members(o))
+        dead_arrays = frozenset(o.name for o in mortal if liveness.forgets(context.roots[o.host], o.rank, _members(o)))
         parameters = tuple(Parameter(node.spelling, self._known_type(node)) for node in statement.facts.node.parameters)
         return Kernel(
             name=name,
             directive=directive,
             body=body,
-            objects=(*context.used.values(), *declared_here),
+            objects=(*context.used.values(), *(o for o in context.declared.values() if o.scope is Scope.REGION)),
             functions=functions,
             records=records_used(self.types, context.records | records),
             read_after=read_after,
@@ -239,9 +240,8 @@ class RegionBuilder:
 
     def kernel_name(self, wanted: str) -> str:
         """A unique name for a kernel."""
-        if wanted in RESERVED or wanted == "main":
-            wanted = f"{wanted}_kernel"
-        return self.names.unique(identifier(wanted))
+        is_taken = wanted in RESERVED or wanted == "main"
+        return self.names.unique(identifier(f"{wanted}_kernel" if is_taken else wanted))
 
 
 def _members(object_: DataObject) -> tuple[str, ...]:
