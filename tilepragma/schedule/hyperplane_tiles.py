@@ -89,7 +89,7 @@ def _blocking_scalars(region: Region, apart: _Distribution) -> str | None:
     """Why scalars order what would be wavefronts without them; None if they do not."""
     if not apart.freed.held:
         return None
-    unordered = _distribution(region, apart.tied, any_order=True)
+    unordered = _distribution(region, apart.tied, apart)
     # Without dependences `as_written` plans the loops, and reports them.
     wavefronts = any(each.kind is BandKind.WAVEFRONT for each in parts_in(unordered.parts))
     return apart.freed.held[0] if wavefronts else None
@@ -137,6 +137,8 @@ class _Distribution:
     """One way to distribute the region's statements, and its bands."""
 
     scop: Scop
+    memory: tuple[Dependence, ...]
+    """all memory-based dependences"""
     dependences: tuple[Dependence, ...]
     parts: tuple[Band | OuterLoop, ...]
     tied: tuple[Block, ...]
@@ -191,20 +193,24 @@ def _work(statement: ScopStatement) -> int:
     return sum(counts_as_work(loop) for loop in around)
 
 
-def _distribution(region: Region, tied: tuple[Block, ...], *, any_order: bool = False) -> _Distribution:
-    """Distribute the region; `any_order`: ignore updates' order. Raises OperationLimitError."""
-    scop = extract_scop(
-        region.statements, region.kernel.functions, region.written, lambda each: any(each is body for body in tied)
-    )
+def _distribution(region: Region, tied: tuple[Block, ...], ordered: _Distribution | None = None) -> _Distribution:
+    """Distribute the region; ignore the updates' order of `ordered`. Raises OperationLimitError."""
+
+    def movable(statement: Statement) -> bool:
+        return any(statement is body for body in tied)
+
+    extracted = (region.statements, region.kernel.functions, region.written, movable)
+    scop = ordered.scop if ordered is not None else extract_scop(*extracted)
     private = private_scalars(region, scop)
-    freed = freed_reductions(region, scop, private, any_order=any_order)
+    freed = freed_reductions(region, scop, private, any_order=ordered is not None)
     with operation_limit(scop.context, DEFAULT_LIMIT, "looking for hyperplanes"):
+        memory = ordered.memory if ordered is not None else memory_dependences(scop)
         ordering = tuple(
             dependence
-            for dependence in memory_dependences(scop)
+            for dependence in memory
             if dependence.source.object not in private and not freed.frees(dependence)
         )
-        return _Distribution(scop, ordering, parallel_parts(scop.statements, ordering), tied, freed)
+        return _Distribution(scop, memory, ordering, parallel_parts(scop.statements, ordering), tied, freed)
 
 
 # -- diamond tiles: the bands with concurrent start
