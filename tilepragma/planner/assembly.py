@@ -24,7 +24,6 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.operation_counts import operation_counts
 from tilepragma.ir.accesses import function_uses, uses
 from tilepragma.ir.directives import Target, TileClause
-from tilepragma.ir.expressions import Expression
 from tilepragma.ir.function_reach import with_reach
 from tilepragma.ir.invariance import host_evaluable, invariant_members, written_objects
 from tilepragma.ir.loop_tree import Block, Declaration, FloatingRules, ForLoop, Kernel, Statement
@@ -98,8 +97,6 @@ class TiledRegion:
     device: Clauses
     automatic: ScheduleCandidate | None = None
     """the launches of the search, where the user vouches for none"""
-    assumptions: tuple[Expression, ...] = ()
-    """tests of parameters under which these are right"""
     reason: str | None = None
     """why the search distributed nothing"""
     rejected: tuple[str, ...] = ()
@@ -107,7 +104,7 @@ class TiledRegion:
     order: Reordered | None = None
     """that of a `sor` clause"""
     scop: Scop | None = None
-    """that of the statements under their assumptions, if already extracted"""
+    """that of the statements, if extracted; `automatic` launches are right under its assumptions"""
 
     @property
     def clauses(self) -> bool:
@@ -140,8 +137,9 @@ def assemble_plan(region: TiledRegion, diagnostics: Diagnostics) -> KernelPlan:
     reaching = with_reach(all_uses, kernel.functions, invariant_members(flat))
     reached = with_substituted_subscripts(reaching, flat, on_host)
     automatic = region.automatic is not None
+    assumptions = region.scop.assumptions if automatic and region.scop is not None else ()
     known = region.scop if flat.body.statements == region.statements else None
-    data = DataContext(flat, reached, on_host, diagnostics, region.assumptions, not automatic, known=known)
+    data = DataContext(flat, reached, on_host, diagnostics, assumptions, not automatic, known=known)
 
     def as_written(reason: str) -> KernelPlan:
         if targets:
@@ -158,7 +156,7 @@ def assemble_plan(region: TiledRegion, diagnostics: Diagnostics) -> KernelPlan:
     if reason is not None:
         check_clauses(data)
         return as_written(reason)
-    if not all(map(on_host, region.assumptions)):
+    if not all(map(on_host, assumptions)):
         diagnostics.error(kernel.range, "the lengths of an array's rows are not known at launch")
     live_out = kernel.read_after | live_out_by_clause(kernel)
     final = final_values(kernel, live_out, on_host)
@@ -186,7 +184,7 @@ def assemble_plan(region: TiledRegion, diagnostics: Diagnostics) -> KernelPlan:
         sizes=steps.sizes,
         processor_choices=processor_choices(steps.sizes),
         rejected=region.rejected,
-        conditions=launch_conditions(kernel, on_host, diagnostics, region.assumptions, automatic, bool(steps.sizes)),
+        conditions=launch_conditions(kernel, on_host, diagnostics, assumptions, automatic, bool(steps.sizes)),
         storage=steps.kept,
         split=steps.split,
     )

@@ -212,9 +212,7 @@ class Attempt:
             return f"'{lost.host}' may be read after the kernel, but its last value there cannot be computed at launch"
         messages = Diagnostics()
         scop = self.region.extracted
-        assumptions = () if scop is None else scop.assumptions
-        tiled = replace(self.tiled, automatic=answer, assumptions=assumptions, scop=scop)
-        plan = assemble_plan(tiled, messages)
+        plan = assemble_plan(replace(self.tiled, automatic=answer, scop=scop), messages)
         proof, against = None, _errors(messages)[0].message if messages.has_errors else None
         if against is None:
             region = self.region

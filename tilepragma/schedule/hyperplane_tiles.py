@@ -134,11 +134,10 @@ def _not_affine(scop: Scop) -> str:
 
 @dataclass(frozen=True)
 class _Distribution:
-    """One way to distribute the region's statements, and its bands."""
+    """One way to distribute the region's statements, and its bands; `memory`: all dependences."""
 
     scop: Scop
     memory: tuple[Dependence, ...]
-    """all memory-based dependences"""
     dependences: tuple[Dependence, ...]
     parts: tuple[Band | OuterLoop, ...]
     tied: tuple[Block, ...]
@@ -195,12 +194,8 @@ def _work(statement: ScopStatement) -> int:
 
 def _distribution(region: Region, tied: tuple[Block, ...], ordered: _Distribution | None = None) -> _Distribution:
     """Distribute the region; ignore the updates' order of `ordered`. Raises OperationLimitError."""
-
-    def movable(statement: Statement) -> bool:
-        return any(statement is body for body in tied)
-
-    extracted = (region.statements, region.kernel.functions, region.written, movable)
-    scop = ordered.scop if ordered is not None else extract_scop(*extracted)
+    form = (region.statements, region.kernel.functions, region.written, lambda each: any(each is body for body in tied))
+    scop = ordered.scop if ordered is not None else extract_scop(*form)
     private = private_scalars(region, scop)
     freed = freed_reductions(region, scop, private, any_order=ordered is not None)
     with operation_limit(scop.context, DEFAULT_LIMIT, "looking for hyperplanes"):
