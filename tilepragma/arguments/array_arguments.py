@@ -58,7 +58,7 @@ class DataContext:
 
     `conditions` hold wherever the arguments count. `vouched`: the user calls iterations independent
     and loops run as written, so that cores need not know which arrays overlap. `by_footprint`:
-    where the accesses' own form tells no section, isl may.
+    where the accesses' own form tells no section, isl may. `known`: the Scop, if already extracted.
     """
 
     kernel: Kernel
@@ -68,6 +68,7 @@ class DataContext:
     conditions: tuple[Expression, ...] = ()
     vouched: bool = False
     by_footprint: bool = True
+    known: Scop | None = None
 
     @cached_property
     def ranges(self) -> ValueRanges:
@@ -79,7 +80,7 @@ class DataContext:
         """The region under the launch's conditions; None where isl gave up."""
         body, written = self.kernel.body.statements, written_objects(self.kernel)
         try:
-            return scop_under(self.conditions, body, self.kernel.functions, written)
+            return scop_under(self.conditions, body, self.kernel.functions, written, self.known)
         except OperationLimitError:
             return None
 

@@ -188,7 +188,7 @@ def verify(state: State) -> State:
         return state
     from tilepragma.verify.rules import verify as verify_plan
 
-    return replace(state, proven=tuple(verify_plan(planned.plan, planned.proof) for planned in state.planned))
+    return replace(state, proven=tuple(verify_plan(each.plan, each.proof, each.scop) for each in state.planned))
 
 
 def rewrite(state: State) -> State:

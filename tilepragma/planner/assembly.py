@@ -6,6 +6,7 @@ The launches are those of the user's tiles, or of the candidate that the search 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 from tilepragma.arguments.array_arguments import (
@@ -23,7 +24,6 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.operation_counts import operation_counts
 from tilepragma.ir.accesses import function_uses, uses
 from tilepragma.ir.directives import Target, TileClause
-from tilepragma.ir.expressions import Expression
 from tilepragma.ir.function_reach import with_reach
 from tilepragma.ir.invariance import host_evaluable, invariant_members, written_objects
 from tilepragma.ir.loop_tree import Block, Declaration, FloatingRules, ForLoop, Kernel, Statement
@@ -36,6 +36,9 @@ from tilepragma.plan.loop_symbols import loop_symbols
 from tilepragma.plan.summary import numbers_fit, with_fitting_sections
 from tilepragma.plan.targets import check_axes, check_counts, preferred_target
 from tilepragma.planner.overflow_guards import launch_conditions
+from tilepragma.poly.extraction import extract_scop
+from tilepragma.poly.operation_limit import OperationLimitError
+from tilepragma.poly.scop import Scop
 from tilepragma.schedule.candidate import ScheduleCandidate
 from tilepragma.schedule.coalescing import assumed_worker_loop
 from tilepragma.schedule.user_launches import make_launches
@@ -63,17 +66,19 @@ class Planned:
 
     plan: KernelPlan
     proof: Proof | None = None
+    scop: Scop | None = None
+    """that of the region's statements under their assumptions, if already extracted"""
 
 
 def with_plan(planned: Planned, plan: KernelPlan) -> Planned:
     """The plan in place of an earlier one with the same launches, whose proof it inherits."""
-    return Planned(plan, None if planned.proof is None else Proof(plan, planned.proof.faults))
+    return replace(planned, plan=plan, proof=None if planned.proof is None else Proof(plan, planned.proof.faults))
 
 
 def with_proof(planned: Planned, plan: KernelPlan) -> Planned:
     """The plan in place of an earlier one, whose proof it inherits only if that proves it."""
     known = planned.proof is not None and planned.proof.is_of(plan)
-    return Planned(plan, planned.proof if known else proof_of(plan))
+    return replace(planned, plan=plan, proof=planned.proof if known else proof_of(plan, planned.scop))
 
 
 @dataclass(frozen=True)
@@ -92,19 +97,28 @@ class TiledRegion:
     device: Clauses
     automatic: ScheduleCandidate | None = None
     """the launches of the search, where the user vouches for none"""
-    assumptions: tuple[Expression, ...] = ()
-    """tests of parameters under which these are right"""
     reason: str | None = None
     """why the search distributed nothing"""
     rejected: tuple[str, ...] = ()
     obstacles: tuple[Diagnostic, ...] = ()
     order: Reordered | None = None
     """that of a `sor` clause"""
+    scop: Scop | None = None
+    """that of the statements, if extracted; `automatic` launches are right under its assumptions"""
 
     @property
     def clauses(self) -> bool:
         """Whether any loop has tiles, the user's or by default where the user vouches."""
         return bool(self.host or self.device)
+
+
+def plan_of_tiles(region: TiledRegion, diagnostics: Diagnostics) -> Planned:
+    """The plan of the region's tiles, whose sections and proof share one Scop."""
+    if region.scop is None and _why_as_written(region) is None and not diagnostics.has_errors:
+        with suppress(OperationLimitError):
+            scop = extract_scop(region.statements, region.kernel.functions, written_objects(region.kernel))
+            region = replace(region, scop=scop)
+    return Planned(assemble_plan(region, diagnostics), scop=region.scop)
 
 
 def assemble_plan(region: TiledRegion, diagnostics: Diagnostics) -> KernelPlan:
@@ -123,7 +137,9 @@ def assemble_plan(region: TiledRegion, diagnostics: Diagnostics) -> KernelPlan:
     reaching = with_reach(all_uses, kernel.functions, invariant_members(flat))
     reached = with_substituted_subscripts(reaching, flat, on_host)
     automatic = region.automatic is not None
-    data = DataContext(flat, reached, on_host, diagnostics, region.assumptions, not automatic)
+    assumptions = region.scop.assumptions if automatic and region.scop is not None else ()
+    known = region.scop if flat.body.statements == region.statements else None
+    data = DataContext(flat, reached, on_host, diagnostics, assumptions, not automatic, known=known)
 
     def as_written(reason: str) -> KernelPlan:
         if targets:
@@ -140,7 +156,7 @@ def assemble_plan(region: TiledRegion, diagnostics: Diagnostics) -> KernelPlan:
     if reason is not None:
         check_clauses(data)
         return as_written(reason)
-    if not all(map(on_host, region.assumptions)):
+    if not all(map(on_host, assumptions)):
         diagnostics.error(kernel.range, "the lengths of an array's rows are not known at launch")
     live_out = kernel.read_after | live_out_by_clause(kernel)
     final = final_values(kernel, live_out, on_host)
@@ -168,7 +184,7 @@ def assemble_plan(region: TiledRegion, diagnostics: Diagnostics) -> KernelPlan:
         sizes=steps.sizes,
         processor_choices=processor_choices(steps.sizes),
         rejected=region.rejected,
-        conditions=launch_conditions(kernel, on_host, diagnostics, region.assumptions, automatic, bool(steps.sizes)),
+        conditions=launch_conditions(kernel, on_host, diagnostics, assumptions, automatic, bool(steps.sizes)),
         storage=steps.kept,
         split=steps.split,
     )
@@ -189,6 +205,7 @@ def tiled_region(
     statements: list[Statement] = []
     user: dict[int, tuple[TileClause, ...]] = {}
     host, device = dict(user), dict(user)
+    scop = None
     for statement in _flat(kernel.body):
         if isinstance(statement, Declaration):
             check_hoisted(statement, statements, kernel, diagnostics)
@@ -203,8 +220,10 @@ def tiled_region(
             independent = independent_loops(loop, kernel.directive)
             host |= host_clauses(independent)
             mapped = launchable(independent, on_host)
-            device |= device_clauses(mapped, assumed_worker_loop(mapped, kernel))
-    return TiledRegion(kernel, floating, targets, tuple(prologue), tuple(statements), user, host, device)
+            neighbours, nest_scop = assumed_worker_loop(mapped, kernel)
+            device |= device_clauses(mapped, neighbours)
+            scop = nest_scop if kernel.body.statements == mapped[:1] else None
+    return TiledRegion(kernel, floating, targets, tuple(prologue), tuple(statements), user, host, device, scop=scop)
 
 
 def _flat(body: Block) -> Iterator[Statement]:

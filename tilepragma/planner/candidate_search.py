@@ -32,8 +32,7 @@ from tilepragma.normalise.live_out import final_values
 from tilepragma.normalise.loop_normalisation import with_normalised_loops
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, all_steps
 from tilepragma.plan.summary import are_wavefronts, buffered, used_sizes
-from tilepragma.planner.assembly import Planned, TiledRegion, assemble_plan, with_kernel, with_plan
-from tilepragma.poly.scop import Scop
+from tilepragma.planner.assembly import Planned, TiledRegion, assemble_plan, plan_of_tiles, with_kernel, with_plan
 from tilepragma.schedule.as_written import as_written
 from tilepragma.schedule.assumed_independence import keeps_elements_in_registers, without_assumptions
 from tilepragma.schedule.candidate import (
@@ -82,7 +81,7 @@ def vouched_plan(region: TiledRegion, diagnostics: Diagnostics) -> Planned:
         if not messages.has_errors and keeps_elements_in_registers(planned.plan):
             diagnostics.add_all(messages)
             return planned
-    return Planned(assemble_plan(region, diagnostics))
+    return plan_of_tiles(region, diagnostics)
 
 
 def searched_plan(region: TiledRegion, diagnostics: Diagnostics) -> Planned:
@@ -144,7 +143,6 @@ class Attempt:
     """A region without tiles, and the strategies' answers, each assembled and judged once."""
 
     tiled: TiledRegion
-    scop: Scop | None = None
     expansion: ExpandedKernel | None = None
     source: Kernel | None = None
     """the user's kernel, where this one has expanded arrays"""
@@ -161,7 +159,7 @@ class Attempt:
         live_out = kernel.read_after | live_out_by_clause(kernel)
         final = final_values(kernel, live_out, host_evaluable(written))
         names = frozenset(value.iterator.name for value in final)
-        context = (self.scop, asks_for_layers(kernel), self.moved)
+        context = (self.tiled.scop, asks_for_layers(kernel), self.moved)
         return Region(kernel, self.tiled.statements, written, live_out, names, self.tiled.floating, *context)
 
     def instead(self, expanded: ExpandedKernel) -> Attempt | None:
@@ -171,7 +169,7 @@ class Attempt:
         if scop is None:
             return None
         moved = Moved(self.region, expanded.instead) if expanded.everywhere else None
-        return Attempt(apart, scop, expanded, self.source or self.tiled.kernel, moved)
+        return Attempt(replace(apart, scop=scop), expanded, self.source or self.tiled.kernel, moved)
 
     def choice(self, strategies: tuple[Strategy, ...]) -> Choice:
         """The best answer of these strategies; it is computed once."""
@@ -187,8 +185,9 @@ class Attempt:
                 diagnostics.add_all(trial.messages)
                 plan = self._sourced(replace(trial.planned.plan, rejected=tuple(choice.rejected)))
                 if self.region.ordered:
-                    return Planned(plan, trial.planned.proof)
-                return Planned(*proven_staging(plan, trial.planned.proof, self.region.original, trial.answer.staged))
+                    return replace(trial.planned, plan=plan)
+                staged = proven_staging(plan, trial.planned.proof, self.region.original, trial.answer.staged)
+                return Planned(*staged, trial.planned.scop)
         tiled = replace(self.tiled, reason=choice.reason, rejected=tuple(choice.rejected))
         obstacles = _errors(self.trials[0].messages) if self.trials else ()
         if obstacles and choice.reason == obstacles[0].message:
@@ -212,8 +211,8 @@ class Attempt:
         if lost is not None:
             return f"'{lost.host}' may be read after the kernel, but its last value there cannot be computed at launch"
         messages = Diagnostics()
-        tiled = replace(self.tiled, automatic=answer, assumptions=self.region.assumptions)
-        plan = assemble_plan(tiled, messages)
+        scop = self.region.extracted
+        plan = assemble_plan(replace(self.tiled, automatic=answer, scop=scop), messages)
         proof, against = None, _errors(messages)[0].message if messages.has_errors else None
         if against is None:
             region = self.region
@@ -222,7 +221,7 @@ class Attempt:
             else:
                 proof = proof_of(plan, region.original)
             against = f"not proven right: {proof.faults[0].message}" if proof.faults else None
-        self.trials.append(_Trial(answer, Planned(plan, proof), messages, against))
+        self.trials.append(_Trial(answer, Planned(plan, proof, scop), messages, against))
         return against
 
 

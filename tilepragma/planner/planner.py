@@ -13,7 +13,7 @@ from tilepragma.normalise.plain_form import in_plain_form
 from tilepragma.normalise.privatization import privatized, with_member_names
 from tilepragma.plan.command_line import PlanOptions
 from tilepragma.plan.targets import allowed_targets, check_device
-from tilepragma.planner.assembly import Planned, TiledRegion, assemble_plan, tiled_region, with_plan
+from tilepragma.planner.assembly import Planned, TiledRegion, plan_of_tiles, tiled_region, with_plan
 from tilepragma.planner.overflow_guards import with_subscript_checks
 from tilepragma.planner.partition import with_divisions
 from tilepragma.schedule.sor_clauses import check_relaxation, warn_of_sequence
@@ -58,7 +58,7 @@ def normalise(
 def _planned(region: TiledRegion, diagnostics: Diagnostics) -> Planned:
     """The plan of the user's tiles, or of the best candidate, with its launch checks."""
     if region.user or not region.targets or diagnostics.has_errors:
-        planned = Planned(assemble_plan(region, diagnostics))
+        planned = plan_of_tiles(region, diagnostics)
     else:  # the search loads every strategy; the user's tiles need none
         from tilepragma.planner.candidate_search import searched_plan, vouched_plan
 

@@ -54,12 +54,12 @@ def with_measured_points(planned: Planned, gpu: Gpu, compiler: Compiler) -> Plan
         return replace(planned, plan=plan)
     changed = with_points_of_workers(plan, better)
     changed = replace(changed, rejected=(*changed.rejected, *why))
-    proof = proof_of(changed)
+    proof = proof_of(changed, planned.scop)
     try:
         verify(changed, proof)
     except PlanFault:
         return replace(planned, plan=plan)
-    return Planned(replace(changed, registers=compiler(changed)), proof)
+    return replace(planned, plan=replace(changed, registers=compiler(changed)), proof=proof)
 
 
 def _better(plan: KernelPlan, launch: Launch, gpu: Gpu, compiler: Compiler) -> tuple[tuple[int, int], str] | None:

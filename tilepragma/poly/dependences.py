@@ -90,14 +90,13 @@ def memory_dependences(scop: Scop, kinds: Iterable[DependenceKind] = DependenceK
     return tuple(dependences)
 
 
-def value_dependences(scop: Scop) -> Dependences:
-    """The memory-based dependences without those that a must-write strictly between source and sink
-    implies.
+def value_dependences(memory: Dependences) -> Dependences:
+    """These memory-based dependences without those that a must-write strictly between source and
+    sink implies.
 
     { S[i] -> T[j] } minus { S[i] -> K[k] } . { K[k] -> T[j] } for every must-write of K to the
     element.
     """
-    memory = memory_dependences(scop)
     values = []
     for dependence in memory:
         relation = dependence.relation

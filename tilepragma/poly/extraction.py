@@ -127,10 +127,13 @@ def scop_under(
     body: Iterable[Statement],
     functions: tuple[Function, ...],
     written: frozenset[DataObject],
+    known: Scop | None = None,
 ) -> Scop:
-    """The Scop of statements under these conditions only. Raises OperationLimitError."""
+    """The Scop of statements under these conditions only; `known` is that under its assumptions, if
+    already extracted. Raises OperationLimitError.
+    """
     body = tuple(body)
-    scop = extract_scop(body, functions, written)
+    scop = known if known is not None else extract_scop(body, functions, written)
     if all(assumption in conditions for assumption in scop.assumptions):
         return scop
     return extract_scop(body, functions, written, assuming=False)

@@ -182,10 +182,10 @@ def _analysed(nest: Loop, plan: KernelPlan, planned: _PlannedObjects) -> NestAna
     kernel = plan.kernel
     scop = extract_scop((nest,), kernel.functions, written_objects(kernel), around=kernel.body.statements)
     with operation_limit(scop.context, DEFAULT_LIMIT, "finding the dependences"):
-        values = value_dependences(scop)
+        memory = memory_dependences(scop)
+        values = value_dependences(memory)
         needed = _needed(values, planned)
-        memory = _ordering(memory_dependences(scop), planned, needed)
-        values = _ordering(values, planned, needed)
+        memory, values = (_ordering(dependences, planned, needed) for dependences in (memory, values))
     return NestAnalysis(nest, scop, memory, values, overlapped_loops(plan))
 
 

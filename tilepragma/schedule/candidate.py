@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
+from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.loop_tree import FloatingRules, ForLoop, Kernel, Loop, Statement, While
 from tilepragma.ir.signs import Signs
 from tilepragma.ir.traversal import loops_in
@@ -80,12 +80,12 @@ class Region:
         return parts_in_order(self.statements, self.kernel, self.moved.before.parts, self.moved.instead)
 
     @property
-    def assumptions(self) -> tuple[Expression, ...]:
-        """The engine's assumptions on parameters, as tests: plans are only valid if all hold."""
+    def extracted(self) -> Scop | None:
+        """The Scop, whose assumptions must hold for plans to be valid; None if isl gave up."""
         try:
-            return self.scop.assumptions
+            return self.scop
         except OperationLimitError:
-            return ()
+            return None
 
     @property
     def original(self) -> Original | None:

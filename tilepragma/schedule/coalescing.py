@@ -36,15 +36,15 @@ def worker_loop(loops: Sequence[Loop], statements: Iterable[ScopStatement]) -> L
     return min(reversed(loops), key=lambda loop: _transactions(loop, inside))
 
 
-def assumed_worker_loop(loops: Sequence[Loop], kernel: Kernel) -> Loop | None:
-    """`worker_loop` for loops that the user calls independent; None if there is no choice."""
+def assumed_worker_loop(loops: Sequence[Loop], kernel: Kernel) -> tuple[Loop | None, Scop | None]:
+    """`worker_loop` for loops that the user calls independent, and their Scop; None if only one."""
     if len(loops) < 2:
-        return None
+        return None, None
     try:
         scop = extract_scop((loops[0],), kernel.functions, written_objects(kernel))
-        return worker_loop(loops, scop.statements)
+        return worker_loop(loops, scop.statements), scop
     except OperationLimitError:
-        return None
+        return None, None
 
 
 def _transactions(loop: Loop, statements: Iterable[ScopStatement]) -> tuple[int, ...]:

@@ -90,7 +90,7 @@ def _blocking_scalars(region: Region, distribution: _Distribution) -> str | None
     """Why scalars order what would be wavefronts without them; None if they do not."""
     if not distribution.freed.held:
         return None
-    unordered = _distribution(region, distribution.tied, any_order=True)
+    unordered = _distribution(region, distribution.tied, distribution)
     # Without dependences `as_written` plans the loops, and reports them.
     wavefronts = any(each.kind is BandKind.WAVEFRONT for each in parts_in(unordered.parts))
     return distribution.freed.held[0] if wavefronts else None
@@ -148,9 +148,10 @@ def _not_affine(scop: Scop) -> str:
 
 @dataclass(frozen=True)
 class _Distribution:
-    """One way to distribute the region's statements, and its bands."""
+    """One way to distribute the region's statements, and its bands; `memory`: all dependences."""
 
     scop: Scop
+    memory: tuple[Dependence, ...]
     dependences: tuple[Dependence, ...]
     parts: tuple[Band | OuterLoop, ...]
     tied: tuple[Block, ...]
@@ -205,20 +206,20 @@ def _work(statement: ScopStatement) -> int:
     return sum(counts_as_work(loop) for loop in around)
 
 
-def _distribution(region: Region, tied: tuple[Block, ...], *, any_order: bool = False) -> _Distribution:
-    """Distribute the region; `any_order`: ignore updates' order. Raises OperationLimitError."""
-    scop = extract_scop(
-        region.statements, region.kernel.functions, region.written, lambda each: any(each is body for body in tied)
-    )
+def _distribution(region: Region, tied: tuple[Block, ...], ordered: _Distribution | None = None) -> _Distribution:
+    """Distribute the region; ignore the updates' order of `ordered`. Raises OperationLimitError."""
+    form = (region.statements, region.kernel.functions, region.written, lambda each: any(each is body for body in tied))
+    scop = ordered.scop if ordered is not None else extract_scop(*form)
     private = private_scalars(region, scop)
-    freed = freed_reductions(region, scop, private, any_order=any_order)
+    freed = freed_reductions(region, scop, private, any_order=ordered is not None)
     with operation_limit(scop.context, DEFAULT_LIMIT, "looking for hyperplanes"):
+        memory = ordered.memory if ordered is not None else memory_dependences(scop)
         ordering = tuple(
             dependence
-            for dependence in memory_dependences(scop)
+            for dependence in memory
             if dependence.source.object not in private and not freed.frees(dependence)
         )
-        return _Distribution(scop, ordering, parallel_parts(scop.statements, ordering), tied, freed)
+        return _Distribution(scop, memory, ordering, parallel_parts(scop.statements, ordering), tied, freed)
 
 
 # -- diamond tiles: the bands with concurrent start

@@ -45,7 +45,7 @@ from tilepragma.poly.dependences import Dependence, DependenceKind, carried_at, 
 from tilepragma.poly.scop import Reference
 from tilepragma.poly.tile_legality import Violation
 from tilepragma.verify.certificate import Fault
-from tilepragma.verify.instances import InstanceMap, Original, declares, grouped
+from tilepragma.verify.instances import InstanceMap, Original, Unions, declares, grouped
 from tilepragma.verify.launch_tree_relation import Bounds, Element, InSequence, Leaf, Mapped, Ordered
 
 _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
@@ -58,14 +58,13 @@ def broken_dependences(original: Original, executed: tuple[InstanceMap, ...]) ->
     """A sentence for the first dependence that does not run forward between each two leaves."""
     by_name = grouped(executed, lambda execution: execution.statement.name)
     needed = _needed_before(original, executed)
-    unions: dict[tuple[int, ...], isl.Map] = {}
     for (source, sink), group in grouped(original.dependences, lambda dependence: dependence.ends).items():
         for first, second in product(by_name.get(source, ()), by_name.get(sink, ())):
             launch = first.leaf.launch
             # The user does not vouch for the planner's wavefronts.
             vouched = original.vouched and launch is second.leaf.launch and (launch is None or not launch.pipelined)
             if not vouched:
-                yield from _between(first, second, group, needed, unions)
+                yield from _between(first, second, group, needed, original.unions)
 
 
 def _needed_before(original: Original, executed: tuple[InstanceMap, ...]) -> dict[int, frozenset[DataObject]]:
@@ -84,14 +83,14 @@ def _between(
     second: InstanceMap,
     group: list[Dependence],
     needed: Mapping[int, frozenset[DataObject]],
-    unions: dict[tuple[int, ...], isl.Map],
+    unions: Unions,
 ) -> Iterator[Fault]:
-    """`unions` caches unions of dependences by identity: many leaves share the same dependences."""
+    """Why dependences of the `group` do not run forward; `unions` are those that are known."""
     shared = [edge for edge in group if not _is_local(edge) and not _exempt(edge.source.object, first, second)]
     if text_orders(first.leaf, second.leaf):
         shared = []
     if shared:
-        key = tuple(map(id, shared))
+        key = (*shared[0].ends, frozenset(edge.source.object for edge in shared))
         if key not in unions:
             unions[key] = together(shared)
         if _broken(first, second, unions[key]) is not None:

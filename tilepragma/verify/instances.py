@@ -37,6 +37,9 @@ from tilepragma.verify.launch_tree_relation import Leaf, Mapped, dimensions_of, 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
+#: { S[i] -> T[j] } for all dependences through some objects, by the names of S and T.
+Unions = dict[tuple[str, str, frozenset[DataObject]], isl.Map]
+
 _ONCE = "every instance runs once"
 
 #: Relations with more pieces are not tested for convexity: subtraction takes long.
@@ -102,6 +105,11 @@ class Original:
             declared=frozenset(declarator.object for declarator in declarators),
             settled=settled,
         )
+
+    @cached_property
+    def unions(self) -> Unions:
+        """The unions that proofs have made: many leaves, at all tile sizes, share dependences."""
+        return {}
 
     @cached_property
     def _by_node(self) -> dict[int, Leaf]:

@@ -63,21 +63,22 @@ _BEYOND = 1 << 20
 Runs = Iterable[tuple[tuple[Step, ...], dict[DataObject, int]]]
 
 
-def proof_of(plan: KernelPlan, original: Original | None = None) -> Proof:
+def proof_of(plan: KernelPlan, original: Original | Scop | None = None) -> Proof:
     """The plan with its faults."""
     return Proof(plan, prove(plan, original))
 
 
-def prove(plan: KernelPlan, original: Original | None = None) -> tuple[Fault, ...]:
+def prove(plan: KernelPlan, original: Original | Scop | None = None) -> tuple[Fault, ...]:
     """Why the plan is not proven right; a planner rejects its own plans with any fault.
 
-    A region that runs as written needs no proof. What the user vouches for counts as proven.
+    `original` is the region, or its Scop under its assumptions, where the planner knows it. A
+    region that runs as written needs no proof. What the user vouches for counts as proven.
     """
     if plan.as_written is not None:
         return ()
     faults = [*faults_of_text(plan)]
     try:
-        original = original if original is not None else original_of(plan)
+        original = original if isinstance(original, Original) else original_of(plan, original)
     except OperationLimitError as error:
         return (*faults, Fault("the proof ends", str(error), False))
     return (
@@ -182,9 +183,9 @@ def _wrong_last_values(plan: KernelPlan) -> Iterator[Fault]:
 # -- the region of a plan
 
 
-def original_of(plan: KernelPlan) -> Original:
-    """The region of a plan, as the user wrote it. Raises OperationLimitError."""
-    scop = _scop(plan)
+def original_of(plan: KernelPlan, known: Scop | None = None) -> Original:
+    """The region as the user wrote it, with the `known` Scop. Raises OperationLimitError."""
+    scop = _scop(plan, known)
     with operation_limit(scop.context, DEFAULT_LIMIT, "finding the dependences"):
         return Original(scop, memory_dependences(scop))
 
@@ -206,9 +207,9 @@ def _matched(
     return known.with_statements(body, plan.kernel.functions, written)
 
 
-def _scop(plan: KernelPlan) -> Scop:
+def _scop(plan: KernelPlan, known: Scop | None = None) -> Scop:
     conditions = [condition for condition in plan.conditions if not isinstance(condition, ClauseExpression)]
-    return scop_under(conditions, _statements(plan), plan.kernel.functions, written_objects(plan.kernel))
+    return scop_under(conditions, _statements(plan), plan.kernel.functions, written_objects(plan.kernel), known)
 
 
 def _statements(plan: KernelPlan) -> tuple[Statement, ...]:

@@ -45,6 +45,7 @@ from tilepragma.ir.types import ScalarType
 from tilepragma.plan.array_bytes import element_bytes
 from tilepragma.plan.dispatch_table import wrong_choices
 from tilepragma.plan.kernel_plan import Division, HostLoop, KernelPlan, Launch, Step, forms
+from tilepragma.poly.scop import Scop
 from tilepragma.verify.barriers import uneven_barriers
 from tilepragma.verify.certificate import Proof
 from tilepragma.verify.proofs import is_automatic, proof_of
@@ -67,15 +68,16 @@ class PlanFault(Exception):  # noqa: N818  (a fault of the planner, which the cl
     """A plan breaks a rule; the message names rule, kernel and place."""
 
 
-def verify(plan: KernelPlan, proof: Proof | None = None) -> Proof:
+def verify(plan: KernelPlan, proof: Proof | None = None, scop: Scop | None = None) -> Proof:
     """The plan's proof, for emission. Raises PlanFault if it breaks any rule of RULES, or the proof
     against its region fails.
 
     What the planner decided must be proven right; the user's decisions must not be proven wrong. A
-    planner that has proven the plan passes its `proof`; the proof of another plan is ignored.
+    planner that has proven the plan passes its `proof`; the proof of another plan is ignored. It
+    passes the `scop` of the region's statements, if already extracted.
     """
     verify_rules(plan)
-    checked = Proof(plan, proof.faults) if proof is not None and proof.is_of(plan) else proof_of(plan)
+    checked = Proof(plan, proof.faults) if proof is not None and proof.is_of(plan) else proof_of(plan, scop)
     for fault in checked.faults:
         if fault.certain or is_automatic(plan):
             raise PlanFault(f"plan of kernel '{plan.kernel.name}': {fault.rule}: {fault.message}")

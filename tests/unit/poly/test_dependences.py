@@ -46,21 +46,23 @@ def figure_3_4() -> Scop:
 def test_table_3_1(
     figure_3_4: Scop, name: str, kind: str, source: str, sink: str, vector: tuple[int, ...], polyhedron: str
 ) -> None:
-    (one,) = [one for one in value_dependences(figure_3_4) if one.kind.value == kind and ends(one) == (source, sink)]
+    values = value_dependences(memory_dependences(figure_3_4))
+    (one,) = [one for one in values if one.kind.value == kind and ends(one) == (source, sink)]
     assert distance_vector(one.distances) == vector, name
     expected = isl.Map(f"[J, I] -> {{ S0[js, is] -> S0[jt, it] : {polyhedron} }}", context=figure_3_4.context)
     assert one.relation.is_equal(expected)
 
 
 def test_table_3_1_has_five_dependences(figure_3_4: Scop) -> None:
-    assert len(value_dependences(figure_3_4)) == 5
+    assert len(value_dependences(memory_dependences(figure_3_4))) == 5
 
 
 def test_memory_based_dependences_hold_the_value_based_ones(figure_3_4: Scop) -> None:
-    memory = {(one.kind, ends(one)): one.relation for one in memory_dependences(figure_3_4)}
-    for one in value_dependences(figure_3_4):
+    dependences = memory_dependences(figure_3_4)
+    memory = {(one.kind, ends(one)): one.relation for one in dependences}
+    for one in value_dependences(dependences):
         assert one.relation.is_strict_subset(memory[one.kind, ends(one)]) or one.distances.dim_max_val(0).is_zero()
-    assert distance_text(memory_dependences(figure_3_4)[0].distances) == "(+, 0)"
+    assert distance_text(dependences[0].distances) == "(+, 0)"
 
 
 def classification(parameters: str, body: str) -> dict[str, set[str]]:

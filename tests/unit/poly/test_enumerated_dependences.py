@@ -94,9 +94,10 @@ def _points(relation: isl.Map) -> set[tuple[int, ...]]:
 @given(nests)
 def test_dependences_are_those_of_the_execution(nest: Nest) -> None:
     made = scop("double *A", nest.text())
-    for value_based, analysis in ((False, memory_dependences), (True, value_dependences)):
+    memory = memory_dependences(made)
+    for value_based, dependences in ((False, memory), (True, value_dependences(memory))):
         found = {kind: set() for kind in (DependenceKind.FLOW, DependenceKind.ANTI, DependenceKind.OUTPUT)}
-        for one in analysis(made):
+        for one in dependences:
             assert one.exact
             found[one.kind] |= _points(one.relation)
         for kind, points in found.items():

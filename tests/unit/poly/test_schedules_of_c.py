@@ -11,7 +11,7 @@ from tests.support.band_orders import matrix
 from tests.support.c_functions import HYPERPLANES, c_function
 from tests.support.scops import scop
 from tests.thesis.schedule_legality import untilable, violations
-from tilepragma.poly.dependences import value_dependences
+from tilepragma.poly.dependences import memory_dependences, value_dependences
 from tilepragma.poly.hyperplanes import tiling_hyperplanes
 from tilepragma.poly.schedule import Schedule
 from tilepragma.poly.scop import Scop
@@ -20,7 +20,7 @@ from tilepragma.poly.wavefronts import band_wavefronts
 
 def planned(parameters: str, body: str) -> tuple[Scop, Schedule]:
     made = scop(parameters, body)
-    found = value_dependences(made)
+    found = value_dependences(memory_dependences(made))
     schedule = tiling_hyperplanes(made.statements, found)
     assert violations(schedule, found) == ()
     assert untilable(schedule, found) == ()
@@ -75,11 +75,11 @@ KERNELS = {
 
 def test_parallelism_without_synchronisation_is_not_skewed_away() -> None:
     program = scop(*KERNELS["gemm"])
-    schedule = tiling_hyperplanes(program.statements, value_dependences(program))
+    schedule = tiling_hyperplanes(program.statements, value_dependences(memory_dependences(program)))
     scaling, product = schedule
     assert matrix(scaling)[:2] == ((1, 0), (0, 1))
     assert matrix(product) == ((1, 0, 0), (0, 0, 1), (0, 1, 0)), "i, j, k, where the text has i, k, j"
-    (found,) = band_wavefronts(schedule, value_dependences(program))
+    (found,) = band_wavefronts(schedule, value_dependences(memory_dependences(program)))
     assert found.carrying == (2,), "k alone is sequential"
 
 
