@@ -243,8 +243,7 @@ class _Planner:
         shared = scalars - written - set(launch.privates)
         shared |= around | {loop.loop.iterator for loop in tile.nest.loops if not _is_mapped(loop)}
         shared |= {size.object for size in self.plan.sizes}
-        said = literal_counts(self.plan.counts)
-        counts = {axis: said.get(axis, likely) for axis, likely in tile.counts.items()}
+        counts = tile.counts(literal_counts(self.plan.counts))
         array_tiles = _candidates(read, tile.terms, frozenset(shared), counts, tile.points)
         profitable = [array_tile for array_tile in array_tiles if array_tile.is_worth_it]
         return sorted(profitable, key=lambda tile: (-tile.uses_of_element, tile.staged.object.name, tile.staged.reads))
@@ -318,12 +317,13 @@ class _Tile:
             terms[self.split.iterator] = self.size
         return terms
 
-    @property
-    def counts(self) -> dict[Axis, int]:
-        """The likely workers by axis, times their points."""
+    def counts(self, literal: Mapping[Axis, int]) -> dict[Axis, int]:
+        """The points of a gang by axis: the user's `literal` counts of workers, else the likely
+        ones, times the points of a worker.
+        """
         axes = sorted({term for term in self.terms.values() if isinstance(term, Axis)}, key=lambda axis: axis.dimension)
         likely = zip(axes, PREFERRED_WORKERS[len(axes)], strict=True)
-        return {axis: count * self.points.get(axis, 1) for axis, count in likely}
+        return {axis: literal.get(axis, count) * self.points.get(axis, 1) for axis, count in likely}
 
 
 def _nest_to_stage(launch: Launch) -> TileNest | None:
