@@ -38,7 +38,7 @@ SHOWN = {
         "scalar expansion: 'sum' is kept once",
         "8 × 32 of sum_of_i_j[i][j] in registers",
     ),
-    "filtered": ("a table of the program", "j: gangs 0 × workers 0, i: gangs 1 × workers 1"),
+    "filtered": ("a constant array of the program", "j: gangs 0 × workers 0, i: gangs 1 × workers 1"),
     "triangle": ("i: gangs 1 × workers 1, j: gangs 0 × workers 0",),
     "stepped": ("i_index: gangs 0 × workers 0",),
     "lifted": ("diamond tiles",),

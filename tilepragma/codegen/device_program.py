@@ -99,7 +99,7 @@ def device_program(plan: KernelPlan, dialect: Dialect) -> DeviceProgram:
         dialect.template,
         name=plan.kernel.name,
         cuda=dialect.name == CUDA.name,
-        place=f"{start.file}:{start.line}",
+        place=start.place,
         double=uses_double(plan),
         contract=plan.floating.contract,
         index=dialect.index if dialect.index in code and dialect.index != dialect.wide else "",

@@ -161,7 +161,7 @@ def kernel_constants(manifest: KernelManifest) -> str:
     members: dict[str, object] = {
         "abi": "TILEK_ABI",
         "name": quote(manifest.shown),
-        "file": quote(place.file),
+        "file": quote(place.file_name),
         "line": place.line,
         "flags": _flags(kernel_flags(manifest)),
         "targets": " | ".join(f"1u << TILEK_{target.name}" for target in manifest.targets) or "0",
