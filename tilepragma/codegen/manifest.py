@@ -43,20 +43,22 @@ _INT64_MAX = 2**63 - 1
 _PIECE = 2000
 #: The bit of a launch's axes that is TILEK_LAUNCH_ALWAYS.
 LAUNCH_ALWAYS = 1 << 8
-#: Members of tilek_kernel that are initialised even if they are 0.
+#: Members of tilek_kernel with an initialiser even where they are 0.
 _ALWAYS = ("tile_argument_count", "loop_count")
-_PERSISTENT = "/* Launches whose wavefronts CUDA devices may run as one: the last of those above are these. */\n"
+_PERSISTENT = (
+    "/* Launches whose wavefronts CUDA devices may run in one persistent launch: the last launches above. */\n"
+)
 
 _LaunchesOfProgram = tuple[tuple[Launch, tuple[Parameter, ...]], ...]
 
 
 @dataclass(frozen=True)
 class KernelManifest:
-    """A plan, with what a translated program has of it: for the `targets`, the device `programs` by
-    name and the functions of its `steps`.
+    """A plan and the code that a translated program has for it: for the `targets`, the device
+    `programs` by name and the functions of its `steps`.
 
-    `versions` are the manifests of plans that compute the same. In these, `version` counts from 1,
-    `version_text` describes it, and `shown` is the name of the kernel for people.
+    `versions` are the manifests of plans that compute the same. In these, `version` counts from 1
+    and `version_text` describes it. `shown` is the name of the kernel for people.
     """
 
     plan: KernelPlan
@@ -220,7 +222,7 @@ def _program_text(tables: _Tables, name: str, text: str) -> str:
 
 
 def _loop_entries(tables: _Tables, manifest: KernelManifest) -> dict[str, str]:
-    """For each loop of all launches, its entry in tilek_call.loops. Alike lists are one."""
+    """For each loop of all launches, its entry in tilek_call.loops. Equal lists share a table."""
     plan = manifest.plan
     of_hosts = _entries(plan, manifest.host_launches, plan.host_steps)
     of_devices = _entries(plan, manifest.device_launches, plan.device_steps)
@@ -400,15 +402,25 @@ def launch_axes(launch: Launch) -> int:
     return axes + (0 if is_one_nest(launch) else LAUNCH_ALWAYS)
 
 
-#: A loop's symbol, kinds and axes of its tiles, first tile argument, and the iterator's range; last
-#: its entry in tilek_call.loops, None where each step computes the bounds.
-_Loop = tuple[str, tuple[str, ...], tuple[int, ...], int, int, int, int | None]
+@dataclass(frozen=True)
+class _LoopShape:
+    """tilek_loop_shape: `kinds` and `axes` of its tiles, and the range of the iterator. `entry` is
+    the loop's in tilek_call.loops, None where each step computes the bounds.
+    """
+
+    symbol: str
+    kinds: tuple[str, ...]
+    axes: tuple[int, ...]
+    first_argument: int
+    lowest: int
+    highest: int
+    entry: int | None
 
 
-def _loops(plan: KernelPlan, launch: Launch, steps: tuple[Step, ...]) -> list[_Loop]:
+def _loops(plan: KernelPlan, launch: Launch, steps: tuple[Step, ...]) -> list[_LoopShape]:
     numbering, has_fixed_bounds = plan_numbers(plan), not needs_function(plan, steps)
     return [
-        (
+        _LoopShape(
             loop.symbol,
             tuple(f"TILEK_TILE_{tile.kind.name}" for tile in loop.tiles),
             tuple(-1 if tile.axis is None else axis_index(tile.axis) for tile in loop.tiles),
@@ -420,14 +432,14 @@ def _loops(plan: KernelPlan, launch: Launch, steps: tuple[Step, ...]) -> list[_L
     ]
 
 
-def _loop_table(tables: _Tables, launch: str, loops: list[_Loop]) -> str:
+def _loop_table(tables: _Tables, launch: str, loops: list[_LoopShape]) -> str:
     """tilek_loop_shape."""
     rows = []
-    for place, (symbol, kinds, axes, first_argument, lowest, highest, _) in enumerate(loops):
-        kind_table = tables.items("const tilek_tile_kind", f"{launch}_kinds{place}", kinds)
-        axis_table = tables.items("const int", f"{launch}_axes{place}", axes)
-        limits = _int64(lowest), _int64(highest)
-        rows.append(_row(quote(symbol), len(kinds), kind_table, axis_table, first_argument, *limits))
+    for place, loop in enumerate(loops):
+        kinds = tables.items("const tilek_tile_kind", f"{launch}_kinds{place}", loop.kinds)
+        axes = tables.items("const int", f"{launch}_axes{place}", loop.axes)
+        limits = _int64(loop.lowest), _int64(loop.highest)
+        rows.append(_row(quote(loop.symbol), len(loop.kinds), kinds, axes, loop.first_argument, *limits))
     return tables.rows("const tilek_loop_shape", f"{launch}_loops", rows)
 
 
@@ -444,15 +456,15 @@ def iterator_range(loop: TiledLoop) -> tuple[int, int]:
 def _entries(plan: KernelPlan, launches: _LaunchesOfProgram, steps: tuple[Step, ...]) -> list[int]:
     """The entries in tilek_call.loops of all loops of the launches that have one."""
     loops = [loop for launch, _ in launches for loop in _loops(plan, launch, steps)]
-    return [entry for *_, entry in loops if entry is not None]
+    return [loop.entry for loop in loops if loop.entry is not None]
 
 
 def _choices(tables: _Tables, plan: KernelPlan, name: str, choices: tuple[SizeChoice, ...], where: str) -> str:
     """tilek_choice."""
     names = ", ".join(size.object.name for size in plan.sizes)
     comment = (
-        f"/* {{bytes, iterations, {{{names}}}, version}}: launches on {where} take what the first line says whose "
-        "bytes\n * their arrays together, and whose iterations their outermost loop, have at most."
+        f"/* {{bytes, iterations, {{{names}}}, version}}: a launch on {where} takes the first line with at least "
+        "the bytes of\n * its arrays and at least the iterations of its outermost loop."
         f"{' Versions have sizes of their own.' if plan.versions else ''} */\n"
     )
     rows = (

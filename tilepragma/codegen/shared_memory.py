@@ -94,7 +94,7 @@ class _Pool:
         writer.line(f"{dialect.local_space}{dialect.wide} {name}[{self.pool}]{self.alignment};")
 
     def pointers(self, names: Sequence[tuple[str, Type]], beyond: str = "") -> Iterator[str]:
-        """Pointers to the arrays, which follow each other in the pool, `beyond` so many words."""
+        """Pointers to the arrays, which follow each other in the pool, `beyond` words on."""
         space = self.printer.dialect.pointed_local_space
         offsets = [self.numbers.fresh("pool"), *([beyond] if beyond else [])]
         for (name, element), size in zip(names, self.sizes, strict=True):
@@ -251,21 +251,21 @@ class StagingPrinter(_Pool):
         writer.line(f"const int {self.numbers.fresh('workers')} = {self.numbers.total(axes)};")
 
     def _point(self, writer: Writer, names: list[str], beyond: str = "") -> None:
-        """Set the pointers to the array tiles in the pool, `beyond` so many words."""
+        """Set the pointers to the array tiles in the pool, `beyond` words on."""
         typed = [(name, tile.object.element) for name, tile in zip(names, self.tiles, strict=True)]
         for pointer in self.pointers(typed, beyond):
             writer.line(pointer)
 
-    def stage(self, writer: Writer, stage: Stage, ends: Ends, some: str) -> None:
+    def stage(self, writer: Writer, stage: Stage, ends: Ends, nonempty: str) -> None:
         """The copies of the tile that is computed next; consecutive workers take consecutive
-        elements. `ends` are those of the iterators of the copied tile. `some` is the condition that
-        the tile has an iteration.
+        elements. `ends` are those of the iterators of the copied tile. `nonempty` is the condition
+        that the tile has an iteration.
         """
         writer.line("/* What the gang's tile reads, copied by all of its workers. */")
         tiles = self._staged(stage)
         for tile in tiles:
             tile.print_lowers(writer, ends, lambda least: least)
-        with writer.block(f"if ({some})"):
+        with writer.block(f"if ({nonempty})"):
             for tile in tiles:
                 tile.print_spans(writer, ends)
                 tile.print_copy(writer, tile.name)
@@ -277,7 +277,7 @@ class StagingPrinter(_Pool):
         writer.line(f"int {self.numbers.fresh('present')} = 0;")
         return f"({self.twice} ? {step} : 0)"
 
-    def copy_ahead(self, writer: Writer, stage: Stage, ends: Ends, some: str, moved: Moved) -> None:
+    def copy_ahead(self, writer: Writer, stage: Stage, ends: Ends, nonempty: str, moved: Moved) -> None:
         """Copy a tile into the other half, or into registers for it; else into the only half, with
         a barrier. `moved` maps expressions of iterators around to that tile.
         """
@@ -290,7 +290,7 @@ class StagingPrinter(_Pool):
             writer.line(f"{register}[{self.held} ? {self._slots(tile)} : 1];")
         for tile in tiles:
             tile.print_lowers(writer, ends, moved)
-        with writer.block(f"if ({some})"):
+        with writer.block(f"if ({nonempty})"):
             for tile in tiles:
                 tile.print_spans(writer, ends)
                 with writer.block(f"if ({self.held})"):
@@ -301,10 +301,10 @@ class StagingPrinter(_Pool):
         with writer.block(f"if (!{self.twice})"):
             self._meet(writer)
 
-    def finish_ahead(self, writer: Writer, stage: Stage, ends: Ends, some: str) -> None:
+    def finish_ahead(self, writer: Writer, stage: Stage, ends: Ends, nonempty: str) -> None:
         """After the tile is computed, store what registers hold in the half that is read next."""
         half = self.numbers.fresh("present")
-        with writer.block(f"if ({self.held} && {some})"):
+        with writer.block(f"if ({self.held} && {nonempty})"):
             for tile in self._staged(stage):
                 tile.print_spans(writer, ends)
                 with tile.each_held(writer, self._slots(tile)) as (slot, indices):

@@ -257,8 +257,6 @@ def measured_gpu(subject: CalibrationTarget, effort: Effort, findings: Findings,
         value = findings.value("attribute", number)
         if value:
             facts[field] = value * unit if field == "clock" else int(value) * unit
-    if facts.get("shared_per_multiprocessor", base.shared_per_multiprocessor) != base.shared_per_multiprocessor:
-        facts["shared_carve_outs"] = ()
     gpu = replace(base, name=subject.name, compute_capability=capability, overheads=overheads, **facts)
     gpu = replace(
         gpu,

@@ -1,6 +1,6 @@
 /* product: example.c:4. Built by tilepragma; constants may be given as -DNAME=value with -DTILEK_SPECIALIZED. */
 #pragma OPENCL FP_CONTRACT OFF
-/* GPUs keep local arrays in registers where loops over them are unrolled; for processors it would only take their compilers' time. */
+/* GPUs keep local arrays in registers if loops over them are unrolled; on processors unrolling would only take compile time. */
 #ifdef TILEK_PROCESSOR
 #define TILEK_UNROLL
 #else

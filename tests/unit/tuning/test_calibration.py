@@ -163,7 +163,7 @@ def test_a_gpu_says_of_itself_what_our_file_does_not_know() -> None:
     assert isinstance(device, Gpu)
     base = next(gpu for gpu in ours() if "H100" in gpu.name)
     assert (device.name, device.multiprocessors, device.clock) == ("NVIDIA H100 PCIe", 114, 1.755e9)
-    assert (device.register_unit, device.shared_carve_outs) == (base.register_unit, base.shared_carve_outs)
+    assert device.register_unit == base.register_unit
     assert [(memory.size, memory.sharers, memory.bandwidth) for memory in device.memories] == [
         (233472, 1, 2e13),
         (50 * MIB, 114, 5e12),
