@@ -251,7 +251,7 @@ def gpu_words(subject: CalibrationTarget, effort: Effort) -> list[str]:
 def measured_gpu(subject: CalibrationTarget, effort: Effort, findings: Findings, overheads: Overheads) -> Gpu:
     """The GPU with its findings. Raises CalibrationError if its memory could not be measured."""
     capability = _capability(findings) if subject.target == "cuda" else None
-    base = nearest(subject.name, capability, ours())
+    base = nearest(subject.name, capability, shipped_gpus())
     facts: dict[str, Any] = {}
     for field, (number, unit) in _attributes(subject).items():
         value = findings.value("attribute", number)
@@ -268,7 +268,7 @@ def measured_gpu(subject: CalibrationTarget, effort: Effort, findings: Findings,
     return replace(gpu, memories=tuple(_memories(gpu, subject, findings, effort)))
 
 
-def ours() -> list[Gpu]:
+def shipped_gpus() -> list[Gpu]:
     """The GPUs whose descriptors ship with the package."""
     known = (device.device for device in known_devices() if not device.is_users)
     return [device for device in known if isinstance(device, Gpu)]
@@ -278,7 +278,7 @@ def nearest(name: str, capability: tuple[int, int] | None, gpus: Iterable[Gpu]) 
     """The most similar GPU: of the same name, else of the nearest lower compute capability."""
     kind = [gpu for gpu in gpus if (gpu.compute_capability is None) == (capability is None)]
     if not kind:
-        raise CalibrationError("no descriptor of ours is of its kind")
+        raise CalibrationError("no shipped descriptor describes a GPU of its kind")
     same = [gpu for gpu in kind if _model(gpu.name) in name.upper()]
     if same or capability is None:
         return (same or kind)[0]

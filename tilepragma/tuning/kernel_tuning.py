@@ -103,7 +103,7 @@ class KernelTuning:
         return TuningRecord(self.name, self.size_class, self.target, named, facts)
 
 
-def has_sizes(plan: KernelPlan) -> None:
+def require_sizes(plan: KernelPlan) -> None:
     """Raises TuningError for a plan without tile sizes."""
     if plan.as_written is not None:
         raise TuningError(

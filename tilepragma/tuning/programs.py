@@ -120,7 +120,7 @@ def run(command: Sequence[str], variables: Mapping[str, str], limit: float | Non
         return Run(seconds, kernel_times(trace))
 
 
-def said_by(command: Sequence[str], variables: Mapping[str, str], limit: float | None) -> tuple[str, str]:
+def output_of(command: Sequence[str], variables: Mapping[str, str], limit: float | None) -> tuple[str, str]:
     """A program's standard output, and the end of its standard error, run with `variables` for at
     most `limit` seconds. Raises ProgramError.
     """

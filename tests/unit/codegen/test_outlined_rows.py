@@ -62,7 +62,10 @@ def test_one_pointer_for_all_elements_at_known_distances() -> None:
 def test_one_pointer_for_each_row_where_lengths_are_unknown() -> None:
     call, function = printed(row(assign(at(W, P, J), five(V)), comparison="<="))
     assert "if (j <= j_end) f_row1((long)j_end - j + 1, &W[i][j], &V[i][j], &V[i - 1][j], &V[i + 1][j]);" in call
-    assert "W_row[j_index] = V_row1[j_index] + V_row2[j_index] + V_row3[j_index] + V_row1[j_index - 1] + V_row1[j_index + 1];" in function
+    assert (
+        "W_row[j_index] = V_row1[j_index] + V_row2[j_index] + V_row3[j_index] + V_row1[j_index - 1] + V_row1[j_index + 1];"
+        in function
+    )
 
 
 def test_values_that_the_body_reads_are_handed_on() -> None:

@@ -89,7 +89,7 @@ def test_subdomains_and_the_order_of_their_nests_are_shown() -> None:
         "u in groups of 16 sweeps, forward and backward in turn, by subdomains of 32 x 32 (chosen: no device is named)"
         in flat
     )
-    assert "lanes, on cores: 'u' is kept as 'u_lanes' while the loops run" in flat
+    assert "dimension-lifted layout, on cores: 'u' is stored as 'u_lanes' while the loops run" in flat
     # 33 rows of 34 doubles.
     assert (
         "a gang of a device keeps what a subdomain's layers touch of 'u' in shared memory, 8976 bytes at most" in flat
