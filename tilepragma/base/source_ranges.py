@@ -16,7 +16,7 @@ class Position:
 
     @property
     def file_name(self) -> str:
-        """The file as C compilers print it: libclang calls headers beside `k.c` `./k.h`."""
+        """The file as C compilers print it. libclang prints `./k.h` for a header beside `k.c`."""
         return self.file.removeprefix("./")
 
     @property

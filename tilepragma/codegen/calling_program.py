@@ -22,8 +22,7 @@ from tilepragma.ir.types import ScalarType
 from tilepragma.plan.array_bytes import host_value
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan
 
-#: The place of the function's first whole number on the command line: after the number of calls,
-#: the calls between fills, and the least extent.
+#: The arguments before the function's whole numbers: calls, calls a fill, and the least extent.
 _FIRST_NUMBER = 3
 _PRINTED = re.compile(r"^tilek-(?P<what>seconds|digest) (?P<value>\S+)$", re.MULTILINE)
 

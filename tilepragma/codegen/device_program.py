@@ -232,9 +232,7 @@ class Entry:
         return frozenset(object_ for _, object_ in self.objects.indirect)
 
     def origin(self, name: str) -> str | None:
-        """The text for the origin of an array's copy, which is parameter `name`; None if the
-        pointer is moved instead.
-        """
+        """The text for the origin `name` of an array's copy; None where its pointer is moved."""
         return name
 
     def pointer_name(self, object_: DataObject) -> str:

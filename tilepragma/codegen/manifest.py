@@ -45,9 +45,7 @@ _PIECE = 2000
 LAUNCH_ALWAYS = 1 << 8
 #: Members of tilek_kernel with an initialiser even where they are 0.
 _ALWAYS = ("tile_argument_count", "loop_count")
-_PERSISTENT = (
-    "/* Launches whose wavefronts CUDA devices may run in one persistent launch: the last launches above. */\n"
-)
+_PERSISTENT = "/* Which wavefronts CUDA devices may run in one persistent launch: the last launches above. */\n"
 
 _LaunchesOfProgram = tuple[tuple[Launch, tuple[Parameter, ...]], ...]
 
@@ -301,9 +299,8 @@ def scalar_type_name(type_: ScalarType) -> str:
 def number_types(types: Iterable[Type]) -> list[str]:
     """The tilek_types (endings) of these types' numbers; integers give both signs, as in C."""
     names = {name for type_ in types for _, _, name, _ in _fields(type_, "", 0, 1)}
-    names |= {f"U{name}" for name in names if name.startswith("INT")} | {
-        name[1:] for name in names if name.startswith("UINT")
-    }
+    names |= {f"U{name}" for name in names if name.startswith("INT")}
+    names |= {name[1:] for name in names if name.startswith("UINT")}
     return sorted(names)
 
 
@@ -404,9 +401,7 @@ def launch_axes(launch: Launch) -> int:
 
 @dataclass(frozen=True)
 class _LoopShape:
-    """tilek_loop_shape: `kinds` and `axes` of its tiles, and the range of the iterator. `entry` is
-    the loop's in tilek_call.loops, None where each step computes the bounds.
-    """
+    """tilek_loop_shape, and the `entry` in tilek_call.loops (None: steps compute the bounds)."""
 
     symbol: str
     kinds: tuple[str, ...]

@@ -460,9 +460,7 @@ class StagedTile:
 
     @contextmanager
     def each_held(self, writer: Writer, slots: str) -> Iterator[tuple[str, list[str]]]:
-        """An unrolled loop over a worker's registers; yields the register's number, and the indices
-        of its element.
-        """
+        """An unrolled loop over a worker's registers; yields each one's number and indices."""
         element, slot, worker, workers = map(self.numbers.fresh, ("element", "slot", "worker", "workers"))
         writer.line(self.printer.dialect.unroll)
         with writer.block(f"for (int {slot} = 0; {slot} < {slots}; ++{slot})"):
@@ -470,9 +468,7 @@ class StagedTile:
             yield slot, self._indices(writer, self.sizes)
 
     def _indices(self, writer: Writer, sizes: list[str], in_row: Callable[[str], str] = str) -> list[str]:
-        """Declare the indices of `element` in an array of these sizes; gives their names. `in_row`
-        prints the last index.
-        """
+        """Declare the indices of `element`, the last one `in_row`; gives their names."""
         element = self.numbers.fresh("element")
         indices = [self.numbers.fresh(f"index{dimension}") for dimension in range(len(sizes))]
         for dimension, index in enumerate(indices):
@@ -534,9 +530,7 @@ def _copied(to: str, source: str, size: int, async_sizes: tuple[int, ...]) -> st
 
 
 def _in_user_array(staged: Staged, indices: list[str], spans: list[str]) -> Iterator[str]:
-    """Tests that an element lies between the first and the last one that is read. None where the
-    tile has no other elements.
-    """
+    """Tests that an element is between the first and last read, if the tile has others."""
     ends = [f"{span} - {by + 1}" for span, by in zip(spans, staged.after, strict=True)] if staged.after else []
     for relation, limits in ((">", [str(by) for by in staged.before]), ("<", ends)):
         if not limits:

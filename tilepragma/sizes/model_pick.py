@@ -130,8 +130,7 @@ def _predict(
 
 
 def _columns(occasions: tuple[_Occasion, ...]) -> dict[str, Integers]:
-    every = [occasion.scalars for occasion in occasions]
-    return {name: np.array([scalars[name] for scalars in every]) for name in every[0]}
+    return {name: np.array([each.scalars[name] for each in occasions]) for name in occasions[0].scalars}
 
 
 def _occasions(plan: KernelPlan) -> Iterator[_Occasion]:

@@ -318,9 +318,7 @@ class _Tile:
         return terms
 
     def counts(self, literal: Mapping[Axis, int]) -> dict[Axis, int]:
-        """The points of a gang by axis: the user's `literal` counts of workers, else the likely
-        ones, times the points of a worker.
-        """
+        """The points of a gang by axis, for `literal` counts of workers, else for likely ones."""
         axes = sorted({term for term in self.terms.values() if isinstance(term, Axis)}, key=lambda axis: axis.dimension)
         likely = zip(axes, PREFERRED_WORKERS[len(axes)], strict=True)
         return {axis: literal.get(axis, count) * self.points.get(axis, 1) for axis, count in likely}

@@ -178,8 +178,7 @@ def overheads_of(subject: CalibrationTarget, effort: Effort, findings: Findings)
     free = ((1, 0.0),)
     if subject.target == "threads":  # there is nowhere to copy to
         return Overheads(kernel, free, wavefront, 0.0)
-    # A gang of a processor is one thread: the runtime runs it without barriers, whatever their
-    # cost.
+    # A gang of a processor is one thread, which the runtime runs without barriers.
     barrier = findings.costs("barrier") if subject.is_gpu else free
     if not barrier:
         raise CalibrationError("no barrier could be measured")

@@ -125,8 +125,7 @@ def opened_to_read(path: Path) -> Iterator[Database]:
     """A database for reading alone, perhaps on a read-only disk. Raises MeasurementsError."""
     with _explained(path):
         log = path.with_name(f"{path.name}-wal")
-        # A read-only folder has no room for SQLite's shared-memory files; a log's content must be
-        # read.
+        # A read-only folder cannot hold SQLite's shared-memory files; a log must be read.
         alone = not os.access(path.parent, os.W_OK) and not (log.exists() and log.stat().st_size)
         address = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if alone else ''}"
         connection = sqlite3.connect(address, PATIENCE, uri=True)
