@@ -253,5 +253,5 @@ def test_a_damaged_file_is_a_warning(workshop: Workshop, folder: Path) -> None:
         300,
     )
     assert "tuned.tilek.json:2:" in said
-    assert "warning: kept tile sizes are ignored: this is no JSON" in said
+    assert "warning: recorded tile sizes are ignored: this is no JSON" in said
     assert workshop.run(program, THREADS)

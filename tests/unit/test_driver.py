@@ -269,7 +269,7 @@ def test_kept_sizes_that_are_no_file_are_warned_of_and_never_waited_for(tmp_path
             file.truncate(1 << 40)
     result = translate(TranslateRequest("k.c"))
     (warning,) = [one for one in result.diagnostics if one.range.file == "k.tilek.json"]
-    assert warning.message.startswith("kept tile sizes are ignored: it ")
+    assert warning.message.startswith("recorded tile sizes are ignored: it ")
     assert result.succeeded
     assert "k.tilek.json" not in result.dependencies
 

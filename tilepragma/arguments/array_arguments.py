@@ -40,7 +40,7 @@ from tilepragma.poly.operation_limit import OperationLimitError
 from tilepragma.poly.scop import Scop
 from tilepragma.user_tiles.clause_variables import without_blanks
 
-#: Of C's names in Python's text: no keyword begins so.
+#: Before C's names in Python's text: no keyword of Python begins with it.
 _PREFIX = "name_"
 
 
@@ -96,7 +96,7 @@ def array_arguments(context: DataContext, shared: Sequence[DataObject]) -> tuple
         if uses:
             mention = mentions.get(object_, _Mention())
             argument = _argument(object_, uses, mention, context)
-            arguments.append(_without_spare_copy_in(argument, uses, mention, context))
+            arguments.append(_without_needless_copy_in(argument, uses, mention, context))
     return tuple(arguments)
 
 
@@ -157,7 +157,7 @@ def _argument(object_: DataObject, uses: list[Use], mention: _Mention, context: 
     return ArrayArgument(object_, section, reads, writes, *copies, present, doubt)
 
 
-def _without_spare_copy_in(
+def _without_needless_copy_in(
     argument: ArrayArgument, uses: list[Use], mention: _Mention, context: DataContext
 ) -> ArrayArgument:
     """The argument, without copy-in where the region overwrites the section before reading it."""

@@ -1,4 +1,4 @@
-"""Constant memory: small tables of known values that all workers of a gang read alike.
+"""Constant memory: small constant arrays of which all workers of a gang read the same element.
 
 Constant memory broadcasts one element at a time to all workers that ask for it, and needs no
 upload. Workers that ask for different elements wait for each other, so other tables stay arrays
@@ -23,7 +23,7 @@ from tilepragma.poly.reference_spans import Values, only_read, settled_values, w
 
 
 def with_constants(plan: KernelPlan) -> KernelPlan:
-    """The plan with such tables as `constants` instead of arguments, in order, while they fit."""
+    """The plan with such arrays as `constants` instead of arguments, in order, while they fit."""
     in_clauses = {"".join(section.path.split()) for clause in plan.kernel.directive.data for section in clause.sections}
     taken: list[DataObject] = []
     left = TABLE_BYTES

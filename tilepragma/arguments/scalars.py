@@ -3,7 +3,7 @@ instance, reduced, or copied back.
 
 For each outer scalar written in a launch, the first rule that fits decides:
   1. a `private` or `firstprivate` clause: each instance has a copy;
-  2. no distribution: one instance runs; the scalar is copied back unless nobody reads it later;
+  2. no distribution: one instance runs; the scalar is copied back if it may be read later;
   3. each read sees a write of the same iteration (`flow`), no read follows the launch: private;
   4. a `reduction` clause: checked and reduced;
   5. `independent`: the user says that one iteration writes it, and no other reads it: copied back;
@@ -31,8 +31,8 @@ from tilepragma.user_tiles.coverage import axes_of
 
 @dataclass(frozen=True)
 class ScalarContext:
-    """Facts for all launches of a region. `live_out` names scalars that someone may read after this
-    launch; `final` iterators whose last value the host computes.
+    """Facts for all launches of a region. `live_out` names scalars that may be read after this
+    launch, `final` iterators whose last value the host computes.
     """
 
     directive: KernelDirective

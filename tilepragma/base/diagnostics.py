@@ -116,7 +116,7 @@ def render(diagnostic: Diagnostic, line_of: Callable[[str, int], str | None]) ->
 
 def _head(diagnostic: Diagnostic) -> str:
     start = diagnostic.range.start
-    return f"{start.file}:{start.line}:{start.column}: {diagnostic.severity.value}: {diagnostic.message}\n"
+    return f"{start.place}:{start.column}: {diagnostic.severity.value}: {diagnostic.message}\n"
 
 
 def _excerpt(range_: SourceRange, line_of: Callable[[str, int], str | None]) -> str:

@@ -14,6 +14,16 @@ class Position:
     column: int
     offset: int
 
+    @property
+    def file_name(self) -> str:
+        """The file as C compilers print it. libclang prints `./k.h` for a header beside `k.c`."""
+        return self.file.removeprefix("./")
+
+    @property
+    def place(self) -> str:
+        """`FILE:LINE`, for messages and comments."""
+        return f"{self.file_name}:{self.line}"
+
 
 @dataclass(frozen=True)
 class SourceRange:
@@ -24,7 +34,7 @@ class SourceRange:
 
     @property
     def file(self) -> str:
-        """The file as the user named it."""
+        """The file, as libclang names it."""
         return self.start.file
 
 

@@ -23,8 +23,8 @@ from tilepragma.cli.exploration_programs import OPTIONS, compiled, fitting, loca
 from tilepragma.cli.output import measuring_progress, new_table, print_error, print_table
 from tilepragma.cli.tune import ended_by_sigterm
 from tilepragma.driver.texts import as_written, calling_program, source_text
-from tilepragma.tuning.measuring import FIRST_SECONDS, calls_in_a_run, that_count
-from tilepragma.tuning.programs import NotBuiltError, ProgramError, ending, said_by
+from tilepragma.tuning.measuring import FIRST_SECONDS, calls_in_a_run, counted_calls
+from tilepragma.tuning.programs import NotBuiltError, ProgramError, ending, output_of
 from tilepragma.tuning.source_records import records_file
 
 if TYPE_CHECKING:
@@ -103,21 +103,21 @@ class _Function:
         program = self.translated if row.target else self.original
         command = [str(program), *self.calling.command_line(numbers, calls)]
         try:
-            output = self.calling.call_times(said_by(command, _variables(row.target), FIRST_SECONDS)[0])
+            output = self.calling.call_times(output_of(command, _variables(row.target), FIRST_SECONDS)[0])
         except ProgramError as error:
             row.failure, row.calls = str(error), []
             return
         if len(output.seconds) != calls or not output.digest:
             row.failure, row.calls = "ended before all calls were made", []
             return
-        row.calls += that_count(output.seconds, fill=1)
+        row.calls += counted_calls(output.seconds, fill=1)
         row.digest = output.digest
 
     def _compare(self, row: Measured, numbers: Mapping[str, int], digest: str) -> None:
         """The difference from the original results, sums included, by a self-verifying run."""
         command = [str(self.translated), *self.calling.command_line(numbers, 1)]
         try:
-            _, errors = said_by(command, _variables(row.target) | {"TILEK_VERIFY": "1"}, FIRST_SECONDS)
+            _, errors = output_of(command, _variables(row.target) | {"TILEK_VERIFY": "1"}, FIRST_SECONDS)
         except ProgramError as error:
             errors = str(error)
             if not errors.startswith(ending(_DIFFERENT)):

@@ -48,7 +48,7 @@ from tilepragma.tuning.database import (
 )
 from tilepragma.tuning.decisions import ENOUGH
 from tilepragma.tuning.exploration import Search, Take
-from tilepragma.tuning.fitted_rules import FittedRules, NoRulesError, embedding, lesson_of
+from tilepragma.tuning.fitted_rules import FittedRules, NoRulesError, embedding, fit_rules
 from tilepragma.tuning.input_space import input_name
 from tilepragma.tuning.kernel_tuning import TuningError, profile_key, taken_sizes
 from tilepragma.tuning.measuring import DEFAULT, FIRST_SECONDS, Bench, LostError, alone, recorded
@@ -418,7 +418,7 @@ def lesson_from(
     if missing:
         builds = {**builds, **builds_of(request, result, plan, target, missing, host_devices()[-1].compute_units)}
     embed = embedding(request, result, plan, refused) if len(builds) > 1 else None
-    return lesson_of(trials, builds, target, on_host, embed)
+    return fit_rules(trials, builds, target, on_host, embed)
 
 
 # -- exploration results

@@ -203,9 +203,9 @@ def _print_unmeasured(
     older = any(kernel.kernel.name == name for kernel in candidates)
     why = "was measured with another text or other macros only" if older else "was not measured yet"
     options = "".join(f" {shlex.quote(word)}" for word in request.options)
-    place = plan.kernel.directive.range.start
+    place = plan.kernel.directive.range.start.place
     command = f"tilepragma tune {shlex.quote(request.source)} --kernel {name} --sizes NAME=RANGE{options}"
-    print_error(f"kernel '{name}' {why}{on}; measure it: {command}", f"{place.file}:{place.line}")
+    print_error(f"kernel '{name}' {why}{on}; measure it: {command}", place)
 
 
 def _named(name: str, candidates: Sequence[MeasuredKernel], on: str) -> list[MeasuredKernel]:

@@ -108,7 +108,7 @@ def as_json(diagnostics: Sequence[Diagnostic]) -> str:
 def _diagnostic_object(diagnostic: Diagnostic) -> dict[str, object]:
     return {
         "severity": diagnostic.severity.value,
-        "file": diagnostic.range.start.file,
+        "file": diagnostic.range.start.file_name,
         "line": diagnostic.range.start.line,
         "column": diagnostic.range.start.column,
         "end_line": diagnostic.range.end.line,

@@ -22,7 +22,7 @@ from tilepragma.cli.devices import calibrated, machine_of
 from tilepragma.cli.output import measuring_progress, new_table, print_diagnostics, print_error, print_table
 from tilepragma.driver.state import TARGET_NAMES, TranslateRequest, TranslateResult
 from tilepragma.report.size_values import Sizes, check_sizes, parse_sizes
-from tilepragma.tuning.kernel_tuning import KernelTuning, TuningError, has_sizes, tuning_of
+from tilepragma.tuning.kernel_tuning import KernelTuning, TuningError, require_sizes, tuning_of
 from tilepragma.tuning.layout_search import LEAST_GAIN, ROUNDS, SURE_ROUNDS, LayoutSearch, Trial
 from tilepragma.tuning.programs import ProgramError, ProgramMissingError, Run, run
 from tilepragma.tuning.source_records import TuningRecord, keep, recorded_layouts, records_file, set_aside
@@ -109,7 +109,7 @@ def ended_by_user(words: str) -> Iterator[None]:
 
 def _is_tunable(plan: KernelPlan, request: TranslateRequest) -> bool:
     try:
-        has_sizes(plan)
+        require_sizes(plan)
     except TuningError as error:
         refuse(plan, error, request)
         return False

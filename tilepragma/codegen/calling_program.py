@@ -22,7 +22,7 @@ from tilepragma.ir.types import ScalarType
 from tilepragma.plan.array_bytes import host_value
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan
 
-#: Before the function's whole numbers stand the calls, those a fill, and the least extent.
+#: The arguments before the function's whole numbers: calls, calls a fill, and the least extent.
 _FIRST_NUMBER = 3
 _PRINTED = re.compile(r"^tilek-(?P<what>seconds|digest) (?P<value>\S+)$", re.MULTILINE)
 
@@ -75,7 +75,7 @@ class CallingProgram:
     needed: tuple[str, ...]
     """the whole numbers that a kernel depends on"""
     has_fixed_work: bool
-    """whether a call on another's results is as much work: no kernel branches on array elements"""
+    """whether all calls do equal work, whatever the arrays hold"""
 
     def text(self, source: bytes) -> bytes:
         """The program of a source that has the function, whatever its directives say."""
@@ -176,5 +176,5 @@ def calling_program(enclosing: Enclosing, plans: Sequence[KernelPlan]) -> Callin
             parameter.name, object_.element, object_.storage is Storage.ROWS, object_.rank, array_arguments
         )
     used = {object_.host for plan in plans for object_ in (plan.source or plan.kernel).objects}
-    again = all(has_fixed_work(plan.source or plan.kernel) for plan in plans)
-    return CallingProgram(enclosing, arrays, tuple(whole), tuple(name for name in whole if name in used), again)
+    fixed_work = all(has_fixed_work(plan.source or plan.kernel) for plan in plans)
+    return CallingProgram(enclosing, arrays, tuple(whole), tuple(name for name in whole if name in used), fixed_work)

@@ -79,8 +79,7 @@ class DeviceFunctions:
                 if not text:
                     text = f"tilek_{parameter.name}_length{place}"  # no name of the user's begins so
                     declared = f"const {self.dialect.wide} {text}"
-                    # The caller passes lengths of rows. Other lengths are computed where the
-                    # function begins.
+                    # The caller passes lengths of rows; the function computes the others.
                     if length is None:
                         given.append(declared)
                     else:

@@ -99,7 +99,7 @@ def device_program(plan: KernelPlan, dialect: Dialect) -> DeviceProgram:
         dialect.template,
         name=plan.kernel.name,
         cuda=dialect.name == CUDA.name,
-        place=f"{start.file}:{start.line}",
+        place=start.place,
         double=uses_double(plan),
         contract=plan.floating.contract,
         index=dialect.index if dialect.index in code and dialect.index != dialect.wide else "",
@@ -232,7 +232,7 @@ class Entry:
         return frozenset(object_ for _, object_ in self.objects.indirect)
 
     def origin(self, name: str) -> str | None:
-        """The origin parameter `name` of an array whose copy begins elsewhere; None if moved."""
+        """The text for the origin `name` of an array's copy; None where its pointer is moved."""
         return name
 
     def pointer_name(self, object_: DataObject) -> str:
@@ -268,7 +268,7 @@ class Entry:
         return text
 
     def comment(self) -> str:
-        """Tells the reader of the host's loops around the launch; empty without them."""
+        """A comment on the host's loops around the launch; empty without them."""
         if not self.launch.values:
             return ""
         names = ", ".join(self.printer.name(object_) for object_ in self.launch.values)
@@ -290,7 +290,7 @@ class Entry:
         return (*(parameter for _, parameter in self.signature()), *constants)
 
     def signature(self) -> list[tuple[str, Parameter]]:
-        """The declarations of the parameters that are no constants, and their meanings."""
+        """The declarations and the meanings of the parameters that are no constants."""
         space, wide = self.dialect.global_space, self.dialect.wide
         result: list[tuple[str, Parameter]] = []
         for index, object_ in (*self.objects.arrays, *self.objects.indirect):
@@ -432,9 +432,9 @@ class _PersistentEntry(Entry):
 
         for (column = gang; column < columns; column += gangs)   columns by their coordinates
             for (each wavefront)
-                wait until the columns before this one are through with all wavefronts before
-                the column's tile of this wavefront, if it has one
-                say that this column is through with it
+                wait until the neighbouring columns have finished all earlier wavefronts
+                compute the column's tile of this wavefront, if there is one
+                set the flag: this column has finished this wavefront
 
     The device must run all gangs of a launch concurrently; CUDA's cooperative launches guarantee
     it. `schedule/doacross.py` finds the columns to wait for. The runtime decides
@@ -486,7 +486,7 @@ class _PersistentEntry(Entry):
         return not self.plan.arrays[index].writes and super().is_sole_access(index, object_)
 
     def comment(self) -> str:
-        return f"All wavefronts of {self.persistent.of} in one launch, for gangs that are all there at once."
+        return f"All wavefronts of {self.persistent.of} in one launch, for gangs that all run at once."
 
     def signature(self) -> list[tuple[str, Parameter]]:
         """With the runtime's buffers on the device: a flag for each column, and for each wavefront
@@ -512,8 +512,8 @@ class _PersistentEntry(Entry):
         total = self.numbers.fresh("column_count")
         writer.line(f"const {wide} {total} = {' * '.join(counts)};")
         writer.line(
-            "/* A gang takes a column of tiles through all wavefronts. Columns wait for earlier ones alone: "
-            "the first that is not through goes on. */"
+            "/* A gang computes a column of tiles in all wavefronts. Columns wait for earlier columns alone, "
+            "so the first unfinished column never waits. */"
         )
         head = f"for ({wide} {column} = {dialect.gang[0]}; {column} < {total}; {column} += {dialect.gangs[0]})"
         with writer.block(head):
@@ -559,7 +559,7 @@ class _PersistentEntry(Entry):
             writer.line(f"if ({self.first_worker}) tilek_post(&{self.flags}[{self.column}], {before} + 1);")
 
     def _waits(self, writer: Writer, counts: list[str], before: str) -> None:
-        """Wait for the neighbours, which have one coordinate less."""
+        """Wait for the neighbours. In each, one coordinate is smaller by 1."""
         for place, iterator in enumerate(self.iterators):
             first = self._number(place, "first", "COLUMN_LOWER")
             distance = " * ".join(counts[place + 1 :]) or "1"

@@ -100,7 +100,7 @@ class _HostFunction:
         loops = ", ".join(dict.fromkeys(loop.loop.iterator.name for loop in nest_loops(self.launch)))
         start, kind = self.plan.kernel.range.start, self.instance_kind
         instances = "there is one instance" if kind is None else f"instances are {kind.value}s"
-        place = f"{f'loops {loops} of ' if loops else ''}{start.file}:{start.line}"
+        place = f"{f'loops {loops} of ' if loops else ''}{start.place}"
         return f"{self.launch.name}: {place}; {instances}."
 
     def _body(self) -> str:

@@ -65,7 +65,7 @@ def vector_width(iterator: DataObject, step: Expression, body: Block) -> int | N
     if literal_value(step) != 1 or not all(_is_plain(statement) for statement in body.statements):
         return None
     values = settled_values(body)
-    if not _keeps_apart(iterator, body, values):
+    if not _writes_disjoint_elements(iterator, body, values):
         return None
     largest = 0
     for node in walk(body):
@@ -78,8 +78,8 @@ def vector_width(iterator: DataObject, step: Expression, body: Block) -> int | N
     return _VECTOR * 8 // largest if largest else None
 
 
-def _keeps_apart(iterator: DataObject, body: Block, values: Values) -> bool:
-    """Whether each iteration's written elements are its alone, by the subscripts.
+def _writes_disjoint_elements(iterator: DataObject, body: Block, values: Values) -> bool:
+    """Whether no two iterations touch an element that one of them writes, by the subscripts.
 
     Clang narrows a width to what dependence distances allow. It once took an interleave count
     unchecked (LLVM pull request 153009 mends this), and iterations with a short dependence distance

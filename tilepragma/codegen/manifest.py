@@ -43,20 +43,20 @@ _INT64_MAX = 2**63 - 1
 _PIECE = 2000
 #: The bit of a launch's axes that is TILEK_LAUNCH_ALWAYS.
 LAUNCH_ALWAYS = 1 << 8
-#: Members of tilek_kernel that are initialised even if they are 0.
+#: Members of tilek_kernel with an initialiser even where they are 0.
 _ALWAYS = ("tile_argument_count", "loop_count")
-_PERSISTENT = "/* Launches whose wavefronts CUDA devices may run as one: the last of those above are these. */\n"
+_PERSISTENT = "/* Which wavefronts CUDA devices may run in one persistent launch: the last launches above. */\n"
 
 _LaunchesOfProgram = tuple[tuple[Launch, tuple[Parameter, ...]], ...]
 
 
 @dataclass(frozen=True)
 class KernelManifest:
-    """A plan, with what a translated program has of it: for the `targets`, the device `programs` by
-    name and the functions of its `steps`.
+    """A plan and the code that a translated program has for it: for the `targets`, the device
+    `programs` by name and the functions of its `steps`.
 
-    `versions` are the manifests of plans that compute the same. In these, `version` counts from 1,
-    `version_text` describes it, and `shown` is the name of the kernel for people.
+    `versions` are the manifests of plans that compute the same. In these, `version` counts from 1
+    and `version_text` describes it. `shown` is the name of the kernel for people.
     """
 
     plan: KernelPlan
@@ -161,7 +161,7 @@ def kernel_constants(manifest: KernelManifest) -> str:
     members: dict[str, object] = {
         "abi": "TILEK_ABI",
         "name": quote(manifest.shown),
-        "file": quote(place.file),
+        "file": quote(place.file_name),
         "line": place.line,
         "flags": _flags(kernel_flags(manifest)),
         "targets": " | ".join(f"1u << TILEK_{target.name}" for target in manifest.targets) or "0",
@@ -220,7 +220,7 @@ def _program_text(tables: _Tables, name: str, text: str) -> str:
 
 
 def _loop_entries(tables: _Tables, manifest: KernelManifest) -> dict[str, str]:
-    """For each loop of all launches, its entry in tilek_call.loops. Alike lists are one."""
+    """For each loop of all launches, its entry in tilek_call.loops. Equal lists share a table."""
     plan = manifest.plan
     of_hosts = _entries(plan, manifest.host_launches, plan.host_steps)
     of_devices = _entries(plan, manifest.device_launches, plan.device_steps)
@@ -299,9 +299,8 @@ def scalar_type_name(type_: ScalarType) -> str:
 def number_types(types: Iterable[Type]) -> list[str]:
     """The tilek_types (endings) of these types' numbers; integers give both signs, as in C."""
     names = {name for type_ in types for _, _, name, _ in _fields(type_, "", 0, 1)}
-    names |= {f"U{name}" for name in names if name.startswith("INT")} | {
-        name[1:] for name in names if name.startswith("UINT")
-    }
+    names |= {f"U{name}" for name in names if name.startswith("INT")}
+    names |= {name[1:] for name in names if name.startswith("UINT")}
     return sorted(names)
 
 
@@ -400,15 +399,23 @@ def launch_axes(launch: Launch) -> int:
     return axes + (0 if is_one_nest(launch) else LAUNCH_ALWAYS)
 
 
-#: A loop's symbol, kinds and axes of its tiles, first tile argument, and the iterator's range; last
-#: its entry in tilek_call.loops, None where each step computes the bounds.
-_Loop = tuple[str, tuple[str, ...], tuple[int, ...], int, int, int, int | None]
+@dataclass(frozen=True)
+class _LoopShape:
+    """tilek_loop_shape, and the `entry` in tilek_call.loops (None: steps compute the bounds)."""
+
+    symbol: str
+    kinds: tuple[str, ...]
+    axes: tuple[int, ...]
+    first_argument: int
+    lowest: int
+    highest: int
+    entry: int | None
 
 
-def _loops(plan: KernelPlan, launch: Launch, steps: tuple[Step, ...]) -> list[_Loop]:
+def _loops(plan: KernelPlan, launch: Launch, steps: tuple[Step, ...]) -> list[_LoopShape]:
     numbering, has_fixed_bounds = plan_numbers(plan), not needs_function(plan, steps)
     return [
-        (
+        _LoopShape(
             loop.symbol,
             tuple(f"TILEK_TILE_{tile.kind.name}" for tile in loop.tiles),
             tuple(-1 if tile.axis is None else axis_index(tile.axis) for tile in loop.tiles),
@@ -420,14 +427,14 @@ def _loops(plan: KernelPlan, launch: Launch, steps: tuple[Step, ...]) -> list[_L
     ]
 
 
-def _loop_table(tables: _Tables, launch: str, loops: list[_Loop]) -> str:
+def _loop_table(tables: _Tables, launch: str, loops: list[_LoopShape]) -> str:
     """tilek_loop_shape."""
     rows = []
-    for place, (symbol, kinds, axes, first_argument, lowest, highest, _) in enumerate(loops):
-        kind_table = tables.items("const tilek_tile_kind", f"{launch}_kinds{place}", kinds)
-        axis_table = tables.items("const int", f"{launch}_axes{place}", axes)
-        limits = _int64(lowest), _int64(highest)
-        rows.append(_row(quote(symbol), len(kinds), kind_table, axis_table, first_argument, *limits))
+    for place, loop in enumerate(loops):
+        kinds = tables.items("const tilek_tile_kind", f"{launch}_kinds{place}", loop.kinds)
+        axes = tables.items("const int", f"{launch}_axes{place}", loop.axes)
+        limits = _int64(loop.lowest), _int64(loop.highest)
+        rows.append(_row(quote(loop.symbol), len(loop.kinds), kinds, axes, loop.first_argument, *limits))
     return tables.rows("const tilek_loop_shape", f"{launch}_loops", rows)
 
 
@@ -444,15 +451,15 @@ def iterator_range(loop: TiledLoop) -> tuple[int, int]:
 def _entries(plan: KernelPlan, launches: _LaunchesOfProgram, steps: tuple[Step, ...]) -> list[int]:
     """The entries in tilek_call.loops of all loops of the launches that have one."""
     loops = [loop for launch, _ in launches for loop in _loops(plan, launch, steps)]
-    return [entry for *_, entry in loops if entry is not None]
+    return [loop.entry for loop in loops if loop.entry is not None]
 
 
 def _choices(tables: _Tables, plan: KernelPlan, name: str, choices: tuple[SizeChoice, ...], where: str) -> str:
     """tilek_choice."""
     names = ", ".join(size.object.name for size in plan.sizes)
     comment = (
-        f"/* {{bytes, iterations, {{{names}}}, version}}: launches on {where} take what the first line says whose "
-        "bytes\n * their arrays together, and whose iterations their outermost loop, have at most."
+        f"/* {{bytes, iterations, {{{names}}}, version}}: a launch on {where} takes the first line with at least "
+        "the bytes of\n * its arrays and at least the iterations of its outermost loop."
         f"{' Versions have sizes of their own.' if plan.versions else ''} */\n"
     )
     rows = (

@@ -123,7 +123,7 @@ def _distance(start: Access, element: Access) -> int | None:
 def _outlined(loop: Loop, rows: _Rows, written: set[DataObject], numbers: LaunchParameters) -> OutlinedRow:
     iterator = loop.iterator
     count = _scalar(numbers.fresh(f"{iterator.name}_count"))
-    index = _scalar(numbers.fresh(f"{iterator.name}_at"))
+    index = _scalar(numbers.fresh(f"{iterator.name}_index"))
     parameters: list[DataObject] = [count]
     arguments: list[Expression] = []
     accesses: dict[Access, Access] = {}

@@ -147,13 +147,13 @@ class ReductionPrinter:
                     accumulator = self.printer.name(reduction.object)
                     self._combine(writer, reduction, f"{worker} - {turn}", accumulator)
             writer.line(barrier)
-        half = self.numbers.fresh("kept")
-        head = f"for ({wide} {used} = {workers} < {slots} ? {workers} : {slots}, {half}; {used} > 1; {used} = {half})"
+        rest = self.numbers.fresh("remaining")
+        head = f"for ({wide} {used} = {workers} < {slots} ? {workers} : {slots}, {rest}; {used} > 1; {used} = {rest})"
         with writer.block(head):
-            writer.line(f"{half} = ({used} + 1) / 2;")
-            with writer.block(f"if ({worker} < {used} - {half})"):
+            writer.line(f"{rest} = ({used} + 1) / 2;")
+            with writer.block(f"if ({worker} < {used} - {rest})"):
                 for reduction in self.launch.reductions:
-                    self._combine(writer, reduction, worker, f"{self._tree(reduction)}[{worker} + {half}]")
+                    self._combine(writer, reduction, worker, f"{self._tree(reduction)}[{worker} + {rest}]")
             writer.line(barrier)
         with writer.block(f"if ({worker} == 0)"):
             for reduction, partials in zip(self.launch.reductions, self.partials, strict=True):

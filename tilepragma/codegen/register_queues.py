@@ -62,8 +62,8 @@ class RegisterQueuePrinter:
         self.queues = [(pad, pad.column) for pad in launch.scratchpads if pad.column is not None]
         self.used, self.value = "", ""
         self.rounds: list[tuple[str, str]] = []
-        self.alone: frozenset[DataObject] = frozenset()
-        """scratchpads that are read in registers alone"""
+        self.in_registers: frozenset[DataObject] = frozenset()
+        """the scratchpads that are read from registers only"""
         nests = [node for node in walk(launch.body) if isinstance(node, TileNest) and _to_workers(node)]
         if not self.queues or len({tuple(loop.distribution_key for loop in nest.loops) for nest in nests}) != 1:
             return
@@ -78,26 +78,26 @@ class RegisterQueuePrinter:
         nodes = tuple(walk(launch.body))
         named = Counter(node.object for node in nodes if isinstance(node, Access))
         written = Counter(node.target.object for node in nodes if isinstance(node, Assignment) and node.operator == "=")
-        self.alone = frozenset(pad.object for pad, _ in self.queues if named[pad.object] == written[pad.object])
+        self.in_registers = frozenset(pad.object for pad, _ in self.queues if named[pad.object] == written[pad.object])
 
     def declare(self, writer: Writer) -> None:
         """Declare scratchpads and registers. No worker reads a register before it writes there."""
         for scratchpad in self.launch.scratchpads:
             object_, first = scratchpad.object, scratchpad.object.lengths[0]
-            if first is not None and object_ in self.alone:
+            if first is not None and object_ in self.in_registers:
                 length = Conditional(local_scalar(self.used, INT), integer(1), first, INT)
                 object_ = replace(object_, lengths=(length, *object_.lengths[1:]))
             writer.line(f"{self.printer.dialect.local_space}{self.printer.declaration(object_)};")
         if not self.used:
             return
-        writer.line("/* What a worker has of its own columns of the scratchpads, the newest plane first. */")
+        writer.line("/* A worker's columns of the scratchpads, the newest plane first. */")
         for scratchpad, queue in self.queues:
             places = "".join(f"[{name}]" for name, _ in self.rounds)
             inner = f"{self.printer.name(queue.object)}{places}[{queue.planes}]"
             writer.line(f"{self.printer.type(scratchpad.object.element, inner)} = {{0}};")
 
     def is_position(self, loop: Loop) -> bool:
-        """Whether register queues move on by one plane with each round of the loop."""
+        """Whether each iteration of the loop shifts register queues by a plane."""
         return bool(self.used) and any(queue.position == loop.iterator for _, queue in self.queues)
 
     def is_unrolled(self, loop: Loop) -> bool:
@@ -105,14 +105,14 @@ class RegisterQueuePrinter:
         nests = (node for node in walk(loop.body) if isinstance(node, TileNest))
         return bool(self.used) and not self.is_position(loop) and any(map(_to_workers, nests))
 
-    def move(self, writer: Writer) -> None:
-        """Print the moves of the queues at the head of a position."""
+    def shift(self, writer: Writer) -> None:
+        """Shift the queues by a plane, at the head of a position."""
         with writer.block(f"if ({self.used})"):
             for _, queue in self.queues:
                 if queue.planes > 1:
-                    self._move(writer, self.printer.name(queue.object), queue.planes)
+                    self._shift(writer, self.printer.name(queue.object), queue.planes)
 
-    def _move(self, writer: Writer, name: str, planes: int) -> None:
+    def _shift(self, writer: Writer, name: str, planes: int) -> None:
         unroll = self.printer.dialect.unroll
         rounds = [self.numbers.fresh(f"round{place}") for place in range(len(self.rounds))]
         plane, depth = self.numbers.fresh("plane"), writer.depth
@@ -147,13 +147,13 @@ class RegisterQueuePrinter:
         if queue is None or not isinstance(made, Assignment):
             yield node
             return
-        alone = made.target.object in self.alone
+        in_registers = made.target.object in self.in_registers
         register = _register(queue, made.target, rounds)
-        store = Assignment("=", register, made.value if alone else made.target, made.type)
+        store = Assignment("=", register, made.value if in_registers else made.target, made.type)
         inside = Block((ExpressionStatement(store, node.range),))
-        if not alone:
+        if not in_registers:
             yield node
-        yield If(local_scalar(self.used, INT), inside, Block((node,)) if alone else None)
+        yield If(local_scalar(self.used, INT), inside, Block((node,)) if in_registers else None)
 
     def _read(self, access: Access, rounds: tuple[Expression, ...]) -> Expression:
         for scratchpad, queue in self.queues:

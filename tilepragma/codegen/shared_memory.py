@@ -8,8 +8,8 @@ A gang's workers copy an array tile together: whole vectors first, then elements
 
 int A_vectors = …the array, its rows and the tile begin at multiples of 16 bytes, and the tile's
 rows are whole… ? A_size1 / 4 : 0; const int A_single = A_size1 - 4 * A_vectors;
-for (at …) …at0, at1 of a vector…  if (…in the tile…) …16 bytes…
-for (at …) …at0, at1 behind the vectors…  if (…in the tile…) …an element…
+for (element …) …index0, index1 of a vector…  if (…in the tile…) …16 bytes…
+for (element …) …index0, index1 after the vectors…  if (…in the tile…) …an element…
 
 The two loops copy each element once: a row is A_vectors vectors and A_single elements. A vector
 lies inside the tile or outside, since the tile's rows are whole vectors or as long as the array
@@ -69,12 +69,12 @@ class _Pool:
 
     For double buffering: `twice`: whether the arrays fit twice. `held`: whether a worker holds its
     elements in registers until their tile is computed, since the `cost`, in 32-bit registers, is at
-    most `most`. `each`: how many elements a worker copies of each array, with the value.
+    most `most`. `slots`: how many elements a worker copies of each array, with the value.
     `async_sizes`: the element sizes in bytes that the device copies asynchronously.
     """
 
     twice = held = cost = ""
-    each: tuple[tuple[str, str], ...] = ()
+    slots: tuple[tuple[str, str], ...] = ()
     most = _MOST_HELD
     async_sizes: tuple[int, ...] = ()
 
@@ -94,7 +94,7 @@ class _Pool:
         writer.line(f"{dialect.local_space}{dialect.wide} {name}[{self.pool}]{self.alignment};")
 
     def pointers(self, names: Sequence[tuple[str, Type]], beyond: str = "") -> Iterator[str]:
-        """Pointers to the arrays, which follow each other in the pool, `beyond` so many words."""
+        """Pointers to the arrays, which follow each other in the pool, `beyond` words on."""
         space = self.printer.dialect.pointed_local_space
         offsets = [self.numbers.fresh("pool"), *([beyond] if beyond else [])]
         for (name, element), size in zip(names, self.sizes, strict=True):
@@ -161,18 +161,18 @@ class StagingPrinter(_Pool):
         self.twice, self.held = f"{name}_TWICE", f"{name}_HELD"
         workers = numbers.total(used_dimensions(launch, AxisKind.WORKER))
         products = [" * ".join(map(_operand, tile.lengths)) for tile in self.tiles]
-        macros = [self._each(tile) for tile in self.tiles]
+        macros = [self._slots(tile) for tile in self.tiles]
         pairs = zip(macros, products, strict=True)
-        self.each = tuple((macro, f"({product} + {workers} - 1) / ({workers})") for macro, product in pairs)
+        self.slots = tuple((macro, f"({product} + {workers} - 1) / ({workers})") for macro, product in pairs)
         costs = zip(macros, (tile.bytes // 4 for tile in self.tiles), strict=True)
         self.cost = " + ".join(macro if size < 2 else f"{size} * {macro}" for macro, size in costs)
         if printer.dialect.has_async_copies:
             elements = [tile.bytes for tile in self.tiles if tile.bytes in _ASYNC_SIZES]
             self.async_sizes = (*elements, *([WIDE_BYTES] if has_vectors else []))
 
-    def _each(self, tile: StagedTile) -> str:
+    def _slots(self, tile: StagedTile) -> str:
         """The macro for the most elements that a worker copies."""
-        return f"{self.launch.name}_{tile.each}".upper()
+        return f"{self.launch.name}_{tile.slots}".upper()
 
     def _staged(self, stage: Stage) -> list[StagedTile]:
         return [tile for tile in self.tiles if tile.staged in stage.arrays]
@@ -251,21 +251,21 @@ class StagingPrinter(_Pool):
         writer.line(f"const int {self.numbers.fresh('workers')} = {self.numbers.total(axes)};")
 
     def _point(self, writer: Writer, names: list[str], beyond: str = "") -> None:
-        """Set the pointers to the array tiles in the pool, `beyond` so many words."""
+        """Set the pointers to the array tiles in the pool, `beyond` words on."""
         typed = [(name, tile.object.element) for name, tile in zip(names, self.tiles, strict=True)]
         for pointer in self.pointers(typed, beyond):
             writer.line(pointer)
 
-    def stage(self, writer: Writer, stage: Stage, ends: Ends, some: str) -> None:
+    def stage(self, writer: Writer, stage: Stage, ends: Ends, nonempty: str) -> None:
         """The copies of the tile that is computed next; consecutive workers take consecutive
-        elements. `ends` are those of the iterators of the copied tile. `some` is the condition that
-        the tile has an iteration.
+        elements. `ends` are those of the iterators of the copied tile. `nonempty` is the condition
+        that the tile has an iteration.
         """
         writer.line("/* What the gang's tile reads, copied by all of its workers. */")
         tiles = self._staged(stage)
         for tile in tiles:
             tile.print_lowers(writer, ends, lambda least: least)
-        with writer.block(f"if ({some})"):
+        with writer.block(f"if ({nonempty})"):
             for tile in tiles:
                 tile.print_spans(writer, ends)
                 tile.print_copy(writer, tile.name)
@@ -277,7 +277,7 @@ class StagingPrinter(_Pool):
         writer.line(f"int {self.numbers.fresh('present')} = 0;")
         return f"({self.twice} ? {step} : 0)"
 
-    def copy_ahead(self, writer: Writer, stage: Stage, ends: Ends, some: str, moved: Moved) -> None:
+    def copy_ahead(self, writer: Writer, stage: Stage, ends: Ends, nonempty: str, moved: Moved) -> None:
         """Copy a tile into the other half, or into registers for it; else into the only half, with
         a barrier. `moved` maps expressions of iterators around to that tile.
         """
@@ -287,29 +287,29 @@ class StagingPrinter(_Pool):
         self._point(writer, [tile.next for tile in self.tiles], other)
         for tile in tiles:
             register = self.printer.type(tile.object.element, tile.held)
-            writer.line(f"{register}[{self.held} ? {self._each(tile)} : 1];")
+            writer.line(f"{register}[{self.held} ? {self._slots(tile)} : 1];")
         for tile in tiles:
             tile.print_lowers(writer, ends, moved)
-        with writer.block(f"if ({some})"):
+        with writer.block(f"if ({nonempty})"):
             for tile in tiles:
                 tile.print_spans(writer, ends)
                 with writer.block(f"if ({self.held})"):
-                    with tile.each_held(writer, self._each(tile)) as (each, places):
-                        writer.line(f"if ({tile.tests(places)}) {tile.held}[{each}] = {tile.source(places)};")
+                    with tile.each_held(writer, self._slots(tile)) as (slot, indices):
+                        writer.line(f"if ({tile.tests(indices)}) {tile.held}[{slot}] = {tile.source(indices)};")
                     writer.otherwise()
                     tile.print_copy(writer, tile.next, self.async_sizes)
         with writer.block(f"if (!{self.twice})"):
             self._meet(writer)
 
-    def finish_ahead(self, writer: Writer, stage: Stage, ends: Ends, some: str) -> None:
+    def finish_ahead(self, writer: Writer, stage: Stage, ends: Ends, nonempty: str) -> None:
         """After the tile is computed, store what registers hold in the half that is read next."""
         half = self.numbers.fresh("present")
-        with writer.block(f"if ({self.held} && {some})"):
+        with writer.block(f"if ({self.held} && {nonempty})"):
             for tile in self._staged(stage):
                 tile.print_spans(writer, ends)
-                with tile.each_held(writer, self._each(tile)) as (each, places):
-                    target = f"{tile.next}[{tile.index(places)}]"
-                    writer.line(f"if ({tile.tests(places)}) {target} = {tile.held}[{each}];")
+                with tile.each_held(writer, self._slots(tile)) as (slot, indices):
+                    target = f"{tile.next}[{tile.index(indices)}]"
+                    writer.line(f"if ({tile.tests(indices)}) {target} = {tile.held}[{slot}];")
         self._meet(writer)
         writer.line(f"{half} = {self.twice} ? {self.words} - {half} : {half};")
 
@@ -340,7 +340,7 @@ class StagedTile:
 
         #: Pointers to the copy that is read, and to the one that double buffering fills; the
         #: worker's registers for the latter, and how many these are.
-        self.name, self.next, self.held, self.each = map(called, ("staged", "next", "held", "each"))
+        self.name, self.next, self.held, self.slots = map(called, ("staged", "next", "held", "slots"))
         #: The elements of each dimension in a full tile, with the values; those in the tile that is
         #: copied; the least index of each in that tile.
         self.sizes = [called(f"size{dimension}") for dimension in dimensions]
@@ -426,11 +426,11 @@ class StagedTile:
     def _print_elements(
         self, writer: Writer, target: str, sizes: list[str], passed: str, async_sizes: tuple[int, ...]
     ) -> None:
-        """The elements of rows after `passed` ones."""
+        """Copy the elements of each row after the first `passed`."""
         with self._each_element(writer, sizes):
-            places = self._places(writer, sizes, lambda place: f"{passed} + {place}" if passed else place)
-            copied = _copied(f"{target}[{self.index(places)}]", self.source(places), self.bytes, async_sizes)
-            writer.line(f"if ({self.tests(places)}) {copied};")
+            indices = self._indices(writer, sizes, lambda index: f"{passed} + {index}" if passed else index)
+            copied = _copied(f"{target}[{self.index(indices)}]", self.source(indices), self.bytes, async_sizes)
+            writer.line(f"if ({self.tests(indices)}) {copied};")
 
     def _print_vectors(
         self, writer: Writer, target: str, vector: Vector, sizes: list[str], async_sizes: tuple[int, ...]
@@ -438,15 +438,15 @@ class StagedTile:
         """Whole vectors where the rows of the copy are aligned; else their components."""
         dialect = self.printer.dialect
         with self._each_element(writer, sizes):
-            places = self._places(writer, sizes, lambda place: f"{place} * {vector.count}")
-            index = self.index(places)
-            source = f"*(const {dialect.global_space}{vector.type} *)&{self.source(places)}"
+            indices = self._indices(writer, sizes, lambda index: f"{index} * {vector.count}")
+            index = self.index(indices)
+            source = f"*(const {dialect.global_space}{vector.type} *)&{self.source(indices)}"
             if vector.together:
                 whole = f"*({dialect.pointed_local_space}{vector.type} *)&{target}[{index}]"
-                writer.line(f"if ({self.tests(places)}) {_copied(whole, source, WIDE_BYTES, async_sizes)};")
+                writer.line(f"if ({self.tests(indices)}) {_copied(whole, source, WIDE_BYTES, async_sizes)};")
                 return
             value = self.numbers.fresh("value")
-            with writer.block(f"if ({self.tests(places)})"):
+            with writer.block(f"if ({self.tests(indices)})"):
                 writer.line(f"const {vector.type} {value} = {source};")
                 for place, component in enumerate("xyzw"[: vector.count]):
                     writer.line(f"{target}[{index}{f' + {place}' if place else ''}] = {value}.{component};")
@@ -454,45 +454,45 @@ class StagedTile:
     @contextmanager
     def _each_element(self, writer: Writer, sizes: list[str]) -> Iterator[None]:
         """A loop over a worker's elements of an array tile; neighbours take neighbours."""
-        number, worker, workers = map(self.numbers.fresh, ("at", "worker", "workers"))
-        with writer.block(f"for (int {number} = {worker}; {number} < {' * '.join(sizes)}; {number} += {workers})"):
+        element, worker, workers = map(self.numbers.fresh, ("element", "worker", "workers"))
+        with writer.block(f"for (int {element} = {worker}; {element} < {' * '.join(sizes)}; {element} += {workers})"):
             yield
 
     @contextmanager
-    def each_held(self, writer: Writer, most: str) -> Iterator[tuple[str, list[str]]]:
-        """An unrolled loop over `most` elements; yields the number and the coordinates of each."""
-        number, each, worker, workers = map(self.numbers.fresh, ("at", "each", "worker", "workers"))
+    def each_held(self, writer: Writer, slots: str) -> Iterator[tuple[str, list[str]]]:
+        """An unrolled loop over a worker's registers; yields each one's number and indices."""
+        element, slot, worker, workers = map(self.numbers.fresh, ("element", "slot", "worker", "workers"))
         writer.line(self.printer.dialect.unroll)
-        with writer.block(f"for (int {each} = 0; {each} < {most}; ++{each})"):
-            writer.line(f"const int {number} = {worker} + {each} * {workers};")
-            yield each, self._places(writer, self.sizes)
+        with writer.block(f"for (int {slot} = 0; {slot} < {slots}; ++{slot})"):
+            writer.line(f"const int {element} = {worker} + {slot} * {workers};")
+            yield slot, self._indices(writer, self.sizes)
 
-    def _places(self, writer: Writer, sizes: list[str], in_row: Callable[[str], str] = str) -> list[str]:
-        """Declare the coordinates of element `at` of so many, `in_row` in its row; their names."""
-        number = self.numbers.fresh("at")
-        places = [self.numbers.fresh(f"at{dimension}") for dimension in range(len(sizes))]
-        for dimension, place in enumerate(places):
+    def _indices(self, writer: Writer, sizes: list[str], in_row: Callable[[str], str] = str) -> list[str]:
+        """Declare the indices of `element`, the last one `in_row`; gives their names."""
+        element = self.numbers.fresh("element")
+        indices = [self.numbers.fresh(f"index{dimension}") for dimension in range(len(sizes))]
+        for dimension, index in enumerate(indices):
             inner = sizes[dimension + 1 :]
             product = inner[0] if len(inner) == 1 else f"({' * '.join(inner)})"
-            value = f"{number} / {product}" if inner else number
+            value = f"{element} / {product}" if inner else element
             if dimension > 0:
                 value = f"{value} % {sizes[dimension]}"
-            writer.line(f"const int {place} = {value if inner else in_row(value)};")
-        return places
+            writer.line(f"const int {index} = {value if inner else in_row(value)};")
+        return indices
 
-    def index(self, places: list[str]) -> str:
-        """The index of an element in the copy."""
-        index = places[0]
-        for pitch, place in zip([*self.sizes[1:-1], self.pitch], places[1:], strict=False):
-            index = f"({index})" if " " in index else index
-            index = f"{index} * {pitch} + {place}"
-        return index
+    def index(self, indices: list[str]) -> str:
+        """The position of an element in the copy, counted in elements."""
+        text = indices[0]
+        for pitch, index in zip([*self.sizes[1:-1], self.pitch], indices[1:], strict=False):
+            text = f"({text})" if " " in text else text
+            text = f"{text} * {pitch} + {index}"
+        return text
 
-    def source(self, places: list[str]) -> str:
+    def source(self, indices: list[str]) -> str:
         """The access to an element in the array."""
         subscripts = tuple(
-            Binary("+", local_scalar(lower, LONG), local_scalar(place, LONG), LONG)
-            for lower, place in zip(self.lowers, places, strict=True)
+            Binary("+", local_scalar(lower, LONG), local_scalar(index, LONG), LONG)
+            for lower, index in zip(self.lowers, indices, strict=True)
         )
         return self.printer.expression(Access(self.object, subscripts, (), self.object.element))
 
@@ -508,10 +508,10 @@ class StagedTile:
         tests = [f"{row} % {vector.count} == 0" for row in (*rows, begin)]
         return " && ".join([*tests, f"(size_t){self.printer.name(self.object)} % {WIDE_BYTES} == 0"])
 
-    def tests(self, places: list[str]) -> str:
+    def tests(self, indices: list[str]) -> str:
         """Whether the tile has an element."""
-        tests = [f"{place} < {span}" for place, span in zip(places, self.spans, strict=True)]
-        return " && ".join([*tests, *_in_user_array(self.staged, places, self.spans)])
+        tests = [f"{index} < {span}" for index, span in zip(indices, self.spans, strict=True)]
+        return " && ".join([*tests, *_in_user_array(self.staged, indices, self.spans)])
 
 
 def _span(side: StagedSide, ends: Ends) -> str:
@@ -529,16 +529,16 @@ def _copied(to: str, source: str, size: int, async_sizes: tuple[int, ...]) -> st
     return f"TILEK_COPY_{size}({to}, {source})" if size in async_sizes else f"{to} = {source}"
 
 
-def _in_user_array(staged: Staged, places: list[str], spans: list[str]) -> Iterator[str]:
-    """Tests that an element lies between the first and last read, where the tile has others."""
+def _in_user_array(staged: Staged, indices: list[str], spans: list[str]) -> Iterator[str]:
+    """Tests that an element is between the first and last read, if the tile has others."""
     ends = [f"{span} - {by + 1}" for span, by in zip(spans, staged.after, strict=True)] if staged.after else []
     for relation, limits in ((">", [str(by) for by in staged.before]), ("<", ends)):
         if not limits:
             continue
-        test = f"{places[-1]} {relation}= {limits[-1]}"
-        for place, limit in list(zip(places, limits, strict=True))[-2::-1]:
+        test = f"{indices[-1]} {relation}= {limits[-1]}"
+        for index, limit in list(zip(indices, limits, strict=True))[-2::-1]:
             inner = f"({test})" if "||" in test else test
-            test = f"{place} {relation} {limit} || ({place} == {limit} && {inner})"
+            test = f"{index} {relation} {limit} || ({index} == {limit} && {inner})"
         yield f"({test})"
 
 

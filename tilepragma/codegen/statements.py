@@ -94,9 +94,9 @@ from tilepragma.user_tiles.chain_checks import literal_trip
 
 @dataclass(frozen=True)
 class Rows:
-    """Collects row functions: `texts` of functions called `name` and a number. `arrays` are those
-    that their loops may have, none of which overlaps another. It gives for each the names that the
-    text uses, lengths of its rows first, with declarations of parameters of these names.
+    """Collects outlined functions: `texts` of functions called `name` and a number. `arrays` has
+    the arrays that they may access, none of which overlaps another: for each its parameters, those
+    for lengths of its rows first, as pairs of name and declaration.
     """
 
     name: str
@@ -107,8 +107,8 @@ class Rows:
 @dataclass(frozen=True)
 class StatementPrinter:
     """Prints the statements of a launch, or of a function (which has no nests). `copies` prints the
-    stages of convergent nests. `rows` collects functions to be printed before the text; None: there
-    is no place. `queues` prints register queues.
+    stages of convergent nests. `rows` collects functions to be printed before the text; None: none
+    may be outlined. `queues` prints register queues.
     """
 
     writer: Writer
@@ -217,9 +217,7 @@ class StatementPrinter:
             return
         if self.printer.dialect.barrier and any(isinstance(inner, Barrier) for inner in node.body.statements):
             iterator = self.printer.scalar(node.iterator)
-            self.writer.line(
-                f"/* One {iterator} after the other: the workers share it, and wait for all before they go on. */"
-            )
+            self.writer.line(f"/* All workers run the loop over {iterator} in step, and meet at its barriers. */")
         if node.declares_iterator:
             node = with_declared_bounds(self.writer, self.printer, self.numbers, node)
         before, inside = loop_hints(self.printer.dialect, node.iterator, node.step, node.body, literal_trip(node))
@@ -231,7 +229,7 @@ class StatementPrinter:
             self.writer.line(inside)
         if self.queues is not None and self.queues.is_position(node):
             self.writer.depth += 1
-            self.queues.move(self.writer)
+            self.queues.shift(self.writer)
             self.writer.depth -= 1
         self._body(node.body, frozenset({node.iterator.name}))
         self.writer.line("}")
@@ -614,26 +612,26 @@ class _PointLoop:
 
 
 class _ConvergentNest:
-    """Prints a nest with its body. `print_alone` prints a worker's code under its guard, `copies`
-    the stages. `verify/rules` has checked the nest's loops.
+    """Prints a nest with its body. `print_block` prints the code of a worker, `copies` the
+    stages. `verify/rules` has checked the nest's loops.
 
-    `inside` is the guard of each worker's code. `some` holds where the tile has an iteration.
+    `inside` is the guard of each worker's code. `nonempty` holds where the tile has an iteration.
     `varying` are the objects whose values may differ between workers, or the points of one.
-    `parted` are conditions that all points share: their `then` is for full tiles of a sequential
-    loop, their `otherwise` for others, and both compute the same.
+    `full_or_short` are conditions that all points share: their `then` is for full tiles of a
+    sequential loop, their `otherwise` for shorter ones, and both compute the same.
 
     Workers with several `points` have `full` for `inside`: whether the tile has all points.
     `elements` then gives the array element that holds a point's value of a declared scalar.
     """
 
     def __init__(self, out: StatementPrinter, copies: StagingPrinter, nest: TileNest) -> None:
-        self.print_alone, self.copies, self.nest = out.block, copies, nest
+        self.print_block, self.copies, self.nest = out.block, copies, nest
         self.writer, self.printer, self.numbers = out.writer, out.printer, out.numbers
         self.wide = out.printer.dialect.wide
         self.ends: Ends = {}
-        self.inside = self.full = self.some = ""
+        self.inside = self.full = self.nonempty = ""
         self.varying = _varying(nest)
-        self.parted: list[If] = []
+        self.full_or_short: list[If] = []
         self.points: list[_PointLoop] = []
         self.elements: dict[DataObject, Access] = {}
 
@@ -688,7 +686,7 @@ class _ConvergentNest:
             value = f"{first} + {offset}" if offset else first
             self.writer.line(f"const {self.printer.typed(iterator)} = {value};")
             tests.append(f"{value} <= {last}")
-        self.some = " && ".join(f"{first} <= {last}" for first, last in self.ends.values())
+        self.nonempty = " && ".join(f"{first} <= {last}" for first, last in self.ends.values())
         if several:
             self.full = self.numbers.fresh("full")
             tests = [f"{loop.last} - {loop.first} == {loop.workers} - 1" for loop in self.points]
@@ -708,7 +706,7 @@ class _ConvergentNest:
             end = place
             while end < len(statements) and not workers_meet(statements[end]):
                 end += 1
-            self._alone(tuple(statements[place:end]), tuple(statements[end:]))
+            self._guarded(tuple(statements[place:end]), tuple(statements[end:]))
             place = end
 
     def _convergent(self, statement: Statement, rest: tuple[Statement, ...]) -> tuple[Statement, ...]:
@@ -716,8 +714,8 @@ class _ConvergentNest:
         if isinstance(statement, Barrier):
             self.writer.line(self.printer.dialect.barrier)
         elif isinstance(statement, Stage):
-            ends, rest = self._inner(statement, rest)
-            self.copies.stage(self.writer, statement, self.ends | ends, self.some)
+            ends, rest = self._with_ends(statement, rest)
+            self.copies.stage(self.writer, statement, self.ends | ends, self.nonempty)
         elif isinstance(statement, Block):
             with self.writer.block():
                 self._block(statement)
@@ -768,7 +766,7 @@ class _ConvergentNest:
                 if conditions:
                     test = self.printer.condition(conjunction(conditions))
                     stack.enter_context(self.writer.block(f"if ({test})"))
-                self._alone(statements, ())
+                self._guarded(statements, ())
 
     def _ahead(self, loop: Loop, stage: Stage, computed: tuple[Statement, ...]) -> None:
         """The loop over tiles `computed`, each copied an iteration ahead where two tiles fit. It
@@ -793,33 +791,33 @@ class _ConvergentNest:
             ends = self.ends
             for tile in self._tile_loops(stage, computed):
                 ends = ends | self._declared_ends(tile, f"{tile.iterator.name}_copied", moved)
-            some = f"{printer.name(copied)} < {upper} && {self.some}"
-            self.copies.copy_ahead(writer, stage, ends, some, moved)
-            _, between = self._inner(stage, computed)
+            nonempty = f"{printer.name(copied)} < {upper} && {self.nonempty}"
+            self.copies.copy_ahead(writer, stage, ends, nonempty, moved)
+            _, bounded = self._with_ends(stage, computed)
             if self.points:
                 with writer.block(f"if ({name} >= {lower})"):
-                    self._block(Block(between))
+                    self._block(Block(bounded))
             else:
                 inside = self.inside
                 self.inside = f"{name} >= {lower} && {inside}"
-                self._block(Block(between))
+                self._block(Block(bounded))
                 self.inside = inside
-            self.copies.finish_ahead(writer, stage, ends, some)
+            self.copies.finish_ahead(writer, stage, ends, nonempty)
 
-    def _inner(self, stage: Stage, rest: tuple[Statement, ...]) -> tuple[Ends, tuple[Statement, ...]]:
+    def _with_ends(self, stage: Stage, rest: tuple[Statement, ...]) -> tuple[Ends, tuple[Statement, ...]]:
         """Declare the ends of the stage's tile loops; the loops between these ends."""
         terms = {term.iterator: term.extent for array in stage.arrays for side in array.sides for term in side.terms}
         loops = self._tile_loops(stage, rest)
         ends: Ends = {}
-        behind: list[Statement] = []
+        bounded: list[Statement] = []
         for statement in rest:
             if isinstance(statement, Loop) and statement in loops:
                 ends |= self._declared_ends(statement, statement.iterator.name, lambda bound: bound)
                 statement = _between(statement, *ends[statement.iterator], terms[statement.iterator])
                 if isinstance(statement, If):
-                    self.parted.append(statement)
-            behind.append(statement)
-        return ends, tuple(behind)
+                    self.full_or_short.append(statement)
+            bounded.append(statement)
+        return ends, tuple(bounded)
 
     def _tile_loops(self, stage: Stage, rest: tuple[Statement, ...]) -> list[Loop]:
         """The loops after a stage whose iterators its array tiles have."""
@@ -836,8 +834,8 @@ class _ConvergentNest:
         self.writer.line(f"const {printer.type(iterator.element, last)} = {upper} - 1;")
         return {iterator: (first, last)}
 
-    def _alone(self, statements: tuple[Statement, ...], rest: tuple[Statement, ...]) -> None:
-        """Print each worker's own statements under its guard; `rest` follows them."""
+    def _guarded(self, statements: tuple[Statement, ...], rest: tuple[Statement, ...]) -> None:
+        """Print statements under the guard of each worker; `rest` follows them."""
         needed = accessed_objects(rest)
         guarded: list[Statement] = []
         for place, statement in enumerate(statements):
@@ -853,7 +851,7 @@ class _ConvergentNest:
             self._all_points(guarded)
         elif guarded:
             with self.writer.block(f"if ({self.inside})"):
-                self.print_alone(Block(tuple(guarded)))
+                self.print_block(Block(tuple(guarded)))
 
     def _hoisted(self, declarators: tuple[Declarator, ...]) -> Iterator[Statement]:
         """Declare the objects for all later statements; the guard covers assignments."""
@@ -880,15 +878,17 @@ class _ConvergentNest:
             self.elements[key] = Access(array, steps, (), object_.element)
 
     def _all_points(self, statements: list[Statement]) -> None:
-        parted = [statement for statement in statements if isinstance(statement, If) and statement in self.parted]
-        if not parted and not any(isinstance(statement, Loop) for statement in statements):
+        branches = [
+            statement for statement in statements if isinstance(statement, If) and statement in self.full_or_short
+        ]
+        if not branches and not any(isinstance(statement, Loop) for statement in statements):
             self._jammed(tuple(statements), guarded=True)
             return
-        tests = [self.printer.condition(statement.condition) for statement in parted]
+        tests = [self.printer.condition(statement.condition) for statement in branches]
         with self.writer.block(f"if ({' && '.join([self.full, *tests])})"):
-            self._jammed(_parts(statements, parted, full=True), guarded=False)
+            self._jammed(_for_tiles(statements, branches, full=True), guarded=False)
             self.writer.otherwise()
-            self._jammed(_parts(statements, parted, full=False), guarded=True)
+            self._jammed(_for_tiles(statements, branches, full=False), guarded=True)
 
     def _jammed(self, statements: tuple[Statement, ...], *, guarded: bool) -> None:
         """Print shared loops around the points, unless their bodies declare objects."""
@@ -934,7 +934,7 @@ class _ConvergentNest:
             for loop in self.points:
                 if loop.iterator in read:
                     self.writer.line(f"const {self.printer.typed(loop.iterator)} = {loop.first} + {loop.distance};")
-            self.print_alone(Block(statements))
+            self.print_block(Block(statements))
 
 
 def _varying(nest: TileNest) -> frozenset[DataObject]:
@@ -962,10 +962,11 @@ def _between(loop: Loop, first: str, last: str, extent: object) -> Statement:
     return If(is_full, Block((full,)), Block((short,)))
 
 
-def _parts(statements: list[Statement], parted: list[If], *, full: bool) -> tuple[Statement, ...]:
+def _for_tiles(statements: list[Statement], branches: list[If], *, full: bool) -> tuple[Statement, ...]:
+    """The statements for full tiles, or for shorter ones, without the conditions that tell them."""
     result: list[Statement] = []
     for statement in statements:
-        if isinstance(statement, If) and statement in parted:
+        if isinstance(statement, If) and statement in branches:
             branch = statement.then if full else statement.otherwise
             result += branch.statements if branch is not None else ()
         else:

@@ -39,7 +39,7 @@ def step_functions(plan: KernelPlan, on_device: bool) -> StepFunctions:
     if plan.as_written is not None:
         return StepFunctions(None, None, "")
     start, names, definitions = plan.kernel.range.start, {}, []
-    comment = f"/* {plan.kernel.name}: the order of its launches, {in_comment(start.file)}:{start.line}. */"
+    comment = f"/* {plan.kernel.name}: the order of its launches, {in_comment(start.place)}. */"
     functions: list[str | None] = []
     for side, steps in (("host", plan.host_steps), ("device", plan.device_steps if on_device else ())):
         if not needs_function(plan, steps):

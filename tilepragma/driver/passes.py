@@ -87,7 +87,7 @@ def read_records(state: State) -> State:
         return state
     except NoFileError as error:
         place = Position(str(path), 1, 1, 0)
-        state.diagnostics.warning(SourceRange(place, place), f"kept tile sizes are ignored: {error.strerror}")
+        state.diagnostics.warning(SourceRange(place, place), f"recorded tile sizes are ignored: {error.strerror}")
         return state
     records = parse_records(text, str(path), state.diagnostics)
     return replace(state, records=records, measured=(*state.measured, str(path)))

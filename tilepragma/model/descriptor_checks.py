@@ -24,11 +24,8 @@ class Value(Enum):
     COUNT = "a whole number from 1"
     AMOUNT = "a whole number from 0"
     POWER = "a power of two"
-    AMOUNTS = "a list of whole numbers from 1, ascending"
-    RATE = "a number a second, not in thousands or millions of them: from 1e6"
-    RATE_OR_NULL = (
-        "a number a second, not in thousands or millions of them: from 1e6; or null where nobody has measured it"
-    )
+    RATE = "a number a second, from 1e6 (not in thousands or millions)"
+    RATE_OR_NULL = "a number a second, from 1e6 (not in thousands or millions), or null where it was not measured"
     SECONDS = "a number of seconds from 0"
     CAPABILITY = "two whole numbers, [major, minor], or null where it is no NVIDIA device"
     SCOPE = '"warp" or "block"'
@@ -59,18 +56,12 @@ GPU = (
     Field("shared_per_block", Value.COUNT, "bytes of it that a block may have without asking for more"),
     Field("shared_opt_in", Value.AMOUNT, "bytes of it that a block may ask for; 0: no more", required=False),
     Field("shared_reserved", Value.AMOUNT, "bytes of it that the system takes for each block"),
-    Field("shared_unit", Value.POWER, "bytes: shared memory is given out in multiples of so many"),
-    Field(
-        "shared_carve_outs",
-        Value.AMOUNTS,
-        "bytes of shared memory that can be chosen for a multiprocessor, beside its L1 cache; none: it is always all",
-        required=False,
-    ),
+    Field("shared_unit", Value.POWER, "bytes: shared memory is allocated in multiples of this"),
     Field("registers_per_multiprocessor", Value.COUNT, "registers of 32 bits"),
     Field("registers_per_block", Value.COUNT, "registers of 32 bits, at most"),
     Field("registers_per_thread", Value.COUNT, "registers of 32 bits, at most"),
-    Field("register_unit", Value.POWER, "registers: they are given out in multiples of so many"),
-    Field("register_scope", Value.SCOPE, "what registers are given out to"),
+    Field("register_unit", Value.POWER, "registers: they are allocated in multiples of this"),
+    Field("register_scope", Value.SCOPE, "what registers are allocated to"),
     Field(
         "warps_unit",
         Value.POWER,
@@ -86,18 +77,18 @@ GPU = (
         Value.RATE,
         "operations on floats a second, of all multiprocessors, a fused multiply-add being two",
     ),
-    Field("double_rate", Value.RATE, "the same of doubles"),
+    Field("double_rate", Value.RATE, "the same for doubles"),
     Field("memories", Value.MEMORIES, "shared memory, L2 where there is one, DRAM"),
     Field("overheads", Value.OVERHEADS, "what `tilepragma devices --calibrate` measured", required=False),
 )
 PROCESSOR = (
     Field("name", Value.TEXT, "what its maker calls it"),
-    Field("cores", Value.COUNT, "cores, each counted once however many threads it runs"),
+    Field("cores", Value.COUNT, "cores, without hyper-threads"),
     Field("vector", Value.POWER, "bytes that a core computes at once"),
     Field("line", Value.POWER, "bytes of a cache line"),
     Field("clock", Value.RATE, "cycles a second with all cores at work"),
     Field("float_rate", Value.RATE, "operations on floats a second, of all cores, a fused multiply-add being two"),
-    Field("double_rate", Value.RATE, "the same of doubles"),
+    Field("double_rate", Value.RATE, "the same for doubles"),
     Field("memories", Value.MEMORIES, "L1, L2, L3 where there is one, DRAM"),
     Field("overheads", Value.OVERHEADS, "what `tilepragma devices --calibrate` measured", required=False),
 )
@@ -125,6 +116,8 @@ TOP = (
     Field("source", Value.TEXT, "where the figures are from, for people", required=False),
 )
 
+#: Fields of earlier descriptors, which are ignored.
+_RETIRED = ("shared_carve_outs",)
 _LEAST_RATE = 1e6
 _MOST = 2**62
 _KINDS = {"gpu": GPU, "processor": PROCESSOR}
@@ -161,7 +154,7 @@ class _Reader:
             return {}
         known = {field_.name: field_ for field_ in fields}
         for name in value:
-            if name not in known:
+            if name not in known and name not in _RETIRED:
                 near = difflib.get_close_matches(name, known, 1)
                 remedy = f"did you mean '{near[0]}'?" if near else f"the fields are {_names(fields)}"
                 self.error((*path, name), f"'{name}' is no field of {_called(path)}", remedy)
@@ -203,9 +196,9 @@ def _device(reader: _Reader) -> Device | None:
     whole = reader.json.value
     kind = whole.get("kind") if isinstance(whole, dict) else None
     if not isinstance(whole, dict) or not isinstance(kind, str) or kind not in _KINDS:
-        problem = "there is no 'kind'" if kind is None else f"'kind' is {_shown(kind)}"
+        problem = "there is no 'kind'" if kind is None else f"'kind' is {_shown(kind)}, which is unknown"
         remedy = 'write "kind": "gpu" or "kind": "processor" in an object'
-        reader.error(("kind",), f"{problem}: what the device is, is not said", remedy)
+        reader.error(("kind",), problem, remedy)
         return None
     values = reader.record(whole, (), TOP + _KINDS[kind])
     if reader.diagnostics.has_errors:
@@ -241,15 +234,12 @@ def _contradictions(gpu: Gpu) -> Iterator[tuple[str, str, str]]:
             message = f"'{less}' is {getattr(gpu, less)}, more than '{greater}', {getattr(gpu, greater)}"
             yield less, message, "one of the two is wrong"
     if gpu.threads_per_multiprocessor % gpu.warp:
-        message = f"{gpu.threads_per_multiprocessor} threads are no number of warps of {gpu.warp}"
+        message = f"{gpu.threads_per_multiprocessor} threads are no whole number of warps of {gpu.warp}"
         remedy = f"a multiprocessor holds whole warps: a multiple of {gpu.warp}"
         yield "threads_per_multiprocessor", message, remedy
     if 0 < gpu.shared_opt_in < gpu.shared_per_block:
         message = f"a block may ask for {gpu.shared_opt_in} bytes, less than what it has without asking"
         yield "shared_opt_in", message, "leave it out where a block may have no more than 'shared_per_block'"
-    if gpu.shared_carve_outs and gpu.shared_carve_outs[-1] != gpu.shared_per_multiprocessor:
-        remedy = f"end the list with {gpu.shared_per_multiprocessor}"
-        yield "shared_carve_outs", "the largest of 'shared_carve_outs' is not 'shared_per_multiprocessor'", remedy
 
 
 def _check_memories(reader: _Reader, memories: tuple[Memory, ...], units: int, word: str) -> None:
@@ -285,7 +275,6 @@ _RULES: dict[Value, Callable[[object], bool]] = {
     Value.COUNT: _is_whole,
     Value.AMOUNT: lambda value: _is_whole(value, 0),
     Value.POWER: lambda value: isinstance(value, int) and _is_whole(value) and value & (value - 1) == 0,
-    Value.AMOUNTS: _is_ascending,
     Value.RATE: lambda value: _is_number(value, _LEAST_RATE),
     Value.RATE_OR_NULL: lambda value: value is None or _is_number(value, _LEAST_RATE),
     Value.SECONDS: lambda value: _is_number(value, 0),

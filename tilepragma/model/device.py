@@ -51,9 +51,8 @@ class Gpu:
     `compute_capability` is None for other makers than NVIDIA; the limits are then those of OpenCL.
     Registers are 32 bits wide. A block gets `shared_per_block` bytes by default, up to
     `shared_opt_in` on request (0: no more), and `shared_reserved` bytes are the system's besides.
-    `shared_carve_outs`: the ascending amounts of shared memory that a multiprocessor can have
-    beside its L1 cache (none: always all). `transaction`: the bytes in which global memory serves a
-    warp; each of the `banks` serves `bank_width` bytes.
+    `transaction`: the bytes in which global memory serves a warp; each of the `banks` serves
+    `bank_width` bytes.
     """
 
     name: str
@@ -83,7 +82,6 @@ class Gpu:
     memories: tuple[Memory, ...]
     overheads: Overheads | None = None
     shared_opt_in: int = 0
-    shared_carve_outs: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ Integers = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
 
 HALF_A_TILE = 0.5
-"""A border tile's share of a full one if nobody has counted (thesis 5.3.4)."""
+"""A border tile's share of a full one where tiles are not counted (thesis 5.3.4)."""
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ def estimate(gpu: Gpu, mix: Mix, resident_warps: float | Numbers) -> Coefficient
     warps of a block; the registers that ptxas counts are in B) are too few to hide latencies, it is
     the length of the chain of waiting instructions over their number instead. beta is 0: it
     corrects what was measured, and nothing was. gamma is an element's share of the last memory's
-    bandwidth, all units loading at once; 0 where nobody has measured that.
+    bandwidth, all units loading at once; 0 where that is unknown.
     """
     units = gpu.multiprocessors
     single = gpu.warp / (gpu.float_rate / (2 * gpu.clock * units))

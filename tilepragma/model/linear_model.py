@@ -56,7 +56,7 @@ def fit(terms: Terms, times: Numbers) -> Numbers:
     return factors
 
 
-def telling(terms: Terms, measured: Sequence[int], free: Sequence[int], count: int) -> list[int]:
+def most_informative(terms: Terms, measured: Sequence[int], free: Sequence[int], count: int) -> list[int]:
     """`count` of the `free` layouts, by rows, whose runs best determine the prices that runs of the
     `measured` ones leave open.
 

@@ -37,7 +37,7 @@ class Demand:
 
 def roofline(demand: Demand, gpu: Gpu, double: bool) -> Numbers:
     """Seconds that each resource is busy for a kernel of double or of single precision: a row for
-    arithmetic, then one for each memory, which is 0 where nobody has measured its bandwidth.
+    arithmetic, then one for each memory, which is 0 where its bandwidth is unknown.
 
     Units without a tile are idle: tiles / (units rounds) are busy on average. Arithmetic needs busy
     units and filled lanes. A level gives its whole bandwidth if each of its memories has a busy

@@ -105,7 +105,7 @@ def with_kept_sizes(
     try:
         verify(kept.plan, kept.proof)
     except PlanFault as fault:
-        message = f"kept tile sizes are ignored, since they are not proven right: {fault}"
+        message = f"recorded tile sizes are ignored, since they are not proven right: {fault}"
         diagnostics.warning(applied[0].place, message, _REMEDY)
         return planned
     return kept

@@ -39,25 +39,24 @@ from tilepragma.report.size_values import Sizes, byte_text, value_of
 from tilepragma.report.source_text import SourceText, plain_text
 from tilepragma.user_tiles.mapping import top_loops
 
-MOST_SHORT_POSITIONS = 1 << 30
-"""most elements of an array whose positions fit 32 bits on devices (tilek_index_bits)"""
+MOST_SHORT_INDICES = 1 << 30
+"""most elements of an array with 32-bit indices on devices (tilek_index_bits)"""
 #: The most characters for the bounds of one dimension.
 _LONGEST_BOUNDS = 60
 
 
 @dataclass(frozen=True)
 class KernelFacts:
-    """One kernel region. `rows` have clauses by their titles, in the order of the text; the rows of
-    "counted" begin with the iterator. `data` has a row for each array: its section, element, use,
-    copies, and bytes where known. `finals` are iterators with values after the loops. `landscape`
-    has the model's times of tile sizes. `listing` has the region's lines with their numbers.
+    """One kernel region. `rows` have clauses by their titles, in the order of the text. `data` has
+    a row for each array: its section, element type, accesses, copies, and bytes where known.
+    `landscape` has the model's times of tile sizes. `listing` has the region's lines with their
+    numbers.
     """
 
     name: str
     file: str
     line: int
     rows: Mapping[str, tuple[str, ...]]
-    finals: tuple[str, ...]
     landscape: Landscape | None
     data: tuple[tuple[str, str, str, str, str], ...]
     scalars: str
@@ -77,6 +76,7 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Dev
         "original": [plan.as_written],
         "relaxation": [*relaxation_rows(region_as_written(plan)), *order_rows(plan)],
         "devices": division_rows(plan),
+        "live-out": [", ".join(dict.fromkeys(final.iterator.host for final in plan.final_values))],
         "tile sizes": [_tile_sizes(plan)],
         "versions": version_rows(plan),
         **{title: [choice.get(title)] for title in ("device", "predicted", "runners-up", "default")},
@@ -93,10 +93,9 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Dev
     }
     return KernelFacts(
         name=plan.kernel.name,
-        file=start.file,
+        file=start.file_name,
         line=start.line,
         rows={title: tuple(filter(None, clauses)) for title, clauses in rows.items()},
-        finals=tuple(dict.fromkeys(final.iterator.host for final in plan.final_values)),
         landscape=landscape,
         data=(*(_data_row(argument, sizes, plan.held) for argument in plan.arrays), *map(_table_row, plan.constants)),
         scalars=", ".join(name if number is None else f"{name} = {number}" for name, number in scalars),
@@ -114,7 +113,7 @@ def _analysed(plan: KernelPlan) -> Kernel:
 
 
 def _counted(plan: KernelPlan) -> Iterator[str]:
-    """The iterators of loops that count iterations, for loops with steps."""
+    """A clause for each loop that counts iterations in place of the user's steps."""
     if plan.stepped is None:
         return
     counting = {loop.index: loop.iterator for loop in loops_in((plan.source or plan.kernel).body)}
@@ -123,8 +122,8 @@ def _counted(plan: KernelPlan) -> Iterator[str]:
         if index != loop.iterator:
             value = polynomial(loop.lower) + of_atom(access_to(index)) * polynomial(loop.step)
             name, line = loop.iterator.host, loop.header.start.line
-            counted = f"the iterations of the loop over {name}, line {line}: {name} is {plain_text(expression(value))}"
-            yield f"{index.host}: {counted}"
+            counted = f"the iterations of the loop over {name}, line {line}"
+            yield f"{index.host} counts {counted}: {name} is {plain_text(expression(value))}"
 
 
 def _checks(plan: KernelPlan) -> Iterator[str]:
@@ -152,8 +151,8 @@ def _tile_sizes(plan: KernelPlan) -> str:
         rules += _placed("on devices ", size_rules(plan, plan.device_choices, on_host=False))
     changed = [plan.sizes[part.place].object.host for part in even_parts(plan.host_steps, plan.sizes)]
     if changed:
-        taken = f"launches on cores take another {' and '.join(changed)}"
-        rules.append(f"{taken} where threads would have unequal shares otherwise")
+        names = f"{' and '.join(changed)} if {'this' if len(changed) == 1 else 'these'}"
+        rules.append(f"launches on cores take another {names} would give threads unequal shares")
     if plan.measured is not None:
         last = plan.measured.choices[-1].bytes or 0
         rules.append(f"measured for arrays of {byte_text(plan.measured.least)} to {byte_text(last)}")
@@ -161,7 +160,7 @@ def _tile_sizes(plan: KernelPlan) -> str:
 
 
 def _placed(where: str, rules: list[str]) -> list[str]:
-    """The rules, the first after the words on where they hold."""
+    """The rules, with the words that say where they hold before the first."""
     return [f"{where}{rules[0]}", *rules[1:]] if rules else []
 
 
@@ -173,7 +172,7 @@ def _tile_size(size: TileSize, on_host: bool, on_device: bool) -> str:
 
 
 def _rejected(plan: KernelPlan, sizes: Sizes) -> Iterator[str]:
-    """Rejected candidates and why, without the reasons for the whole kernel."""
+    """What was rejected and why, except the reason why the whole kernel runs as written."""
     if plan.undivided:
         yield f"several devices: {plan.undivided}"
     for reason in plan.rejected:
@@ -182,12 +181,12 @@ def _rejected(plan: KernelPlan, sizes: Sizes) -> Iterator[str]:
     yield from unsplit_colours(plan)
     for doubt in doubts(plan):
         yield f"devices, unless a data region holds the array: {doubt.message}"
-    # Arrays too long for 32-bit positions, as the runtime decides for sections that begin at 0.
+    # Arrays too long for 32-bit indices, as the runtime decides for sections that begin at 0.
     for argument in plan.arrays if plan.device else ():
         count = _elements(argument, sizes)
-        if count is not None and count > MOST_SHORT_POSITIONS:
-            size = f"'{argument.object.host}' has {count} elements, more than {MOST_SHORT_POSITIONS} (2^30)"
-            yield f"positions of 32 bits, on devices: {size}"
+        if count is not None and count > MOST_SHORT_INDICES:
+            size = f"'{argument.object.host}' has {count} elements, more than {MOST_SHORT_INDICES} (2^30)"
+            yield f"32-bit indices on devices: {size}"
 
 
 def _data_row(argument: ArrayArgument, sizes: Sizes, held: Collection[str]) -> tuple[str, str, str, str, str]:
@@ -197,12 +196,12 @@ def _data_row(argument: ArrayArgument, sizes: Sizes, held: Collection[str]) -> t
     copied = () if argument.doubt is not None else (("in", argument.copy_in), ("out", argument.copy_out))
     moves = [word for word, holds in copied if holds]
     movement = "must be present" if argument.present else f"copied {' and '.join(moves)}" if moves else "not copied"
-    movement = "held for the region around" if object_.host in held else movement
+    movement = "present for the surrounding region" if object_.host in held else movement
     return f"{object_.host}{bounds}", _element(object_), mode, movement, _bytes(argument, sizes)
 
 
 def _table_row(table: DataObject) -> tuple[str, str, str, str, str]:
-    return table.host, _element(table), "read", "a table of the program", byte_text(table_bytes(table))
+    return table.host, _element(table), "read", "a constant array of the program", byte_text(table_bytes(table))
 
 
 def _bounds_text(bound: SectionBound) -> str:
@@ -234,8 +233,8 @@ def _elements(argument: ArrayArgument, sizes: Sizes) -> int | None:
 
 
 def size_rules(plan: KernelPlan, choices: Sequence[SizeChoice], on_host: bool = True) -> list[str]:
-    """`32 for arrays up to 1.0 MB`, or `version 1 for …`, for each choice. Several sizes have their
-    names; a single choice is just `32`. None where no launch has tile sizes or versions.
+    """A rule for each choice: `32 for arrays up to 1.0 MB`, or `version 1 for …`. Several sizes
+    have their names; a single choice is just `32`. Empty where no launch has sizes or versions.
     """
     rules = []
     for choice in choices:

@@ -134,7 +134,7 @@ def ranking_facts(ranking: Ranking, used: Collection[str], device: Device | None
     landscape = _landscape(ranking, used, device)
     if landscape is None:
         reason = ranking.reason or "no layout is possible there"
-        return {**said, "predicted": f"not known: {reason}; sizes are the documented defaults"}, None
+        return {**said, "predicted": f"not known: {reason}; sizes are the defaults"}, None
     best, *others = sorted(landscape.seconds, key=landscape.seconds.__getitem__)[: _RUNNERS_UP + 1]
     is_default = best == landscape.default
     with_ = "with the defaults:" if is_default else "with"

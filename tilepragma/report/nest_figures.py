@@ -73,14 +73,14 @@ class Scene:
             tiles.setdefault(instance.tile, []).append(number)
         return dict(sorted(tiles.items(), key=lambda tile: self.space.instances[tile[1][0]].wavefront))
 
-    def strongest(self) -> Ties:
+    def strongest(self) -> ArrowKinds:
         """The dependence drawn for each pair: certain before uncertain; flow, anti, output."""
-        ties: dict[tuple[int, int], Tie] = {}
+        kinds: dict[tuple[int, int], ArrowKind] = {}
         for pair in self.space.pairs:
-            ends, tie = (pair.source, pair.sink), Tie(pair.kind, pair.certain)
-            if ends not in ties or _DRAWN.index(tie) < _DRAWN.index(ties[ends]):
-                ties[ends] = tie
-        return ties
+            ends, arrow_kind = (pair.source, pair.sink), ArrowKind(pair.kind, pair.certain)
+            if ends not in kinds or _DRAWN.index(arrow_kind) < _DRAWN.index(kinds[ends]):
+                kinds[ends] = arrow_kind
+        return kinds
 
 
 def scene_of(space: IterationSpace, labels: Sequence[str]) -> Scene:
@@ -203,16 +203,16 @@ RADIUS = 4.2
 """of a marker, in user units"""
 
 
-class Tie(NamedTuple):
-    """A kind of dependence, and whether it is certain."""
+class ArrowKind(NamedTuple):
+    """The kind of dependence that an arrow shows, and whether it is certain."""
 
     kind: str
     certain: bool
 
 
-Ties = Mapping[tuple[int, int], Tie]
-"""By the numbers of the dependent instances."""
-_DRAWN = [Tie(kind, certain) for certain in (True, False) for kind in KINDS]
+ArrowKinds = Mapping[tuple[int, int], ArrowKind]
+"""by the numbers of the source and the sink instance"""
+_DRAWN = [ArrowKind(kind, certain) for certain in (True, False) for kind in KINDS]
 
 
 def nearness(scene: Scene, spot: Vector) -> float:
@@ -223,18 +223,18 @@ def nearness(scene: Scene, spot: Vector) -> float:
     return (dot(AXONOMETRIC.towards, spot) - far) / (near - far) if near > far else 1.0
 
 
-def draw_arrows(sheet: Sheet, scene: Scene, ends: Ties, faint: bool) -> None:
+def draw_arrows(sheet: Sheet, scene: Scene, ends: ArrowKinds, faint: bool) -> None:
     """Arrows between instances, bent around instances in the way."""
     gap = 6.0
     spots = {tuple(round(value, 6) for value in spot) for spot in scene.spots}
-    for (source, sink), tie in ends.items():
+    for (source, sink), arrow_kind in ends.items():
         a, b = scene.spots[source], scene.spots[sink]
         start, end = sheet.at(a), sheet.at(b)
         size = math.hypot(end[0] - start[0], end[1] - start[1])
         if size < 2 * gap:
             continue
-        stroke = kind_stroke(tie.kind, tie.certain, HAIRLINE if faint else LINE)
-        words = f"arrow {tie.kind}" if tie.certain else f"arrow {tie.kind} perhaps"
+        stroke = kind_stroke(arrow_kind.kind, arrow_kind.certain, HAIRLINE if faint else LINE)
+        words = f"arrow {arrow_kind.kind}" if arrow_kind.certain else f"arrow {arrow_kind.kind} perhaps"
         style: Style = {"class_": words, "opacity": 0.3 if faint else 1.0}
         if scene.space.depth == 1 or _crosses(a, b, spots):
             bend = min(0.16 * size, 45.0)
@@ -307,22 +307,22 @@ def statement_entries(scene: Scene) -> list[LegendEntry]:
     ]
 
 
-def kind_entries(pairs: Sequence[Pair], drawn: Iterable[Tie]) -> list[LegendEntry]:
+def kind_entries(pairs: Sequence[Pair], drawn: Iterable[ArrowKind]) -> list[LegendEntry]:
     """The legend's lines for kinds of dependence, with distance vectors if these are few. `drawn`
     are the kinds that arrows show: of several between two instances, only the first. Uncertain
     dependences have their own lines.
     """
     seen = set(drawn)
     entries = []
-    for tie in _DRAWN:
-        vectors = {pair.distance for pair in pairs if (pair.kind, pair.certain) == tie}
-        if not vectors or (tie not in seen and not tie.certain):
+    for arrow_kind in _DRAWN:
+        vectors = {pair.distance for pair in pairs if (pair.kind, pair.certain) == arrow_kind}
+        if not vectors or (arrow_kind not in seen and not arrow_kind.certain):
             continue
         distances = sorted(vector for vector in vectors if vector is not None)
-        words = tie.kind if tie.certain else f"perhaps {tie.kind}"
+        words = arrow_kind.kind if arrow_kind.certain else f"perhaps {arrow_kind.kind}"
         if 0 < len(distances) == len(vectors) <= 5:
             words = f"{words} {', '.join(distance_text(distance) for distance in distances)}"
-        entries.append(kind_entry(*tie, words if tie in seen else f"{words}, along the same arrows"))
+        entries.append(kind_entry(*arrow_kind, words if arrow_kind in seen else f"{words}, along the same arrows"))
     return entries
 
 
@@ -404,7 +404,7 @@ def _draw_instance(sheet: Sheet, scene: Scene, number: int, strong: bool) -> Non
     sheet.draw(marker(statement, centre, radius, colour if statement == 0 or strong else PAPER, colour), centre)
 
 
-def _label_distances(sheet: Sheet, scene: Scene, ends: Ties) -> None:
+def _label_distances(sheet: Sheet, scene: Scene, ends: ArrowKinds) -> None:
     """Label each strong arrow with its distance vector, if these are few and there is room."""
     distances = {(pair.source, pair.sink): pair.distance for pair in scene.space.pairs}
     strong = {distances[pair]: pair for pair in ends if len(distances[pair] or ()) == scene.space.depth}

@@ -62,9 +62,7 @@ def explain_page(
 
 
 def _pictures(nest: NestFacts, sizes: Mapping[str, int]) -> tuple[tuple[Figure, ...], str]:
-    """The pictures of a nest at small sizes, or why it has none. `sizes` are the user's, by the
-    engine's names.
-    """
+    """The pictures of a nest at small sizes, or why it has none. `sizes` has engine's names."""
     if nest.analysis is None:
         return (), nest.problem
     try:

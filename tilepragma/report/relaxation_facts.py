@@ -1,4 +1,4 @@
-"""Reports on relaxations in place (Gauss-Seidel, SOR): recognised ones, and reasons against."""
+"""Reports on relaxations in place (Gauss-Seidel, SOR): those recognised, and why others are not."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def relaxation_rows(kernel: Kernel) -> tuple[str, ...]:
 
 
 def order_rows(plan: KernelPlan) -> tuple[str, ...]:
-    """The order of points, where it differs from the loops'; else what the user may ask for."""
+    """The order of points where a `sor` clause changes it; else the order that it could choose."""
     clause = plan.kernel.directive.sor
     if plan.reordered is not None and clause is not None:
         iterates = "other iterates than the loops as written"
         return tuple(f"sor({clause.method.value}): {note}; {iterates}" for note in plan.reordered.notes)
-    return tuple(f"{order.message}, line {order.range.start.line}" for order in faster_orders(plan))
+    return tuple(f"line {order.range.start.line}: {order.message}" for order in faster_orders(plan))
 
 
 def faster_orders(plan: KernelPlan) -> Iterator[Diagnostic]:
@@ -52,8 +52,8 @@ def faster_orders(plan: KernelPlan) -> Iterator[Diagnostic]:
             sweep_loop = relaxation.sweep_loop
             loop = relaxation.sweeps[0].loops[0] if sweep_loop is None else sweep_loop
             place = loop.header if isinstance(loop, Loop) else loop.range
-            why = "computes other iterates: it is never taken unasked"
-            yield Diagnostic(Severity.NOTE, place, f"sor(redblack) relaxes '{relaxation.array.host}' faster, but {why}")
+            what = f"relaxes '{relaxation.array.host}' faster, but computes other iterates"
+            yield Diagnostic(Severity.NOTE, place, f"sor(redblack) {what}: it is used only where you ask for it")
 
 
 def region_planned(plan: KernelPlan) -> Kernel:
@@ -102,14 +102,14 @@ def _condition(mask: Expression) -> str:
 
 
 def _sweeps(nest: SorNest) -> str:
-    """`forward sweeps, one an iteration of t`, `symmetric sweeps until the condition of …`"""
+    """`forward sweeps, one for each iteration of t`, `symmetric sweeps until line 7 ends them`"""
     ways = ["symmetric (forward, then backward)"] if nest.is_symmetric else map(_direction, nest.sweeps)
     which = " and ".join(dict.fromkeys(ways))
     loop = nest.sweep_loop
     if loop is None:
         return f"one {which} sweep"
     if not nest.converges and isinstance(loop, Loop):
-        return f"{which} sweeps, as many as there are iterations of {loop.iterator.host}"
+        return f"{which} sweeps, one for each iteration of {loop.iterator.host}"
     line = loop.range.start.line if nest.condition is None else nest.condition.range.start.line
     return f"{which} sweeps until line {line} ends them"
 
@@ -125,7 +125,7 @@ def _direction(sweep: Sweep) -> str:
 
 
 def unsplit_colours(plan: KernelPlan) -> Iterator[str]:
-    """A clause for each array that is relaxed under a condition on the parity of its place."""
+    """A clause for each array that is relaxed under a condition on the parity of its subscripts."""
     if plan.as_written is not None or not plan.device:
         return
     reported: set[DataObject] = set()
@@ -135,10 +135,10 @@ def unsplit_colours(plan: KernelPlan) -> Iterator[str]:
                 reported.add(array)
                 line = condition.range.start.line
                 yield (
-                    f"arrays split by colour, on devices: '{plain_text(condition)}' on line {line} keeps every other "
-                    f"element of '{array.host}' from being computed, and loops go through all of them; sor(redblack) "
-                    "on the loops without this condition, once a sweep, has an array for each class of elements (the "
-                    "mesh's first one has the first colour)"
+                    f"arrays split by colour, on devices: '{plain_text(condition)}' on line {line} skips every other "
+                    f"element of '{array.host}', but the loops visit all of them; sor(redblack) on a sweep without "
+                    "this condition stores each colour in an array of its own (the first element of the mesh has the "
+                    "first colour)"
                 )
 
 

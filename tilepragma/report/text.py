@@ -12,9 +12,10 @@ from tilepragma.report.nest_analysis import CodeRow, DependenceRow, NestFacts
 _WIDTH = 110
 """columns of a line that is not source text"""
 _WIDEST_STEP = 64
-"""beyond this width, notes on a host step are not aligned"""
-#: Rows that stand before or after all others; words before the clauses of a row.
+"""wider host steps do not push the remarks of the others to the right"""
+#: Rows that stand before or after all others.
 _OF_LAUNCHES = ("original", "relaxation", "devices", "targets")
+#: Words before the clauses of a row.
 _PREFIXES = {"checked": "at each launch: "}
 
 
@@ -30,8 +31,6 @@ def _kernel(facts: KernelFacts) -> Iterator[str]:
     for group in facts.launches:
         yield from _launches(group)
     yield from _rows(facts, "devices")
-    if facts.finals:
-        yield f"  {'after it':<10}  {', '.join(facts.finals)} as the loops leave them"
     yield from _rows(facts, *(title for title in facts.rows if title not in _OF_LAUNCHES))
     yield from _data(facts)
     yield from _rows(facts, "targets")
@@ -112,14 +111,14 @@ def _signs(rows: Sequence[DependenceRow]) -> str:
     used = {part for row in rows for part in row.distance.strip("()").split(", ")}
     words = {
         "+": "+ is any positive distance",
-        "0+": "0+ any that is not negative",
-        "-": "- any negative one",
-        "0-": "0- any that is not positive",
-        "*": "* any",
+        "0+": "0+ is any that is not negative",
+        "-": "- is any negative one",
+        "0-": "0- is any that is not positive",
+        "*": "* is any",
     }
     texts = [text for sign, text in words.items() if sign in used]
     if any("?" in row.kinds for row in rows):
-        texts.append("? depends on data, or is not known to be absent")
+        texts.append("? marks a dependence that data decide, or that could not be ruled out")
     return f" ({'; '.join(texts)})" if texts else " "
 
 

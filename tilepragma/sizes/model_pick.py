@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.host_prediction import predicted_terms
 from tilepragma.cost.statement_counts import SourceCounts
 from tilepragma.ir.evaluation import Evaluation, UncountableError
@@ -46,8 +47,13 @@ _LONGEST = 2**24
 Scalars = dict[str, int]
 
 
-#: Launches up to so many bytes and outermost iterations, and the scalars that represent them.
-_Occasion = tuple[int | None, int | None, Scalars]
+@dataclass(frozen=True)
+class _Occasion:
+    """Launches of at most `bytes` and `trips` (None: of any), and scalars that represent them."""
+
+    bytes: int | None
+    trips: int | None
+    scalars: Scalars
 
 
 def model_choices(plan: KernelPlan, processor: Processor) -> tuple[SizeChoice, ...]:
@@ -73,10 +79,10 @@ def model_choices(plan: KernelPlan, processor: Processor) -> tuple[SizeChoice, .
         near = [(place, sizes) for place in hopeful for sizes in _around(best[place], varied, _FINER)]
         wanted = [pair for pair in near if pair not in seconds]
     chosen = []
-    for place, (limit, trips, _) in enumerate(occasions):
+    for place, occasion in enumerate(occasions):
         best_sizes = _best(seconds, place)
         is_worth_it = _share(seconds, place, best_sizes, default) < worth
-        chosen.append(SizeChoice(limit, trips, best_sizes if is_worth_it else default))
+        chosen.append(SizeChoice(occasion.bytes, occasion.trips, best_sizes if is_worth_it else default))
     return _shortened(chosen, default)
 
 
@@ -107,13 +113,13 @@ def _predict(
     wanted: list[tuple[int, Sizes]],
     seconds: dict[tuple[int, Sizes], float],
 ) -> bool:
-    """Adds predictions; False if there are none. `source`: the counts of the occasions."""
+    """Add predictions to `seconds`; False if there are none. `source`: counts of the occasions."""
     if not wanted:
         return True
     places = np.array([place for place, _ in wanted])
     scalars = {name: column[places] for name, column in _columns(occasions).items()}
     try:
-        taken = [with_even_sizes(plan, layout, occasions[place][2], processor.cores) for place, layout in wanted]
+        taken = [with_even_sizes(plan, layout, occasions[place].scalars, processor.cores) for place, layout in wanted]
         columns = np.array(taken, dtype=np.int64).T
         sizes = {size.object.name: column for size, column in zip(plan.sizes, columns, strict=True)}
         terms = predicted_terms(plan, scalars, sizes, processor, source.at(places))
@@ -124,8 +130,7 @@ def _predict(
 
 
 def _columns(occasions: tuple[_Occasion, ...]) -> dict[str, Integers]:
-    every = [scalars for _, _, scalars in occasions]
-    return {name: np.array([scalars[name] for scalars in every]) for name in every[0]}
+    return {name: np.array([each.scalars[name] for each in occasions]) for name in occasions[0].scalars}
 
 
 def _occasions(plan: KernelPlan) -> Iterator[_Occasion]:
@@ -133,16 +138,18 @@ def _occasions(plan: KernelPlan) -> Iterator[_Occasion]:
     types = ((scalar.name, scalar.element) for scalar in plan.scalars)
     names = [name for name, type_ in types if isinstance(type_, ScalarType) and type_.is_integer]
     usual = dict.fromkeys(names, 64)
-    extents = [name for name in names if _held(plan, usual | {name: 128}) > 1.3 * _held(plan, usual)]
+    least = 1.3 * _bytes_of_arrays(plan, usual)
+    extents = [name for name in names if _bytes_of_arrays(plan, usual | {name: 128}) > least]
     others = [name for name in names if name not in extents]
     by_trips = _TRIPS if others and _has_trips_of(plan, usual, others) else _TRIPS[-1:]
-    for limit, held in _BYTES if extents else _BYTES[-1:]:
+    for limit, bytes_ in _BYTES if extents else _BYTES[-1:]:
         for most, trips in by_trips:
             scalars = usual | dict.fromkeys(others, trips)
-            yield limit, most, scalars | dict.fromkeys(extents, _length(plan, scalars, extents, held))
+            lengths = dict.fromkeys(extents, _length(plan, scalars, extents, bytes_))
+            yield _Occasion(limit, most, scalars | lengths)
 
 
-def _held(plan: KernelPlan, scalars: Scalars) -> int:
+def _bytes_of_arrays(plan: KernelPlan, scalars: Scalars) -> int:
     arrays = array_bytes(plan, scalars)
     if arrays is None:
         raise UncountableError("the length of a section is not known")
@@ -150,7 +157,7 @@ def _held(plan: KernelPlan, scalars: Scalars) -> int:
 
 
 def _has_trips_of(plan: KernelPlan, usual: Scalars, others: list[str]) -> bool:
-    """Whether these scalars determine how often the outermost loop runs."""
+    """Whether the trip count of the outermost loop depends on the `others`."""
     loop = outermost_loop(plan)
     if loop is None:
         return False
@@ -158,25 +165,25 @@ def _has_trips_of(plan: KernelPlan, usual: Scalars, others: list[str]) -> bool:
     return bool(many != few)
 
 
-def _length(plan: KernelPlan, scalars: Scalars, extents: list[str], held: int) -> int:
-    """The greatest 2^k or 3 * 2^k at which arrays of these extents have at most `held` bytes."""
+def _length(plan: KernelPlan, scalars: Scalars, extents: list[str], most: int) -> int:
+    """The greatest 2^k or 3 * 2^k at which arrays of these extents have at most `most` bytes."""
     length, least = 4, 4
-    while length < _LONGEST and _held(plan, scalars | dict.fromkeys(extents, length)) <= held:
+    while length < _LONGEST and _bytes_of_arrays(plan, scalars | dict.fromkeys(extents, length)) <= most:
         least, length = length, length * 3 // 2 if length & (length - 1) == 0 else length * 4 // 3
     return least
 
 
 def _shortened(choices: list[SizeChoice], default: Sizes) -> tuple[SizeChoice, ...]:
     """The choices without those that repeat the next one or the default."""
-    kept: list[tuple[SizeChoice, ...]] = []
+    groups: list[tuple[SizeChoice, ...]] = []
     for _, group in itertools.groupby(choices, key=lambda rule: rule.bytes):
-        group_ = tuple(group)
-        same = [before.sizes == after.sizes for before, after in itertools.pairwise(group_)]
-        group_ = tuple(rule for rule, again in zip(group_, (*same, False), strict=True) if not again)
-        if kept and [(rule.trips, rule.sizes) for rule in kept[-1]] == [(rule.trips, rule.sizes) for rule in group_]:
-            kept.pop()
-        kept.append(group_)
-    result = [rule for group in kept for rule in group]
+        rules = tuple(group)
+        same = [before.sizes == after.sizes for before, after in itertools.pairwise(rules)]
+        rest = tuple(rule for rule, again in zip(rules, (*same, False), strict=True) if not again)
+        if groups and [(rule.trips, rule.sizes) for rule in groups[-1]] == [(rule.trips, rule.sizes) for rule in rest]:
+            groups.pop()
+        groups.append(rest)
+    result = [rule for group in groups for rule in group]
     while result and result[-1].sizes == default:
         result.pop()
     return tuple(result)

@@ -28,7 +28,7 @@ SUFFIX = ".tilek.json"
 VERSION = 1
 #: The largest value of TILEK_SIZES.
 MOST = 2**31 - 1
-_AGAIN = "take it out, or run 'tilepragma tune' again, which replaces it"
+_REMEDY = "take it out, or run 'tilepragma tune' again, which replaces it"
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,9 @@ def parse_records(text: str, file: str, diagnostics: Diagnostics) -> tuple[Tunin
     try:
         located = read_located(text, file)
     except SourceError as error:
-        diagnostics.warning(error.diagnostic.range, f"kept tile sizes are ignored: {error.diagnostic.message}", _AGAIN)
+        diagnostics.warning(
+            error.diagnostic.range, f"recorded tile sizes are ignored: {error.diagnostic.message}", _REMEDY
+        )
         return ()
     return tuple(_entries(located, diagnostics))
 
@@ -108,14 +110,14 @@ def _entries(located: LocatedJson, diagnostics: Diagnostics) -> Iterator[TuningR
         problem = f"'version' is not {VERSION}" if has_version else "there is no 'version'"
         if isinstance(whole, dict) and whole.get("version") == VERSION:
             problem = "'kernels' is no object"
-        diagnostics.warning(located.place(("version",)), f"kept tile sizes are ignored: {problem}", _AGAIN)
+        diagnostics.warning(located.place(("version",)), f"recorded tile sizes are ignored: {problem}", _REMEDY)
         return
     for kernel, entry in kernels.items():
         classes = entry if isinstance(entry, dict) else {}
         if not classes or not set(classes) <= {class_.name for class_ in CLASSES}:
             problem = "it must be an object with 'host', 'device' or both"
-            message = f"what is kept of kernel '{kernel}' is ignored: {problem}"
-            diagnostics.warning(located.place(("kernels", kernel)), message, _AGAIN)
+            message = f"the record of kernel '{kernel}' is ignored: {problem}"
+            diagnostics.warning(located.place(("kernels", kernel)), message, _REMEDY)
             continue
         for size_class in CLASSES:
             if size_class.name in classes:
@@ -123,7 +125,7 @@ def _entries(located: LocatedJson, diagnostics: Diagnostics) -> Iterator[TuningR
 
 
 def kernels_in(whole: object) -> dict[str, Any] | None:
-    """The entries of a file's JSON by kernel; None if it is none of ours."""
+    """The entries of a file's JSON by kernel; None if it is no file of records."""
     kernels = whole.get("kernels") if isinstance(whole, dict) and whole.get("version") == VERSION else None
     return kernels if isinstance(kernels, dict) else None
 
@@ -143,16 +145,16 @@ def _entry(
         else:
             sizes = _sizes(entry.get("sizes"), (*path, "sizes"))
             yield TuningRecord(kernel, size_class, "", sizes, {}, place=located.place((*path, "sizes")))
-    except _WrongError as wrong:
-        for place, what in wrong.faults:
-            diagnostics.warning(located.place(place), f"what is kept of kernel '{kernel}' is ignored: {what}", _AGAIN)
+    except _FaultyEntryError as faulty:
+        for place, what in faulty.faults:
+            diagnostics.warning(located.place(place), f"the record of kernel '{kernel}' is ignored: {what}", _REMEDY)
 
 
 _Path = tuple[str | int, ...]
 _LARGEST = 2**62
 
 
-class _WrongError(Exception):
+class _FaultyEntryError(Exception):
     """The faults of an entry, each with its path."""
 
     def __init__(self, *faults: tuple[_Path, str]) -> None:
@@ -165,38 +167,40 @@ def _tiles(value: object, path: _Path) -> TemporalTiles | None:
         return None
     known = [mode.value for mode in TemporalTiles]
     if value not in known:
-        raise _WrongError((path, f"'tiles' is none of {', '.join(known)}"))
+        raise _FaultyEntryError((path, f"'tiles' is none of {', '.join(known)}"))
     return TemporalTiles(value)
 
 
 def _choices(located: LocatedJson, value: object, path: _Path) -> Iterator[RecordedChoice]:
     if not isinstance(value, list) or not value:
-        raise _WrongError((path, "'choices' is no list with anything in it"))
+        raise _FaultyEntryError((path, "'choices' must be a list that is not empty"))
     for place, choice in enumerate(value):
         choice_path = (*path, place)
         if not isinstance(choice, dict):
-            raise _WrongError((choice_path, "a choice is no object"))
+            raise _FaultyEntryError((choice_path, "a choice must be an object"))
         trips = None if choice.get("trips") is None else _number(choice["trips"], (*choice_path, "trips"), 0, _LARGEST)
         length = _number(choice.get("bytes"), (*choice_path, "bytes"), 0, _LARGEST)
         version = choice.get("version", "")
         if not isinstance(version, str):
-            raise _WrongError(((*choice_path, "version"), "'version' is no text"))
+            raise _FaultyEntryError(((*choice_path, "version"), "'version' must be a text"))
         sizes = {} if version and "sizes" not in choice else _sizes(choice.get("sizes"), (*choice_path, "sizes"))
         yield RecordedChoice(length, trips, sizes, version, located.place((*choice_path, "version")))
 
 
 def _sizes(value: object, path: _Path) -> dict[str, int]:
     if not isinstance(value, dict):
-        raise _WrongError((path, "there is no object 'sizes'"))
+        raise _FaultyEntryError((path, "there is no object 'sizes'"))
     wrong = [name for name, size in value.items() if not _is_number(size, 1, MOST)]
     if wrong:
-        raise _WrongError(*(((*path, name), f"'{name}' is no whole number from 1 to {MOST}") for name in wrong))
+        raise _FaultyEntryError(
+            *(((*path, name), f"'{name}' must be a whole number from 1 to {MOST}") for name in wrong)
+        )
     return value
 
 
 def _number(value: object, path: _Path, least: int, most: int) -> int:
     if type(value) is not int or not _is_number(value, least, most):
-        raise _WrongError((path, f"'{path[-1]}' is no whole number from {least} to {most}"))
+        raise _FaultyEntryError((path, f"'{path[-1]}' must be a whole number from {least} to {most}"))
     return value
 
 
@@ -213,10 +217,10 @@ def recorded_tiles(kernel: str, kept: Iterable[TuningRecord]) -> TemporalTiles |
 
 
 def fitting(plan: KernelPlan, kept: Iterable[TuningRecord], diagnostics: Diagnostics) -> tuple[TuningRecord, ...]:
-    """Records of the plan's kernel that name its tile sizes, or its versions'; warns of others."""
+    """The records that name the tile sizes of the plan, or of its versions; warns of others."""
     names = {"": _names(plan)} | {version.text: _names(version.plan) for version in plan.versions}
     records = [record_ for record_ in kept if record_.kernel == plan.kernel.name]
-    right = []
+    right: list[TuningRecord] = []
     for record in records:
         # All sizes of a version, or none of another version than the plan itself.
         wrong = [
@@ -231,8 +235,8 @@ def fitting(plan: KernelPlan, kept: Iterable[TuningRecord], diagnostics: Diagnos
         there = f"are {', '.join(names[text])}" if names.get(text) else "are none"
         named = ", ".join(dict.fromkeys(name for _, sizes in wrong for name in sizes)) or "nothing"
         of = f"tile sizes of version '{text}'" if text else "kernel's tile sizes"
-        message = f"what is kept of kernel '{record.kernel}' is ignored: it says {named}; the {of} {there}"
-        diagnostics.warning(record.place, message, _AGAIN)
+        message = f"the record of kernel '{record.kernel}' is ignored: it names {named}; the {of} {there}"
+        diagnostics.warning(record.place, message, _REMEDY)
     return tuple(right)
 
 
@@ -259,7 +263,7 @@ def with_records(plan: KernelPlan, kept: Iterable[TuningRecord]) -> KernelPlan:
         for record_ in kept
     )
     files = "".join(dict.fromkeys(Path(record_.place.file).name for record_ in kept))
-    return replace(plan, kept=f"{places} kept in {files}") if places else plan
+    return replace(plan, kept=f"{places} from {files}") if places else plan
 
 
 def _with_choices(plan: KernelPlan, kept: TuningRecord, on_host: bool) -> KernelPlan:
@@ -284,7 +288,7 @@ def warn_of_unknown(kept: Iterable[TuningRecord], kernels: Iterable[str], diagno
         if record.kernel not in known:
             near = difflib.get_close_matches(record.kernel, known, 1)
             remedy = f"did you mean '{near[0]}'?" if near else f"kernels are {', '.join(known)}"
-            message = f"what is kept of kernel '{record.kernel}' is ignored: there is no such kernel"
+            message = f"the record of kernel '{record.kernel}' is ignored: there is no such kernel"
             diagnostics.warning(record.place, message, remedy)
 
 

@@ -65,11 +65,11 @@ def with_array_copies(region: Region) -> ExpandedKernel | None:
 
 @dataclass(frozen=True)
 class _Part:
-    """What one new array, of the object's name and `ending`, holds of `object`.
+    """The part of `object` that one new array holds, whose name is the object's and `ending`.
 
-    `cells(written)` are its places that the region touches (or writes). `users` gives the object's
-    subscripts for iterators over them. The loops that copy run along rows of the object: `turned`,
-    over the array's last two dimensions in the other order.
+    `cells(written)` are its elements that the region touches (or writes). `users` maps iterators
+    over them to subscripts of the object. Loops that copy run along rows of the object: if
+    `turned`, over the new array's last two dimensions in the other order.
     """
 
     object: DataObject
@@ -83,7 +83,7 @@ Arrays = Mapping[tuple[DataObject, str], NewArray]
 """the new arrays by object and ending"""
 
 
-def _moved(
+def _with_moved_arrays(
     region: Region,
     parts: Iterable[_Part],
     change: Callable[[Access, Arrays], Access],
@@ -107,14 +107,14 @@ def _moved(
                 arrays[key] = new.array(object_, part.ending, cells)
             iterators = new.iterators(object_, range(arrays[key].object.rank))
             values = [of_atom(access_to(iterator)) for iterator in iterators]
-            users = Access(object_, tuple(map(expression, part.users(values))), (), object_.element)
+            user_element = Access(object_, tuple(map(expression, part.users(values))), (), object_.element)
             places = (*values[:-2], values[-1], values[-2]) if part.turned else values
-            held = arrays[key].element(users, tuple(map(expression, places)))
+            new_element = arrays[key].element(user_element, tuple(map(expression, places)))
             cells = _turned(cells) if part.turned else cells
             if written:
-                after += new.copy(cells, iterators, users, held)
+                after += new.copy(cells, iterators, user_element, new_element)
             else:
-                before += new.copy(cells, iterators, held, users)
+                before += new.copy(cells, iterators, new_element, user_element)
     body = with_accesses(region.kernel.body, lambda access: change(access, arrays))
     body = replace(body, statements=(*before, *body.statements, *after))
     instead = {array.object: object_ for (object_, _), array in arrays.items()}
@@ -154,15 +154,15 @@ Modulus = tuple[int, ...]
 def with_deinterleaved_arrays(region: Region) -> ExpandedKernel | None:
     """The region with arrays de-interleaved that a loop reuses by residues; None without any."""
     (loop, *rest) = region.statements or (None,)
-    splits = _splits(region) if isinstance(loop, Loop) and not rest and _comes_back(loop) else {}
+    splits = _splits(region) if isinstance(loop, Loop) and not rest and _reuses_arrays(loop) else {}
     if not splits:
         return None
 
     def note(object_: DataObject, names: list[str]) -> str:
         steps = " and ".join(dict.fromkeys(str(step) for step in splits[object_] if step > 1))
         return (
-            f"array splitting: '{object_.host}' is kept as {', '.join(map(repr, names))} while the loops run, "
-            f"so that those in steps of {steps} go through memory one by one"
+            f"de-interleaving: '{object_.host}' is stored as {', '.join(map(repr, names))} while the loops run, "
+            f"so that loops in steps of {steps} access contiguous elements"
         )
 
     def change(access: Access, arrays: Arrays) -> Access:
@@ -180,13 +180,13 @@ def with_deinterleaved_arrays(region: Region) -> ExpandedKernel | None:
 
     try:
         with operation_limit(region.scop.context, DEFAULT_LIMIT, "looking for the elements of each residue"):
-            return _moved(region, _residue_parts(region.scop, splits), change, note)
+            return _with_moved_arrays(region, _residue_parts(region.scop, splits), change, note)
     except (OperationLimitError, UnwritableError):
         return None
 
 
-def _comes_back(loop: Loop) -> bool:
-    """Whether the loop runs over the arrays many times, as far as its text tells."""
+def _reuses_arrays(loop: Loop) -> bool:
+    """Whether the loop accesses the arrays many times, unless its bounds say otherwise."""
     trip = literal_trip(loop)
     return (trip is None or trip >= _LEAST_SWEEPS) and any(loops_in(loop.body))
 
@@ -286,8 +286,8 @@ def with_lifted_arrays(region: Region) -> ExpandedKernel | None:
 
     def note(object_: DataObject, names: list[str]) -> str:
         return (
-            f"lanes: '{object_.host}' is kept as '{names[0]}' while the loops run, the same place of all "
-            "subdomains of a row one behind the other, so that they are computed side by side"
+            f"dimension-lifted layout: '{object_.host}' is stored as '{names[0]}' while the loops run, with the same "
+            "place of all subdomains of a row contiguous, so that vector lanes compute them side by side"
         )
 
     def change(access: Access, arrays: Arrays) -> Access:
@@ -310,7 +310,7 @@ def with_lifted_arrays(region: Region) -> ExpandedKernel | None:
             touching = _as_written(region)
             cells = ((object_, partial(_lane_cells, touching, object_, side)) for object_ in columns)
             parts = (_Part(object_, "lanes", cells_of, users, turned=True) for object_, cells_of in cells)
-            return _moved(region, parts, change, note, touching)
+            return _with_moved_arrays(region, parts, change, note, touching)
     except (OperationLimitError, UnwritableError):
         return None
 

@@ -168,9 +168,9 @@ def _expansions(carried: Carried, flows: Flows, rank: int) -> tuple[Expansion, .
 
 def _is_free(loop: Loop, webs: Collection[Web], carried: Carried) -> bool:
     """Whether expansion removes all that the loop carries among the statements of its webs."""
-    having = [site for sites, loops in webs if _has(loops, loop) for site in sites]
-    expandable = {(site.statement.name, site.reference.range) for site in having}
-    statements = {site.statement.name for site in having}
+    sites_in_loop = [site for sites, loops in webs if _has(loops, loop) for site in sites]
+    expandable = {(site.statement.name, site.reference.range) for site in sites_in_loop}
+    statements = {site.statement.name for site in sites_in_loop}
     return all(
         (dependence.source_statement.name, dependence.source.range) in expandable
         and (dependence.sink_statement.name, dependence.sink.range) in expandable
@@ -232,12 +232,12 @@ def _steady(relation: isl.Map, most: int) -> int:
 
 def _cells(sites: Iterable[Site], loops: Collection[Loop]) -> isl.Set:
     """{ [i, a] : R[.., i, ..] -> A[a] for a reference R }, i being the iterators of the loops."""
-    touched = (_kept(site.reference.relation, isl.dim_type.in_, site, loops) for site in sites)
+    touched = (_projected(site.reference.relation, isl.dim_type.in_, site, loops) for site in sites)
     return reduce(isl.Set.union, [relation.wrap().flatten() for relation in touched]).coalesce()
 
 
-def _kept(relation: isl.Map, kind: isl.dim_type, site: Site, loops: Collection[Loop]) -> isl.Map:
-    """The relation with the iterators of `loops` alone in place of all of the site's."""
+def _projected(relation: isl.Map, kind: isl.dim_type, site: Site, loops: Collection[Loop]) -> isl.Map:
+    """The relation with the site's iterators of `loops` only."""
     for place, loop in reversed(list(enumerate(site.statement.loops))):
         if not _has(loops, loop):
             relation = relation.project_out(kind, place, 1)
@@ -253,7 +253,7 @@ def _last_cells(expansion: Expansion, flow: ArrayFlow) -> isl.Set | None:
     for last in last_writes:
         site = sites.get(last.get_tuple_name(isl.dim_type.out))
         if site is not None:
-            kept = _kept(last, isl.dim_type.out, site, expansion.loops)
+            kept = _projected(last, isl.dim_type.out, site, expansion.loops)
             parts.append(kept.reset_tuple_id(isl.dim_type.in_).reverse().wrap().flatten())
     result = reduce(isl.Set.union, parts) if parts else None
     return None if result is None or result.is_empty() else result.coalesce()
@@ -433,12 +433,12 @@ def _note(expansion: Expansion, array: DataObject) -> str:
     object_ = expansion.object
     if expansion.before is not None:
         return (
-            f"array copying (Algorithm 4.2): old values of '{object_.host}' are read from '{array.name}', a copy "
-            f"made before the loop over {expansion.before.iterator.host}, so that no write waits for a read"
+            f"anti-dependence renaming (Algorithm 4.2): old values of '{object_.host}' are read from '{array.name}', "
+            f"a copy made before the loop over {expansion.before.iterator.host}, so that no write waits for a read"
         )
     loops = " and ".join(loop.iterator.host for loop in expansion.loops)
     what = "scalar" if object_.storage is Storage.SCALAR else "array"
     return (
-        f"{what} expansion: '{object_.host}' is kept once for each iteration of {loops}, as '{array.name}', "
-        "since no value goes from one to another"
+        f"{what} expansion: '{object_.host}' has a copy for each iteration of {loops}, '{array.name}', "
+        "since no value flows from one iteration to another"
     )

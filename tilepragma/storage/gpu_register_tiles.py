@@ -1,4 +1,4 @@
-"""Thread tiles of staged launches: several points for each worker, and sums in registers.
+"""Thread coarsening of staged launches: several points for each worker, and sums in registers.
 
     uniform nest, a worker having RY x RX points, BY and BX apart {
         C_tile = C[i][j]

@@ -72,7 +72,7 @@ def proven_staging(
     plan: KernelPlan, proof: Proof | None, original: Original | None, staged_forms: Mapping[str, Launch]
 ) -> tuple[KernelPlan, Proof | None]:
     """The plan, and its proof, with arrays staged and sums in workers' registers where that is
-    proven right. `staged_forms` are launches with those that they may have, by their names.
+    proven right. `staged_forms` has launches with a staged form that they may have, by name.
     """
     rejected: tuple[str, ...] = ()
     form = _with_staged_form(plan, staged_forms)
@@ -140,12 +140,12 @@ def with_points_of_workers(plan: KernelPlan, points: Mapping[str, tuple[int, int
 
 
 def _with_scalars_of_staged_forms(plan: KernelPlan) -> KernelPlan:
-    """Make scalars arguments whose bounds move from the launch into its staged text."""
+    """The plan with scalars as arguments that staged forms read in bounds of loops."""
     by_address = [argument.object for argument in plan.arrays]
     wanted = set(plan.scalars)
     for launch in plan.device:
         if launch.staged is not None:
-            # Among the written: iterators of loops that were the nest's.
+            # The staged text declares iterators that the nest had before, and writes them.
             written = [use.object for use in uses(launch.staged, plan.kernel.functions) if use.writes]
             wanted |= set(scalar_arguments(plan.kernel, forms(launch)[-1:], [*by_address, *written]))
     return replace(plan, scalars=tuple(object_ for object_ in plan.kernel.objects if object_ in wanted))
@@ -189,7 +189,7 @@ class _Planner:
         return replace(launch, staged=form, values=(*launch.values, *values))
 
     def _best(self, launch: Launch, nest: TileNest, around: frozenset[DataObject]) -> tuple[_Tile, tuple[Staged, ...]]:
-        """The tile that stages most arrays, and these; rather one without a split loop."""
+        """The tile that stages most arrays, and these; of equal tiles the one without a split."""
         tiles = [_Tile(nest)]
         split = _split_tile(nest)
         tiles += [replace(split, size=size) for size in _TILES] if split is not None else []
@@ -243,8 +243,7 @@ class _Planner:
         shared = scalars - written - set(launch.privates)
         shared |= around | {loop.loop.iterator for loop in tile.nest.loops if not _is_mapped(loop)}
         shared |= {size.object for size in self.plan.sizes}
-        said = literal_counts(self.plan.counts)
-        counts = {axis: said.get(axis, likely) for axis, likely in tile.counts.items()}
+        counts = tile.counts(literal_counts(self.plan.counts))
         array_tiles = _candidates(read, tile.terms, frozenset(shared), counts, tile.points)
         profitable = [array_tile for array_tile in array_tiles if array_tile.is_worth_it]
         return sorted(profitable, key=lambda tile: (-tile.uses_of_element, tile.staged.object.name, tile.staged.reads))
@@ -318,12 +317,11 @@ class _Tile:
             terms[self.split.iterator] = self.size
         return terms
 
-    @property
-    def counts(self) -> dict[Axis, int]:
-        """The likely workers by axis, times their points."""
+    def counts(self, literal: Mapping[Axis, int]) -> dict[Axis, int]:
+        """The points of a gang by axis, for `literal` counts of workers, else for likely ones."""
         axes = sorted({term for term in self.terms.values() if isinstance(term, Axis)}, key=lambda axis: axis.dimension)
         likely = zip(axes, PREFERRED_WORKERS[len(axes)], strict=True)
-        return {axis: count * self.points.get(axis, 1) for axis, count in likely}
+        return {axis: literal.get(axis, count) * self.points.get(axis, 1) for axis, count in likely}
 
 
 def _nest_to_stage(launch: Launch) -> TileNest | None:
@@ -389,7 +387,7 @@ def _split_tile(nest: TileNest) -> _Tile | None:
 
 
 def _can_be_split(loop: Loop, nest: TileNest) -> bool:
-    """Whether it counts up by 1 between bounds that are the same for all workers."""
+    """Whether the loop counts up by 1 between bounds that are the same for all workers."""
     ends = loop_ends(loop, {})
     if ends is None:
         return False
@@ -451,7 +449,7 @@ def _candidates(
     array that move with the tile in the same way.
 
     `terms` are the iterators of a tile, `shared` the scalars that are the same for all workers.
-    `counts` multiplies workers by their `points`.
+    `counts` are the points of a gang by axis, `points` those of a worker.
     """
     groups: dict[tuple[DataObject, tuple[Polynomial, ...]], list[_Placed]] = {}
     for reading in read:
@@ -508,20 +506,20 @@ def _candidate(
             if factor != 0
         )
         sides.append(StagedSide(side_terms, expression(parts[1] + number(lowest)), highest - lowest))
-    inside = [reading for reading, offsets in read if all(map(_holds, bounds, offsets))]
-    judged = _judged(object_, tuple(sides), inside, counts)
-    if judged is None or object_.rows_in is None:
-        return judged
+    inside = [reading for reading, offsets in read if all(map(_contains, bounds, offsets))]
+    candidate = _evaluated(object_, tuple(sides), inside, counts)
+    if candidate is None or object_.rows_in is None:
+        return candidate
     # Rows are contiguous: the first element is the first one of the first row.
     before, after = (
         min(tuple(abs(ends[end] - bound[end]) for bound, ends in zip(bounds, offsets, strict=True)) for offsets in sure)
         for end in (0, 1)
     )
-    staged = replace(judged.staged, before=before if any(before) else (), after=after if any(after) else ())
-    return replace(judged, staged=staged)
+    staged = replace(candidate.staged, before=before if any(before) else (), after=after if any(after) else ())
+    return replace(candidate, staged=staged)
 
 
-def _holds(ends: Ends, offsets: Ends) -> bool:
+def _contains(ends: Ends, offsets: Ends) -> bool:
     return ends[0] <= offsets[0] and offsets[1] <= ends[1]
 
 
@@ -538,7 +536,7 @@ def _without(value: Polynomial, terms: Terms) -> tuple[tuple[int, ...], Polynomi
     return tuple(factors), value
 
 
-def _judged(
+def _evaluated(
     object_: DataObject, sides: tuple[StagedSide, ...], read: Sequence[Reading], counts: Mapping[Axis, int]
 ) -> Candidate | None:
     mapped = {term.extent for side in sides for term in side.terms if isinstance(term.extent, Axis)}

@@ -178,8 +178,7 @@ def overheads_of(subject: CalibrationTarget, effort: Effort, findings: Findings)
     free = ((1, 0.0),)
     if subject.target == "threads":  # there is nowhere to copy to
         return Overheads(kernel, free, wavefront, 0.0)
-    # A gang of a processor is one thread: the runtime runs it without barriers, whatever their
-    # cost.
+    # A gang of a processor is one thread, which the runtime runs without barriers.
     barrier = findings.costs("barrier") if subject.is_gpu else free
     if not barrier:
         raise CalibrationError("no barrier could be measured")
@@ -251,14 +250,12 @@ def gpu_words(subject: CalibrationTarget, effort: Effort) -> list[str]:
 def measured_gpu(subject: CalibrationTarget, effort: Effort, findings: Findings, overheads: Overheads) -> Gpu:
     """The GPU with its findings. Raises CalibrationError if its memory could not be measured."""
     capability = _capability(findings) if subject.target == "cuda" else None
-    base = nearest(subject.name, capability, ours())
+    base = nearest(subject.name, capability, shipped_gpus())
     facts: dict[str, Any] = {}
     for field, (number, unit) in _attributes(subject).items():
         value = findings.value("attribute", number)
         if value:
             facts[field] = value * unit if field == "clock" else int(value) * unit
-    if facts.get("shared_per_multiprocessor", base.shared_per_multiprocessor) != base.shared_per_multiprocessor:
-        facts["shared_carve_outs"] = ()
     gpu = replace(base, name=subject.name, compute_capability=capability, overheads=overheads, **facts)
     gpu = replace(
         gpu,
@@ -270,7 +267,7 @@ def measured_gpu(subject: CalibrationTarget, effort: Effort, findings: Findings,
     return replace(gpu, memories=tuple(_memories(gpu, subject, findings, effort)))
 
 
-def ours() -> list[Gpu]:
+def shipped_gpus() -> list[Gpu]:
     """The GPUs whose descriptors ship with the package."""
     known = (device.device for device in known_devices() if not device.is_users)
     return [device for device in known if isinstance(device, Gpu)]
@@ -280,7 +277,7 @@ def nearest(name: str, capability: tuple[int, int] | None, gpus: Iterable[Gpu]) 
     """The most similar GPU: of the same name, else of the nearest lower compute capability."""
     kind = [gpu for gpu in gpus if (gpu.compute_capability is None) == (capability is None)]
     if not kind:
-        raise CalibrationError("no descriptor of ours is of its kind")
+        raise CalibrationError("no shipped descriptor describes a GPU of its kind")
     same = [gpu for gpu in kind if _model(gpu.name) in name.upper()]
     if same or capability is None:
         return (same or kind)[0]

@@ -77,7 +77,7 @@ def _parsed(line: str) -> Convergence:
         rounds, share, seconds, *end = line.split()
         return Convergence(int(rounds), float(share), float(seconds), Outcome(end[0]) if end else None)
     except ValueError:
-        raise ProgramError(f"says what is no look at the error: {line.strip()}") from None
+        raise ProgramError(f"printed a line that is no report of the error: {line.strip()}") from None
 
 
 def _targets(trace: Path) -> tuple[str, ...]:

@@ -125,8 +125,7 @@ def opened_to_read(path: Path) -> Iterator[Database]:
     """A database for reading alone, perhaps on a read-only disk. Raises MeasurementsError."""
     with _explained(path):
         log = path.with_name(f"{path.name}-wal")
-        # A read-only folder has no room for SQLite's shared-memory files; a log's content must be
-        # read.
+        # A read-only folder cannot hold SQLite's shared-memory files; a log must be read.
         alone = not os.access(path.parent, os.W_OK) and not (log.exists() and log.stat().st_size)
         address = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if alone else ''}"
         connection = sqlite3.connect(address, PATIENCE, uri=True)
@@ -162,7 +161,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA journal_mode = WAL")  # readers and a writer do not wait for each other
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
-    with transaction(connection):  # of several that come first one lays it out
+    with transaction(connection):  # several processes may come first; one creates the schema
         if not _pragma(connection, "schema_version"):
             for statement in _SCHEMA.split(";")[:-1]:
                 connection.execute(statement)
@@ -177,7 +176,7 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
     version = _pragma(connection, "user_version")
     if version != VERSION:
         remedy = "update tilepragma" if version > VERSION else "move it away"
-        raise MeasurementsError(f"{path} has version {version} of its layout, and this is version {VERSION}: {remedy}")
+        raise MeasurementsError(f"{path} has schema version {version}, and this tilepragma has {VERSION}: {remedy}")
     [verdict] = connection.execute("PRAGMA quick_check(1)").fetchone()
     if verdict != "ok":
         raise sqlite3.DatabaseError(verdict.splitlines()[-1])
@@ -210,10 +209,7 @@ def _explained(path: Path) -> Iterator[None]:
         if "full" in message:
             why = "cannot grow, since the disk is full: make room and run it again; what was measured before is kept"
         elif "disk I/O" in message:
-            why = (
-                f"cannot be written ({message}): what was measured before is kept; see that its disk is well, "
-                f"and run it again"
-            )
+            why = f"cannot be written ({message}): what was measured before is kept; check its disk, and run it again"
         elif "readonly" in message or "unable to open" in message:
             why = f"cannot be written ({message}): set TILEK_DATA_DIR to a folder of yours"
         elif "locked" in message:
@@ -440,12 +436,12 @@ def _part(of: type[_Part], document: object, number: int) -> _Part:
         entry = entries.get(name)
         is_counted = types != (int,) or (isinstance(entry, int) and 0 <= entry < _MOST)
         if not isinstance(entry, types) or isinstance(entry, bool) or not is_counted:
-            raise SharingError(f"line {number}: there is no {name} as it should be")
+            raise SharingError(f"line {number}: '{name}' is missing or invalid")
     return of(**{name: entries[name] for name in known})
 
 
 def _checked(outcome: Outcome, number: int) -> Outcome:
     every = (*outcome.seconds, outcome.spent)
     if not all(isinstance(second, (int, float)) and 0 <= second < float("inf") for second in every):
-        raise SharingError(f"line {number}: there are seconds that are none")
+        raise SharingError(f"line {number}: a time is no finite number from 0")
     return Outcome(tuple(map(float, outcome.seconds)), outcome.failure, float(outcome.spent), outcome.date)

@@ -35,8 +35,8 @@ _MOST_GROUPS = 48
 _LEAST_GAIN = 0.01
 #: The most rules.
 MOST_RULES = 32
-#: Weights of a share missing to what is enough, and of one missing to what all cells can reach,
-#: against a share gained beyond.
+#: Weights of what a share lacks to be enough, and of what it lacks to what all cells can reach,
+#: relative to what it gains above.
 _SHORT, _WORST = 10.0, 1000.0
 #: If enough is not reached, fewer rules may miss so much more in the mean.
 _SAME = 0.002
@@ -52,7 +52,7 @@ _Ranges = tuple[tuple[int, tuple[tuple[int | None, int], ...]], ...]
 class Occasion:
     """Launches with the same `bytes` of arrays and `trips` of the outermost loop, and the `seconds`
     of each layout that ran. `best` are the seconds of the best version, which may be none of these.
-    `default` is the layout without tuning, None if that is of no use.
+    `default` is the layout without tuning, None if it did not run.
     """
 
     bytes: int
@@ -184,9 +184,9 @@ def _why(groups: Sequence[list[Occasion]], most: int) -> str:
     if reached < ENOUGH:
         return f"no {most} versions reach more than {reached:.1%} of the best at every size"
     if len(groups) > _MOST_GROUPS:
-        return f"arrays have more than {_MOST_GROUPS} lengths, so that iterations were not looked at"
+        return f"arrays have more than {_MOST_GROUPS} lengths, so iterations were not considered"
     if any(len({occasion.trips for occasion in group}) < len(group) for group in groups):
-        return "sizes with as many bytes and iterations need different versions, and launches know no more"
+        return "sizes with equal bytes and iterations need different versions, which launches cannot tell apart"
     return f"more than {MOST_RULES} rules would be needed"
 
 
@@ -431,7 +431,7 @@ def _covering(shares: Shares, most: int, share: float) -> tuple[int, ...] | None
 
 
 def _maximal(masks: Sequence[int]) -> dict[int, int]:
-    """The masks that are in no other one, each with the number of its first column."""
+    """The masks that are subsets of no other mask, each with the number of its first column."""
     first: dict[int, int] = {}
     for number, mask in enumerate(masks):
         first.setdefault(mask, number)

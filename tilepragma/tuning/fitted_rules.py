@@ -1,5 +1,5 @@
-"""Rules that an exploration teaches (sizes/records.py): tile sizes for launches, and the versions
-of a kernel, the plan and other builds, among which they choose.
+"""Rules fitted to the measurements of an exploration (sizes/records.py): tile sizes for launches,
+and the versions of a kernel among which they choose, the plan and other builds.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Embed = Callable[[str], PlanVersion | None]
 
 
 class NoRulesError(Exception):
-    """Nothing can be learned; the message says why, in a clause."""
+    """No rules can be fitted; the message says why, in a clause."""
 
 
 @dataclass(frozen=True)
@@ -138,15 +138,15 @@ def embedding(
     return embed
 
 
-def lesson_of(
+def fit_rules(
     trials: Iterable[tuple[Trial, Outcome]],
     builds: Mapping[str, Build],
     target: str,
     on_host: bool,
     embed: Embed | None = None,
 ) -> FittedRules:
-    """The rules that all these measurements teach, at any sizes. On hosts a build with other time
-    tiles may replace the source's; with an `embed`, launches may choose among builds.
+    """The rules that fit all these measurements best. On hosts a build with other time tiles may
+    replace the source's; with an `embed`, launches may choose among builds.
 
     Raises NoRulesError if nothing was measured, no plan has tile sizes, or the numbers do not
     determine the launches' bytes.
@@ -155,7 +155,7 @@ def lesson_of(
     for trial, outcome in trials:
         results.note(trial, outcome)
     taken = {name: build for name, build in builds.items() if not name or (on_host and build.steps)}
-    lessons = []
+    candidates: list[FittedRules] = []
     for name, build in taken.items():
         if build.plan is not None and (build.plan.sizes or (embed is not None and not name)):
             occasions = _occasions(results, name, build.plan, target, on_host)
@@ -165,20 +165,20 @@ def lesson_of(
                 before = tuple(case.best / (usual[text] or case.best) for text, case in occasions.items())
                 others = _others(results, name, occasions)
                 single = decided(list(occasions.values()), most=1)
-                lesson = (build.plan, target, on_host, decision, before, others, name, build.steps, single, occasions)
-                lessons.append(FittedRules(*lesson))
-    if embed is not None and lessons and not lessons[0].build:
-        with_versions = _with_versions(lessons[0], results, builds, embed)
-        lessons += [] if with_versions is None else [with_versions]
-    if not lessons:
+                rules = FittedRules(build.plan, target, on_host, decision, before, others, name, build.steps)
+                candidates.append(replace(rules, single=single, occasions=occasions))
+    if embed is not None and candidates and not candidates[0].build:
+        with_versions = _with_versions(candidates[0], results, builds, embed)
+        candidates += [] if with_versions is None else [with_versions]
+    if not candidates:
         has_sizes = any(build.plan is not None and build.plan.sizes for build in taken.values())
         raise NoRulesError(
-            "nothing with tile sizes was measured at all of them" if has_sizes else "its launches have no tile sizes"
+            "no version with tile sizes was measured at all sizes" if has_sizes else "its launches have no tile sizes"
         )
-    best = max(lessons, key=_worth)
+    best = max(candidates, key=_worth)
     # At equal worth, prefer the source's build, then rules without versions.
     least, mean = (worth - LEAST_GAIN for worth in _worth(best))
-    return next(lesson for lesson in lessons if lesson.decision.least > least and lesson.decision.mean > mean)
+    return next(rules for rules in candidates if rules.decision.least > least and rules.decision.mean > mean)
 
 
 def _with_versions(
@@ -254,8 +254,8 @@ def _with_others(
     return replace(occasion, seconds=seconds)
 
 
-def _worth(lesson: FittedRules) -> tuple[float, float]:
-    return lesson.decision.least, lesson.decision.mean
+def _worth(rules: FittedRules) -> tuple[float, float]:
+    return rules.decision.least, rules.decision.mean
 
 
 def _others(results: Results, name: str, sizes: Iterable[str]) -> dict[str, int]:

@@ -103,12 +103,10 @@ class KernelTuning:
         return TuningRecord(self.name, self.size_class, self.target, named, facts)
 
 
-def has_sizes(plan: KernelPlan) -> None:
+def require_sizes(plan: KernelPlan) -> None:
     """Raises TuningError for a plan without tile sizes."""
     if plan.as_written is not None:
-        raise TuningError(
-            f"runs the original loops, without tiles: {plan.as_written}", "'tilepragma explain' says more"
-        )
+        raise TuningError(f"runs the original loops: {plan.as_written}", "'tilepragma explain' says more")
     if not plan.sizes:
         raise TuningError(
             "has no tile sizes that could be tuned",

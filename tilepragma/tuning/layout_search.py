@@ -16,7 +16,7 @@ from dataclasses import field
 from random import Random
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.model.linear_model import telling
+from tilepragma.model.linear_model import most_informative
 from tilepragma.sizes.search import Layout, Ranking, Sizes
 from tilepragma.tuning.programs import ProgramError
 
@@ -124,7 +124,7 @@ def layout_search(
     free = [row for row, layout in enumerate(ranking.layouts) if layout.sizes not in known]
     most = min(most, len(free))
     extra = 0 if ranking.terms is None else most // 2
-    rows = _telling(ranking, known, free, most - extra) if extra else free[:most]
+    rows = _informative_rows(ranking, known, free, most - extra) if extra else free[:most]
     others = (*taken, *(ranking.layouts[row].sizes for row in rows))
     return LayoutSearch(ranking, first, tuple(_trial(ranking, sizes) for sizes in others), extra, is_mixed)
 
@@ -133,14 +133,14 @@ def _trial(ranking: Ranking, sizes: Sizes) -> Trial:
     return Trial(ranking.predicted(sizes), ranking.rank(sizes))
 
 
-def _telling(ranking: Ranking, known: Collection[Sizes], free: Sequence[int], count: int) -> list[int]:
+def _informative_rows(ranking: Ranking, known: Collection[Sizes], free: Sequence[int], count: int) -> list[int]:
     """Rows of layouts: half of `count` are the best, the others tell the prices apart best."""
     best, rest = free[: math.ceil(count / 2)], free[math.ceil(count / 2) :]
     close = [row for row in rest if _seconds(ranking, row) <= _CLOSE * _seconds(ranking, free[0])]
     measured = [row for row, layout in enumerate(ranking.layouts) if layout.sizes in known]
     chosen = list(best)
     if ranking.terms is not None:
-        chosen += telling(ranking.terms, [*measured, *best], close, count - len(best))
+        chosen += most_informative(ranking.terms, [*measured, *best], close, count - len(best))
     return chosen + [row for row in rest if row not in chosen][: count - len(chosen)]
 
 

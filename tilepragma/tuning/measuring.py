@@ -99,7 +99,7 @@ class Bench:
             raise ProgramError(
                 f"ran {' and '.join(version or 'the plan itself' for version in times.versions)} in its place"
             )
-        return that_count(times.calls(calls), fill) if self.has_calls else (times.seconds,)
+        return counted_calls(times.calls(calls), fill) if self.has_calls else (times.seconds,)
 
     def check(self) -> None:
         """Run the default once more. Raises LostError if it fails now."""
@@ -129,7 +129,7 @@ def calls_a_fill(calls: int, keeps_arrays: bool) -> int:
     return _CALLS_A_FILL if keeps_arrays and calls > 1 + _MOST else 1
 
 
-def that_count(seconds: Sequence[float], fill: int) -> tuple[float, ...]:
+def counted_calls(seconds: Sequence[float], fill: int) -> tuple[float, ...]:
     """The counted calls of a run whose arrays were filled before each `fill` of them."""
     first = 1 + max(len(seconds) - 1 - _MOST, 0) // 2
     return tuple(second for place, second in enumerate(seconds) if place >= first and (fill == 1 or place % fill))

@@ -20,11 +20,9 @@ from typing import IO, Any
 from tilepragma.base.deferred_signals import signals_held_back
 from tilepragma.base.frozen_values import dataclass
 
-#: Variables of the user that would change the measurement: sizes, versions, and running all work
-#: twice.
+#: Variables of the user that would change the measurement.
 FOREIGN = ("TILEK_SIZES", "TILEK_VERSION", "TILEK_ADAPT", "TILEK_VERIFY")
-#: Events that a trace holds at most (runtime/kernel/profile.c); of a longer run it has the first
-#: ones only.
+#: The most events of a trace, the first of a longer run (runtime/kernel/profile.c).
 _MOST_EVENTS = 1 << 20
 _TAIL = 1 << 16
 #: The most characters of a line that are shown.
@@ -120,7 +118,7 @@ def run(command: Sequence[str], variables: Mapping[str, str], limit: float | Non
         return Run(seconds, kernel_times(trace))
 
 
-def said_by(command: Sequence[str], variables: Mapping[str, str], limit: float | None) -> tuple[str, str]:
+def output_of(command: Sequence[str], variables: Mapping[str, str], limit: float | None) -> tuple[str, str]:
     """A program's standard output, and the end of its standard error, run with `variables` for at
     most `limit` seconds. Raises ProgramError.
     """

@@ -59,9 +59,9 @@ def recorded_layouts(source: str, plan: KernelPlan) -> Mapping[SizeClass, Sizes]
     path = records_file(source)
     if not path.is_file():
         return {}
-    text, unheard = file_bytes(path).decode("utf-8", "replace"), Diagnostics()
+    text, ignored = file_bytes(path).decode("utf-8", "replace"), Diagnostics()
     return {
         record.size_class: tuple(record.sizes[size.object.name] for size in plan.sizes)
-        for record in fitting(plan, parse_records(text, str(path), unheard), unheard)
+        for record in fitting(plan, parse_records(text, str(path), ignored), ignored)
         if not record.choices
     }

@@ -43,10 +43,11 @@ __kernel void dot(__global const float *x, __global const float *y, __global flo
                 }
                 barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
             }
-            for (long used = workers < DOT_SLOTS ? workers : DOT_SLOTS, kept; used > 1; used = kept) {
-                kept = (used + 1) / 2;
-                if (worker < used - kept) {
-                    s_tree[worker] = s_tree[worker] + s_tree[worker + kept];
+            for (long used = workers < DOT_SLOTS ? workers : DOT_SLOTS, remaining; used > 1;
+                used = remaining) {
+                remaining = (used + 1) / 2;
+                if (worker < used - remaining) {
+                    s_tree[worker] = s_tree[worker] + s_tree[worker + remaining];
                 }
                 barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
             }

@@ -42,10 +42,11 @@ extern "C" __global__ void dot(const float *x, const float *y, float *s_partials
                 }
                 __syncthreads();
             }
-            for (long long used = workers < DOT_SLOTS ? workers : DOT_SLOTS, kept; used > 1; used = kept) {
-                kept = (used + 1) / 2;
-                if (worker < used - kept) {
-                    s_tree[worker] = s_tree[worker] + s_tree[worker + kept];
+            for (long long used = workers < DOT_SLOTS ? workers : DOT_SLOTS, remaining; used > 1;
+                used = remaining) {
+                remaining = (used + 1) / 2;
+                if (worker < used - remaining) {
+                    s_tree[worker] = s_tree[worker] + s_tree[worker + remaining];
                 }
                 __syncthreads();
             }

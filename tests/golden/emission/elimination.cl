@@ -1,7 +1,7 @@
 /* elimination: example.c:4. Built by tilepragma; constants may be given as -DNAME=value with -DTILEK_SPECIALIZED. */
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #pragma OPENCL FP_CONTRACT OFF
-/* The type in which positions in arrays are computed. */
+/* The type of indices of arrays. */
 #if defined(TILEK_SPECIALIZED) && tilek_index_bits == 32
 typedef int tilek_index;
 #else
@@ -85,11 +85,11 @@ __kernel void elimination_nest2(
                 }
                 barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
             }
-            for (long used = workers < ELIMINATION_NEST2_SLOTS ? workers : ELIMINATION_NEST2_SLOTS, kept;
-                used > 1; used = kept) {
-                kept = (used + 1) / 2;
-                if (worker < used - kept) {
-                    s_tree[worker] = s_tree[worker] + s_tree[worker + kept];
+            for (long used = workers < ELIMINATION_NEST2_SLOTS ? workers : ELIMINATION_NEST2_SLOTS,
+                remaining; used > 1; used = remaining) {
+                remaining = (used + 1) / 2;
+                if (worker < used - remaining) {
+                    s_tree[worker] = s_tree[worker] + s_tree[worker + remaining];
                 }
                 barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
             }

@@ -2,7 +2,7 @@
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #pragma OPENCL FP_CONTRACT OFF
 static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
-/* Where the stretch of a group begins: they differ by one instance at most. */
+/* The first instance of a group; the groups differ by at most one instance. */
 static inline long tilek_stretch(long instances, long group, long groups)
 {
     const long share = instances / groups, extra = instances % groups;

@@ -1,5 +1,5 @@
 /* elimination: example.c:4. Built by tilepragma; constants may be given as -DNAME=value with -DTILEK_SPECIALIZED. */
-/* The type in which positions in arrays are computed. */
+/* The type of indices of arrays. */
 #if defined(TILEK_SPECIALIZED) && tilek_index_bits == 32
 typedef int tilek_index;
 #else
@@ -84,10 +84,10 @@ extern "C" __global__ void elimination_nest2(
                 __syncthreads();
             }
             for (long long used = workers < ELIMINATION_NEST2_SLOTS ? workers : ELIMINATION_NEST2_SLOTS,
-                kept; used > 1; used = kept) {
-                kept = (used + 1) / 2;
-                if (worker < used - kept) {
-                    s_tree[worker] = s_tree[worker] + s_tree[worker + kept];
+                remaining; used > 1; used = remaining) {
+                remaining = (used + 1) / 2;
+                if (worker < used - remaining) {
+                    s_tree[worker] = s_tree[worker] + s_tree[worker + remaining];
                 }
                 __syncthreads();
             }

@@ -1,6 +1,6 @@
 /* jacobi: example.c:4. Built by tilepragma; constants may be given as -DNAME=value with -DTILEK_SPECIALIZED. */
 #pragma OPENCL FP_CONTRACT OFF
-/* The type in which positions in arrays are computed. */
+/* The type of indices of arrays. */
 #if defined(TILEK_SPECIALIZED) && tilek_index_bits == 32
 typedef int tilek_index;
 #else

@@ -1,7 +1,7 @@
 /* scale: example.c:4. Built by tilepragma; constants may be given as -DNAME=value with -DTILEK_SPECIALIZED. */
 #pragma OPENCL FP_CONTRACT OFF
 static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
-/* Where the stretch of a group begins: they differ by one instance at most. */
+/* The first instance of a group; the groups differ by at most one instance. */
 static inline long tilek_stretch(long instances, long group, long groups)
 {
     const long share = instances / groups, extra = instances % groups;

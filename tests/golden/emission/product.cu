@@ -1,10 +1,10 @@
 /* product: example.c:4. Built by tilepragma; constants may be given as -DNAME=value with -DTILEK_SPECIALIZED. */
 
-/* Bytes of memory of its own that a gang may take; boxes that need more are not staged. */
+/* The most bytes of shared memory that a gang may take; array tiles that need more are not staged. */
 #ifndef TILEK_LOCAL_BYTES
 #define TILEK_LOCAL_BYTES 32768
 #endif
-/* The type in which positions in arrays are computed. */
+/* The type of indices of arrays. */
 #if defined(TILEK_SPECIALIZED) && tilek_index_bits == 32
 typedef int tilek_index;
 #else
@@ -12,7 +12,7 @@ typedef long long tilek_index;
 #endif
 static inline __device__ long long tilek_minimum(long long a, long long b) { return a < b ? a : b; }
 
-/* Whether copies into memory of a gang go on while its workers compute. */
+/* Whether copies into shared memory go on while the workers compute. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800 && !defined(TILEK_NO_ASYNC)
 #define TILEK_ASYNC 1
 static inline __device__ void tilek_wait_for_copies(void) { asm volatile("cp.async.wait_all;" ::: "memory"); }
@@ -45,9 +45,9 @@ static inline __device__ void tilek_wait_for_copies(void) {}
 #endif
 #define PRODUCT_TILES TILEK_ARGUMENTS_product
 #define PRODUCT_POOL_WORDS (PRODUCT_TWICE ? 2 * PRODUCT_STAGED_WORDS : PRODUCT_STAGED ? PRODUCT_STAGED_WORDS : 1)
-#define PRODUCT_A_EACH (((8 * worker1_count) * 32 + worker0_count * worker1_count - 1) / (worker0_count * worker1_count))
-#define PRODUCT_B_EACH ((32 * (4 * worker0_count) + worker0_count * worker1_count - 1) / (worker0_count * worker1_count))
-#define PRODUCT_HELD (PRODUCT_TWICE && !TILEK_ASYNC && PRODUCT_A_EACH + PRODUCT_B_EACH <= 16)
+#define PRODUCT_A_SLOTS (((8 * worker1_count) * 32 + worker0_count * worker1_count - 1) / (worker0_count * worker1_count))
+#define PRODUCT_B_SLOTS ((32 * (4 * worker0_count) + worker0_count * worker1_count - 1) / (worker0_count * worker1_count))
+#define PRODUCT_HELD (PRODUCT_TWICE && !TILEK_ASYNC && PRODUCT_A_SLOTS + PRODUCT_B_SLOTS <= 16)
 #else
 #define PRODUCT_TILES , \
     const long long A_length1, const long long B_length1, const long long C_length1, const long long i_trip, \
@@ -58,8 +58,8 @@ static inline __device__ void tilek_wait_for_copies(void) {}
     const long long worker1_count, const long long gang0_rounds, const long long gang1_rounds, \
     const long long tilek_index_bits
 #define PRODUCT_POOL_WORDS (TILEK_LOCAL_BYTES / 8)
-#define PRODUCT_A_EACH 1
-#define PRODUCT_B_EACH 1
+#define PRODUCT_A_SLOTS 1
+#define PRODUCT_B_SLOTS 1
 #define PRODUCT_HELD 0
 #endif
 
@@ -123,8 +123,8 @@ extern "C" __global__ void product(
                             float *const A_next = (float *)(pool + other);
                             float *const B_next = (float *)(pool + other
                                 + ((8 * worker1_count) * 32 * 4 + 15) / 16 * 2);
-                            float A_held[PRODUCT_HELD ? PRODUCT_A_EACH : 1];
-                            float B_held[PRODUCT_HELD ? PRODUCT_B_EACH : 1];
+                            float A_held[PRODUCT_HELD ? PRODUCT_A_SLOTS : 1];
+                            float B_held[PRODUCT_HELD ? PRODUCT_B_SLOTS : 1];
                             const tilek_index A_staged0 = i_first;
                             const tilek_index A_staged1 = k_copied_first;
                             const tilek_index B_staged0 = k_copied_first;
@@ -134,12 +134,13 @@ extern "C" __global__ void product(
                                 const int A_span1 = k_copied_last - k_copied_first + 1;
                                 if (PRODUCT_HELD) {
 #pragma unroll
-                                    for (int each = 0; each < PRODUCT_A_EACH; ++each) {
-                                        const int at = worker + each * workers;
-                                        const int at0 = at / A_size1;
-                                        const int at1 = at % A_size1;
-                                        if (at0 < A_span0 && at1 < A_span1) A_held[each] =
-                                            A[(tilek_index)(A_staged0 + at0) * A_length1 + A_staged1 + at1];
+                                    for (int slot = 0; slot < PRODUCT_A_SLOTS; ++slot) {
+                                        const int element = worker + slot * workers;
+                                        const int index0 = element / A_size1;
+                                        const int index1 = element % A_size1;
+                                        if (index0 < A_span0 && index1 < A_span1) A_held[slot] =
+                                            A[(tilek_index)(A_staged0 + index0) * A_length1 + A_staged1
+                                            + index1];
                                     }
                                 } else {
                                     /* The vectors of 16 bytes in a row of the tile, and what is left. */
@@ -147,32 +148,35 @@ extern "C" __global__ void product(
                                         && A_staged1 % 4 == 0 && (size_t)A % 16 == 0
                                         && (A_span1 % 4 == 0 || A_span1 == A_size1) ? A_size1 / 4 : 0;
                                     const int A_single = A_size1 - 4 * A_vectors;
-                                    for (int at = worker; at < A_size0 * A_vectors; at += workers) {
-                                        const int at0 = at / A_vectors;
-                                        const int at1 = at % A_vectors * 4;
-                                        if (at0 < A_span0
-                                            && at1 < A_span1) TILEK_COPY_16(*(float4 *)&A_next[at0 * A_size1
-                                            + at1], *(const float4 *)&A[(tilek_index)(A_staged0 + at0)
-                                            * A_length1 + A_staged1 + at1]);
+                                    for (int element = worker; element < A_size0 * A_vectors;
+                                        element += workers) {
+                                        const int index0 = element / A_vectors;
+                                        const int index1 = element % A_vectors * 4;
+                                        if (index0 < A_span0
+                                            && index1 < A_span1) TILEK_COPY_16(*(float4 *)&A_next[index0
+                                            * A_size1 + index1], *(const float4 *)&A[(tilek_index)(A_staged0
+                                            + index0) * A_length1 + A_staged1 + index1]);
                                     }
-                                    for (int at = worker; at < A_size0 * A_single; at += workers) {
-                                        const int at0 = at / A_single;
-                                        const int at1 = 4 * A_vectors + at % A_single;
-                                        if (at0 < A_span0 && at1 < A_span1) TILEK_COPY_4(A_next[at0 * A_size1
-                                            + at1], A[(tilek_index)(A_staged0 + at0) * A_length1 + A_staged1
-                                            + at1]);
+                                    for (int element = worker; element < A_size0 * A_single;
+                                        element += workers) {
+                                        const int index0 = element / A_single;
+                                        const int index1 = 4 * A_vectors + element % A_single;
+                                        if (index0 < A_span0 && index1 < A_span1) TILEK_COPY_4(A_next[index0
+                                            * A_size1 + index1], A[(tilek_index)(A_staged0 + index0)
+                                            * A_length1 + A_staged1 + index1]);
                                     }
                                 }
                                 const int B_span0 = k_copied_last - k_copied_first + 1;
                                 const int B_span1 = j_last - j_first + 1;
                                 if (PRODUCT_HELD) {
 #pragma unroll
-                                    for (int each = 0; each < PRODUCT_B_EACH; ++each) {
-                                        const int at = worker + each * workers;
-                                        const int at0 = at / B_size1;
-                                        const int at1 = at % B_size1;
-                                        if (at0 < B_span0 && at1 < B_span1) B_held[each] =
-                                            B[(tilek_index)(B_staged0 + at0) * B_length1 + B_staged1 + at1];
+                                    for (int slot = 0; slot < PRODUCT_B_SLOTS; ++slot) {
+                                        const int element = worker + slot * workers;
+                                        const int index0 = element / B_size1;
+                                        const int index1 = element % B_size1;
+                                        if (index0 < B_span0 && index1 < B_span1) B_held[slot] =
+                                            B[(tilek_index)(B_staged0 + index0) * B_length1 + B_staged1
+                                            + index1];
                                     }
                                 } else {
                                     /* The vectors of 16 bytes in a row of the tile, and what is left. */
@@ -180,20 +184,22 @@ extern "C" __global__ void product(
                                         && B_staged1 % 4 == 0 && (size_t)B % 16 == 0
                                         && (B_span1 % 4 == 0 || B_span1 == B_size1) ? B_size1 / 4 : 0;
                                     const int B_single = B_size1 - 4 * B_vectors;
-                                    for (int at = worker; at < B_size0 * B_vectors; at += workers) {
-                                        const int at0 = at / B_vectors;
-                                        const int at1 = at % B_vectors * 4;
-                                        if (at0 < B_span0
-                                            && at1 < B_span1) TILEK_COPY_16(*(float4 *)&B_next[at0 * B_size1
-                                            + at1], *(const float4 *)&B[(tilek_index)(B_staged0 + at0)
-                                            * B_length1 + B_staged1 + at1]);
+                                    for (int element = worker; element < B_size0 * B_vectors;
+                                        element += workers) {
+                                        const int index0 = element / B_vectors;
+                                        const int index1 = element % B_vectors * 4;
+                                        if (index0 < B_span0
+                                            && index1 < B_span1) TILEK_COPY_16(*(float4 *)&B_next[index0
+                                            * B_size1 + index1], *(const float4 *)&B[(tilek_index)(B_staged0
+                                            + index0) * B_length1 + B_staged1 + index1]);
                                     }
-                                    for (int at = worker; at < B_size0 * B_single; at += workers) {
-                                        const int at0 = at / B_single;
-                                        const int at1 = 4 * B_vectors + at % B_single;
-                                        if (at0 < B_span0 && at1 < B_span1) TILEK_COPY_4(B_next[at0 * B_size1
-                                            + at1], B[(tilek_index)(B_staged0 + at0) * B_length1 + B_staged1
-                                            + at1]);
+                                    for (int element = worker; element < B_size0 * B_single;
+                                        element += workers) {
+                                        const int index0 = element / B_single;
+                                        const int index1 = 4 * B_vectors + element % B_single;
+                                        if (index0 < B_span0 && index1 < B_span1) TILEK_COPY_4(B_next[index0
+                                            * B_size1 + index1], B[(tilek_index)(B_staged0 + index0)
+                                            * B_length1 + B_staged1 + index1]);
                                     }
                                 }
                             }
@@ -242,22 +248,22 @@ extern "C" __global__ void product(
                                 const int A_span0 = i_last - i_first + 1;
                                 const int A_span1 = k_copied_last - k_copied_first + 1;
 #pragma unroll
-                                for (int each = 0; each < PRODUCT_A_EACH; ++each) {
-                                    const int at = worker + each * workers;
-                                    const int at0 = at / A_size1;
-                                    const int at1 = at % A_size1;
-                                    if (at0 < A_span0 && at1 < A_span1) A_next[at0 * A_size1 + at1] =
-                                        A_held[each];
+                                for (int slot = 0; slot < PRODUCT_A_SLOTS; ++slot) {
+                                    const int element = worker + slot * workers;
+                                    const int index0 = element / A_size1;
+                                    const int index1 = element % A_size1;
+                                    if (index0 < A_span0 && index1 < A_span1) A_next[index0 * A_size1
+                                        + index1] = A_held[slot];
                                 }
                                 const int B_span0 = k_copied_last - k_copied_first + 1;
                                 const int B_span1 = j_last - j_first + 1;
 #pragma unroll
-                                for (int each = 0; each < PRODUCT_B_EACH; ++each) {
-                                    const int at = worker + each * workers;
-                                    const int at0 = at / B_size1;
-                                    const int at1 = at % B_size1;
-                                    if (at0 < B_span0 && at1 < B_span1) B_next[at0 * B_size1 + at1] =
-                                        B_held[each];
+                                for (int slot = 0; slot < PRODUCT_B_SLOTS; ++slot) {
+                                    const int element = worker + slot * workers;
+                                    const int index0 = element / B_size1;
+                                    const int index1 = element % B_size1;
+                                    if (index0 < B_span0 && index1 < B_span1) B_next[index0 * B_size1
+                                        + index1] = B_held[slot];
                                 }
                             }
                             tilek_wait_for_copies();

@@ -46,7 +46,7 @@ static void tilek_product_host_apart(
 #line GENERATED
 }
 
-/* The launch has checked that nothing written overlaps anything else. */
+/* The launch has checked that no written array overlaps another. */
 static void tilek_product_host(const tilek_host_call *call, int64_t first, int64_t last)
 {
     tilek_product_host_apart(call, first, last, call->arrays[0].extent[1], call->arrays[0].base,

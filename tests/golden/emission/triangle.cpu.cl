@@ -3,7 +3,7 @@
 static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
 static inline long tilek_maximum(long a, long b) { return a > b ? a : b; }
 static inline long tilek_ceiling_quotient(long a, long b) { return a / b + (a % b > 0); }
-/* Where the stretch of a group begins: they differ by one instance at most. */
+/* The first instance of a group; the groups differ by at most one instance. */
 static inline long tilek_stretch(long instances, long group, long groups)
 {
     const long share = instances / groups, extra = instances % groups;

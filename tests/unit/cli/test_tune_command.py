@@ -500,7 +500,7 @@ def test_a_source_with_errors(capsys: pytest.CaptureFixture[str]) -> None:
     ("source", "message"),
     [
         (SCALE, "kernel 'scale' has no tile sizes that could be tuned"),
-        (WRITTEN, "kernel 'first' runs the original loops, without tiles"),
+        (WRITTEN, "kernel 'first' runs the original loops"),
     ],
 )
 def test_kernels_without_sizes(source: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:

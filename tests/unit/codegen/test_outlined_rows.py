@@ -54,22 +54,25 @@ def test_one_pointer_for_all_elements_at_known_distances() -> None:
     )
     assert function == (
         "TILEK_ROW void f_row1(const long j_count, float *restrict B_row, const float *restrict A_row) { "
-        "for (long j_at = 0; j_at < j_count; ++j_at) { "
-        "B_row[j_at] = A_row[j_at] + A_row[j_at - 9] + A_row[j_at + 9] + A_row[j_at - 1] + A_row[j_at + 1]; } }"
+        "for (long j_index = 0; j_index < j_count; ++j_index) { "
+        "B_row[j_index] = A_row[j_index] + A_row[j_index - 9] + A_row[j_index + 9] + A_row[j_index - 1] + A_row[j_index + 1]; } }"
     )
 
 
 def test_one_pointer_for_each_row_where_lengths_are_unknown() -> None:
     call, function = printed(row(assign(at(W, P, J), five(V)), comparison="<="))
     assert "if (j <= j_end) f_row1((long)j_end - j + 1, &W[i][j], &V[i][j], &V[i - 1][j], &V[i + 1][j]);" in call
-    assert "W_row[j_at] = V_row1[j_at] + V_row2[j_at] + V_row3[j_at] + V_row1[j_at - 1] + V_row1[j_at + 1];" in function
+    assert (
+        "W_row[j_index] = V_row1[j_index] + V_row2[j_index] + V_row3[j_index] + V_row1[j_index - 1] + V_row1[j_index + 1];"
+        in function
+    )
 
 
 def test_values_that_the_body_reads_are_handed_on() -> None:
     call, function = printed(row(assign(at(B, P, J), binary("+", five(), binary("*", at(V, 0, 3), binary("+", P, J))))))
     assert call.endswith("f_row1((long)j_end - j, &B[i][j], &A[i][j], &V[0][3], i, j); }")
     assert "const float *restrict V_row, const int i, const long j_first)" in function
-    assert "{ int j = j_first + j_at; B_row[j_at] = " in function and "V_row[0] * (i + j);" in function
+    assert "{ int j = j_first + j_index; B_row[j_index] = " in function and "V_row[0] * (i + j);" in function
 
 
 @pytest.mark.parametrize(

@@ -44,8 +44,8 @@ def test_the_table_can_be_read() -> None:
         kernel_constants(describe(replace(wavefronts(), choices=choices), list(Target))) for choices in ((), CHOICES)
     )
     assert added(plain, text) == [
-        "/* {bytes, iterations, {t_size}, version}: launches on hosts take what the first line says whose bytes",
-        " * their arrays together, and whose iterations their outermost loop, have at most. */",
+        "/* {bytes, iterations, {t_size}, version}: a launch on hosts takes the first line with at least the bytes of",
+        " * its arrays and at least the iterations of its outermost loop. */",
         "static const tilek_choice tilek_wavefronts_choices[] = {",
         "    {1048576, INT64_MAX, (const int64_t[]){16}, 0},",
         "    {INT64_MAX, 2, (const int64_t[]){64}, 0},",
@@ -67,7 +67,7 @@ def test_opencl_processors_have_a_table_of_their_own() -> None:
         "    .processor_choice_count = 1,",
         "    .processor_choices = tilek_wavefronts_processor_choices,",
     ]
-    assert "launches on OpenCL processors take what the first line says" in text
+    assert "a launch on OpenCL processors takes the first line with at least" in text
     assert "processor_choices" not in without
 
 

@@ -45,7 +45,7 @@ def test_nothing_is_filled_in_where_all_is_the_plans() -> None:
 def test_only_the_version_that_is_taken_is_filled_in() -> None:
     usual = listing3(counts="gang0:2 gang1:2")
     assert decided(with_versions(usual, usual, other_launches())) == [
-        "switch (tilek_taken) { /* what the call of a version has that is not the plan's */",
+        "switch (tilek_taken) { /* the members of the call that a version changes */",
         "case 2: /* as 2 */",
         "tilek_scalar2_0 = k;",
         "tilek_scalars_2[0] = &tilek_scalar2_0;",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tilepragma.model.linear_model import Terms, fit, telling
+from tilepragma.model.linear_model import Terms, fit, most_informative
 
 GENERATOR = np.random.default_rng(7)
 TERMS = Terms(("points", "rows", "memory"), GENERATOR.uniform(0.1, 1.0, (40, 3)))
@@ -50,13 +50,13 @@ def test_runs_that_tell_most() -> None:
     """Eight layouts of points alone, one with rows, one with memory: these tell what the first does not."""
     work = np.array([*([size, 0.0, 0.0] for size in range(1, 9)), [1.0, 1.0, 0.0], [1.0, 0.0, 0.5]])
     terms = Terms(("points", "rows", "memory"), work)
-    assert set(telling(terms, [0], range(1, 10), 2)) == {8, 9}
-    assert telling(terms, [0, 8], range(1, 8), 0) == []
-    assert telling(terms, [], [3, 9], 5) == [3, 9] or telling(terms, [], [3, 9], 5) == [9, 3]
+    assert set(most_informative(terms, [0], range(1, 10), 2)) == {8, 9}
+    assert most_informative(terms, [0, 8], range(1, 8), 0) == []
+    assert most_informative(terms, [], [3, 9], 5) == [3, 9] or most_informative(terms, [], [3, 9], 5) == [9, 3]
 
 
 def test_runs_that_tell_most_find_prices() -> None:
     """Six runs find them as well as all forty."""
-    chosen = telling(TERMS, [], range(40), 6)
+    chosen = most_informative(TERMS, [], range(40), 6)
     some = Terms(TERMS.names, TERMS.seconds[chosen])
     assert fit(some, some.priced(PRICES)) == pytest.approx(PRICES, rel=0.05)

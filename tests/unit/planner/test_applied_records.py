@@ -56,23 +56,26 @@ def test_launches_of_the_measured_lengths_take_what_was_measured(tmp_path: Path)
     assert b"8000" in (result.output or b"")
     said = " ".join(explain(kernel_reports(result)).split())
     assert "t_size = 4, t_i_size = 5 for arrays up to 8.0 kB and up to 9 iterations of t" in said
-    assert "measured for arrays of 400 B to 8.0 kB; those for cores kept in sweep.tilek.json" in said
+    assert "measured for arrays of 400 B to 8.0 kB; those for cores from sweep.tilek.json" in said
 
 
 @pytest.mark.parametrize(
     ("host", "message"),
     [
-        ({"choices": CHOICES}, "'least_bytes' is no whole number from 0"),
+        ({"choices": CHOICES}, "'least_bytes' must be a whole number from 0"),
         ({"tiles": "round", "least_bytes": 0, "choices": CHOICES}, "'tiles' is none of auto, skewed, diamond"),
-        ({"least_bytes": 0, "choices": []}, "'choices' is no list with anything in it"),
-        ({"least_bytes": 0, "choices": [3]}, "a choice is no object"),
-        ({"least_bytes": 0, "choices": [{"sizes": {}}]}, "'bytes' is no whole number"),
-        ({"least_bytes": 0, "choices": [{**CHOICES[0], "trips": -1}]}, "'trips' is no whole number"),
+        ({"least_bytes": 0, "choices": []}, "'choices' must be a list that is not empty"),
+        ({"least_bytes": 0, "choices": [3]}, "a choice must be an object"),
+        ({"least_bytes": 0, "choices": [{"sizes": {}}]}, "'bytes' must be a whole number"),
+        ({"least_bytes": 0, "choices": [{**CHOICES[0], "trips": -1}]}, "'trips' must be a whole number"),
         ({"least_bytes": 0, "choices": [{"bytes": 7}]}, "there is no object 'sizes'"),
-        ({"least_bytes": 0, "choices": [{"bytes": 7, "sizes": {"t_size": 0}}]}, "'t_size' is no whole number from 1"),
+        (
+            {"least_bytes": 0, "choices": [{"bytes": 7, "sizes": {"t_size": 0}}]},
+            "'t_size' must be a whole number from 1",
+        ),
         (
             {"least_bytes": 0, "choices": [{"bytes": 7, "sizes": {"t_size": 1}}]},
-            "it says t_size; the kernel's tile sizes are",
+            "it names t_size; the kernel's tile sizes are",
         ),
         (
             {"least_bytes": 0, "choices": [CHOICES[2], CHOICES[0]]},
@@ -168,7 +171,7 @@ def test_other_tiles_of_time_steps_are_kept_for_cores_alone(tmp_path: Path, monk
     found = planned()
     assert found.host_steps == skewed.host_steps
     assert found.device_steps == plain.device_steps
-    assert found.kept == "those for cores with skewed tiles kept in jacobi.tilek.json"
+    assert found.kept == "those for cores with skewed tiles from jacobi.tilek.json"
     assert found.choices[-1].sizes == (16,) * len(skewed.sizes)
     result = translate(TranslateRequest(str(source), temporal="diamond", last="verify"))
     [warning] = result.diagnostics

@@ -69,7 +69,7 @@ def test_sizes_that_the_device_does_not_use_are_not_mentioned() -> None:
 def test_without_a_prediction_the_reason_and_what_is_taken() -> None:
     layouts = (Layout((16, 16)), Layout((8, 16)))
     facts, landscape = ranking_facts(Ranking(NAMES, layouts, layouts[0], "trip counts depend on data"), USED, None)
-    assert facts["predicted"] == "not known: trip counts depend on data; sizes are the documented defaults"
+    assert facts["predicted"] == "not known: trip counts depend on data; sizes are the defaults"
     assert (facts.keys(), landscape) == ({"device", "predicted"}, None)
 
 
@@ -79,7 +79,7 @@ def test_layouts_that_cannot_be_have_no_place() -> None:
     assert landscape is not None
     assert (16, 16) not in landscape.seconds
     none, _ = ranking_facts(ranking({(16, 16): math.inf}, (16, 16)), USED, None)
-    assert none["predicted"] == "not known: no layout is possible there; sizes are the documented defaults"
+    assert none["predicted"] == "not known: no layout is possible there; sizes are the defaults"
 
 
 def test_a_kernel_without_work() -> None:

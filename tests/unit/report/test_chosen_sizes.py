@@ -55,7 +55,7 @@ def sizes_said(result: TranslateResult) -> str:
     """All that is said of sizes before what launches change for their threads, which every plan here has."""
     (facts,) = kernel_reports(result)
     said, changed, last = facts.rows["tile sizes"][0].partition("; launches on cores take another t_size")
-    assert changed and last == " where threads would have unequal shares otherwise"
+    assert changed and last == " if this would give threads unequal shares"
     return said
 
 

@@ -16,7 +16,7 @@ from tilepragma.base.refusals import CommandError
 from tilepragma.driver import translate
 from tilepragma.driver.reports import explain, kernel_reports
 from tilepragma.driver.state import TranslateRequest, TranslateResult
-from tilepragma.report.facts import MOST_SHORT_POSITIONS
+from tilepragma.report.facts import MOST_SHORT_INDICES
 from tilepragma.report.size_values import byte_text, parse_sizes
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "explain"
@@ -174,7 +174,7 @@ def test_iterators_that_the_user_has_not_written_are_explained() -> None:
       for (int r = 1; r < n; r += 3) a[r] = b[r];
     }"""
     text = explain(kernel_reports(translate(TranslateRequest("t.c", text=source.encode(), last="choose_sizes"))))
-    assert "  counted     r_index: the iterations of the loop over r, line 4: r is (3 * r_index) + 1\n" in text
+    assert "  counted     r_index counts the iterations of the loop over r, line 4: r is (3 * r_index) + 1\n" in text
     assert text.count("  counted") == 1
 
 
@@ -285,19 +285,19 @@ void scaled(long n, unsigned char *restrict a)
     ("size", "alone", "wide"),
     [("1", True, False), ("2", False, False), ("1073741824", False, False), ("1073741825", False, True)],
 )
-def test_sizes_that_leave_nothing_to_run_at_once_or_need_wide_positions(size: str, alone: bool, wide: bool) -> None:
+def test_sizes_that_leave_nothing_to_run_at_once_or_need_wide_indices(size: str, alone: bool, wide: bool) -> None:
     result = translate(TranslateRequest("t.c", text=SCALED.encode(), last="choose_sizes"))
     text = explain(kernel_reports(result, parse_sizes([f"n={size}"])))
     assert ("(one alone: nothing runs in parallel)" in text) == alone
-    said = f"positions of 32 bits, on devices: 'a' has {size} elements, more than 1073741824 (2^30)"
+    said = f"32-bit indices on devices: 'a' has {size} elements, more than 1073741824 (2^30)"
     assert (said in text) == wide
 
 
-def test_the_length_that_needs_wide_positions_is_the_runtimes() -> None:
+def test_the_length_that_needs_wide_indices_is_the_runtimes() -> None:
     text = (Path(__file__).parents[3] / "runtime" / "arrays" / "device_arrays.c").read_text()
     body = text[text.index("int tilek_index_bits(") :]
     found = re.search(r"most = \(int64_t\)1 << (\d+);", body)
-    assert found is not None and 1 << int(found[1]) == MOST_SHORT_POSITIONS
+    assert found is not None and 1 << int(found[1]) == MOST_SHORT_INDICES
 
 
 YEE = """

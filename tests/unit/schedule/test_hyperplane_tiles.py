@@ -283,7 +283,7 @@ void f(int n, double c[n][n], double a[n][n], double b[n][n], double *out)
 def test_a_scalar_that_ties_a_body_is_expanded_for_the_sake_of_strides() -> None:
     found = plan(SUMMED % "")
     assert found.storage == (
-        "scalar expansion: 's' is kept once for each iteration of i and j, as 's_of_i_j', since no value goes from one to another",
+        "scalar expansion: 's' has a copy for each iteration of i and j, 's_of_i_j', since no value flows from one iteration to another",
     )
     assert innermost(found.host[0]) == "j"
     kept = next(each for each in found.arrays if each.object.name == "s_of_i_j")

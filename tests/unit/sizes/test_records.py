@@ -78,8 +78,8 @@ def test_the_output_depends_on_the_file(tmp_path: Path) -> None:
 
 def test_explain_says_where_sizes_are_from(tmp_path: Path, plain: TranslateResult) -> None:
     said = " ".join(explain(kernel_reports(translated(tmp_path, text_of(host=SIZES)))).split())
-    assert "t_i_size = 40 (16 on devices); those for cores kept in sweep.tilek.json" in said
-    assert "kept in" not in explain(kernel_reports(plain))
+    assert "t_i_size = 40 (16 on devices); those for cores from sweep.tilek.json" in said
+    assert ".tilek.json" not in explain(kernel_reports(plain))
 
 
 def test_they_are_not_taken_where_that_is_not_asked_for(tmp_path: Path) -> None:
@@ -106,11 +106,11 @@ def test_a_source_that_is_no_file_has_none(tmp_path: Path, monkeypatch: pytest.M
         ('{"version": 1, "kernels": {\n"sweep": 7}}', 2, "must be an object with 'host', 'device' or both"),
         ('{"version": 1, "kernels": {\n"sweep": {"hots": {}}}}', 2, "must be an object with 'host', 'device' or both"),
         ('{"version": 1, "kernels": {"sweep": {\n"host": {"size": {}}}}}', 2, "there is no object 'sizes'"),
-        (text_of(host={"t_size": 0, "t_i_size": 40}), 7, "'t_size' is no whole number from 1"),
-        (text_of(host={"t_size": True, "t_i_size": 40}), 7, "'t_size' is no whole number from 1"),
-        (text_of(host={"t_size": 2**31, "t_i_size": 40}), 7, "'t_size' is no whole number from 1"),
-        (text_of(host={"t_size": 24}), 6, "it says t_size; the kernel's tile sizes are t_size, t_i_size"),
-        (text_of(host={**SIZES, "j_size": 3}), 6, "it says t_size, t_i_size, j_size; the kernel's"),
+        (text_of(host={"t_size": 0, "t_i_size": 40}), 7, "'t_size' must be a whole number from 1"),
+        (text_of(host={"t_size": True, "t_i_size": 40}), 7, "'t_size' must be a whole number from 1"),
+        (text_of(host={"t_size": 2**31, "t_i_size": 40}), 7, "'t_size' must be a whole number from 1"),
+        (text_of(host={"t_size": 24}), 6, "it names t_size; the kernel's tile sizes are t_size, t_i_size"),
+        (text_of(host={**SIZES, "j_size": 3}), 6, "it names t_size, t_i_size, j_size; the kernel's"),
         (text_of("swep", host=SIZES), 6, "there is no such kernel"),
     ],
 )

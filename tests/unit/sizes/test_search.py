@@ -14,7 +14,7 @@ from tests.unit.cost.test_launch_work import planned
 from tilepragma.ir.directives import Target
 from tilepragma.model.descriptor_files import named_device
 from tilepragma.model.device import Device
-from tilepragma.model.linear_model import telling
+from tilepragma.model.linear_model import most_informative
 from tilepragma.plan.dispatch_table import sizes_on_hosts, wrong_choices
 from tilepragma.plan.kernel_plan import SizeChoice
 from tilepragma.plan.summary import used_sizes
@@ -182,7 +182,7 @@ def test_runs_put_layouts_in_the_order_of_their_prices(name: str) -> None:
     assert ranking.terms is not None
     prices = np.array([0.6, 1.2, 2.5, 1.0, 8.0, 1.5, 0.8, 1.7])[: len(ranking.terms.names)]
     real = dict(zip([one.sizes for one in ranking.layouts], ranking.terms.priced(prices).tolist(), strict=True))
-    rows = telling(ranking.terms, [0, 1, 2], range(len(real)), 5)
+    rows = most_informative(ranking.terms, [0, 1, 2], range(len(real)), 5)
     runs = [ranking.layouts[row].sizes for row in (0, 1, 2, *rows)]
     fitted = ranking.fitted({sizes: real[sizes] for sizes in runs})
     assert fitted is not None

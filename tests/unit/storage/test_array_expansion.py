@@ -52,7 +52,7 @@ def test_doitgen_has_a_row_for_each_iteration_and_no_host_loop() -> None:
     assert not any(isinstance(step, HostLoop) for step in (*found.host_steps, *found.device_steps))
     assert [len(launch.axes) for launch in found.device] == [6, 6, 2]
     assert "contiguous sum_of_r_q[0 : max(nr, 1)][0 : max(nq, 1)][0 : max(np, 1)] rw, copied not" in text(DOITGEN)
-    assert [note for note in found.storage if "'sum' is kept once for each iteration of r and q" in note]
+    assert [note for note in found.storage if "'sum' has a copy for each iteration of r and q" in note]
 
 
 @pytest.mark.parametrize(

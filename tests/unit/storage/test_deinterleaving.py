@@ -63,7 +63,7 @@ def test_sweeps_step_one_by_one() -> None:
     }
     assert factors == {1}
     assert found.source is not None and found.reordered is not None
-    assert [note for note in found.storage if note.startswith("array splitting: 'u' is kept as 'u_0_0', 'u_0_1'")]
+    assert [note for note in found.storage if note.startswith("de-interleaving: 'u' is stored as 'u_0_0', 'u_0_1'")]
 
 
 # -- the proof

@@ -9,9 +9,10 @@ import pytest
 
 from tests.support.source_plans import plan
 from tilepragma.base.source_ranges import NOWHERE
-from tilepragma.ir.directives import ClauseExpression, TileKind
+from tilepragma.ir.directives import AxisKind, ClauseExpression, TileKind
 from tilepragma.ir.expressions import Access, DataObject, Scope, Storage, integer
 from tilepragma.ir.loop_tree import (
+    Axis,
     Barrier,
     Block,
     If,
@@ -206,6 +207,17 @@ void f(int n, int m, int w, const double a[n][m], const double x[m], double y[n]
     assert boxes(source % "1024") == []
     note = "what a gang of launch f reads of 'a', 40960 bytes, does not fit in its 32768 bytes of shared memory: it stays in place"
     assert note in plan(source % "1024").rejected
+
+
+@pytest.mark.parametrize(("workers", "iterations"), [("32, 8", 32), ("64, 8", 16), ("32, 32", 16)])
+def test_array_tiles_hold_all_points_of_the_workers_that_the_user_says(workers: str, iterations: int) -> None:
+    """A worker of a product has 4 x 8 points: 32 x 32 workers read 256 rows of a and 128 columns of b."""
+    (launch,) = plan(PRODUCT.replace("kernel", f"kernel num_workers({workers})")).device
+    rows = next(tile for tile in staged_arrays(launch) if tile.object.host == "a")
+    assert [(term.extent, term.points) for side in rows.sides for term in side.terms] == [
+        (Axis(AxisKind.WORKER, 1), 8),
+        (iterations, 1),
+    ]
 
 
 def test_arrays_that_may_be_one_are_left_alone() -> None:

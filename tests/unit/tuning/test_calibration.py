@@ -23,7 +23,7 @@ from tilepragma.tuning.calibration import (
     keep,
     milliseconds_a_number,
     nearest,
-    ours,
+    shipped_gpus,
     words_for,
     working_sets,
 )
@@ -161,9 +161,9 @@ def test_a_processor_under_opencl_has_the_hosts_caches_and_its_own_costs() -> No
 def test_a_gpu_says_of_itself_what_our_file_does_not_know() -> None:
     device = described(H100, HOST, FULL, answers(H100), []).device
     assert isinstance(device, Gpu)
-    base = next(gpu for gpu in ours() if "H100" in gpu.name)
+    base = next(gpu for gpu in shipped_gpus() if "H100" in gpu.name)
     assert (device.name, device.multiprocessors, device.clock) == ("NVIDIA H100 PCIe", 114, 1.755e9)
-    assert (device.register_unit, device.shared_carve_outs) == (base.register_unit, base.shared_carve_outs)
+    assert device.register_unit == base.register_unit
     assert [(memory.size, memory.sharers, memory.bandwidth) for memory in device.memories] == [
         (233472, 1, 2e13),
         (50 * MIB, 114, 5e12),
@@ -177,7 +177,7 @@ def test_a_gpu_says_of_itself_what_our_file_does_not_know() -> None:
 def test_a_gpu_that_says_nothing_keeps_our_figures() -> None:
     found = answers(H100, without=("rate", "shared", "cached", "attribute:8", "attribute:38", "attribute:16"))
     device = described(H100, HOST, FULL, found, []).device
-    base = next(gpu for gpu in ours() if "H100" in gpu.name)
+    base = next(gpu for gpu in shipped_gpus() if "H100" in gpu.name)
     assert isinstance(device, Gpu)
     assert (device.float_rate, device.multiprocessors) == (base.float_rate, 132)
     assert device.memories[0].bandwidth == base.memories[0].bandwidth
@@ -192,11 +192,11 @@ def test_opencl_gpus() -> None:
 
 
 def test_the_nearest_of_our_descriptors() -> None:
-    assert nearest("NVIDIA A100-SXM4-80GB", (8, 0), ours()).compute_capability == (8, 0)
-    assert nearest("NVIDIA GeForce RTX 4090", (8, 9), ours()).compute_capability == (8, 0)
-    assert nearest("NVIDIA B200", (10, 0), ours()).compute_capability == (9, 0)
-    assert nearest("Tesla C870", (1, 0), ours()).compute_capability == (1, 3)
-    assert nearest("gfx90a", None, ours()).compute_capability is None
+    assert nearest("NVIDIA A100-SXM4-80GB", (8, 0), shipped_gpus()).compute_capability == (8, 0)
+    assert nearest("NVIDIA GeForce RTX 4090", (8, 9), shipped_gpus()).compute_capability == (8, 0)
+    assert nearest("NVIDIA B200", (10, 0), shipped_gpus()).compute_capability == (9, 0)
+    assert nearest("Tesla C870", (1, 0), shipped_gpus()).compute_capability == (1, 3)
+    assert nearest("gfx90a", None, shipped_gpus()).compute_capability is None
     with pytest.raises(CalibrationError):
         nearest("gfx90a", None, [])
 

@@ -36,8 +36,8 @@ def test_the_profile_names_the_targets() -> None:
     [
         (["sys.exit('one\\nno memory')"], "^ended with status 1: no memory$"),
         (["print('32 0.5 1')"], "^ended with status 0$"),
-        (["print('32 0.5 1 finished')"], "^says what is no look at the error: 32 0.5 1 finished$"),
-        (["print('hello')"], "^says what is no look"),
+        (["print('32 0.5 1 finished')"], "^printed a line that is no report of the error: 32 0.5 1 finished$"),
+        (["print('hello')"], "^printed a line"),
     ],
 )
 def test_what_fails(lines: list[str], message: str) -> None:

@@ -166,7 +166,7 @@ def test_a_database_of_another_version(path: Path, version: int, remedy: str) ->
     connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
     with (
-        pytest.raises(MeasurementsError, match=f"has version {version} of its layout, and this is .*: {remedy}"),
+        pytest.raises(MeasurementsError, match=f"has schema version {version}, and this tilepragma has .*: {remedy}"),
         opened(path),
     ):
         pass
@@ -234,14 +234,14 @@ def test_what_is_exported_is_merged_once(path: Path, tmp_path: Path) -> None:
         (lambda lines: [*lines[:2], lines[2][:50]], "line 3: it is no JSON object, so the file is cut off"),
         (
             lambda lines: [lines[0], lines[1].replace('"attempt"', '"tempt"')],
-            "line 2: there is no attempt as it should be",
+            "line 2: 'attempt' is missing or invalid",
         ),
         (
             lambda lines: [lines[0], lines[1].replace('"attempt": 0', '"attempt": 99999999999999999999')],
-            "line 2: there is no attempt as it should be",
+            "line 2: 'attempt' is missing or invalid",
         ),
-        (lambda lines: [lines[0], lines[1].replace("0.25", "-1")], "line 2: there are seconds that are none"),
-        (lambda lines: [lines[0], lines[1].replace("0.25", '"x"')], "line 2: there are seconds that are none"),
+        (lambda lines: [lines[0], lines[1].replace("0.25", "-1")], "line 2: a time is no finite number from 0"),
+        (lambda lines: [lines[0], lines[1].replace("0.25", '"x"')], "line 2: a time is no finite number from 0"),
     ],
 )
 def test_a_file_that_is_not_right_is_not_merged_at_all(path: Path, change: object, message: str) -> None:

@@ -123,7 +123,7 @@ def test_what_cannot_be_reached_says_why() -> None:
     decision = decided(alike)
     assert decision is not None
     assert (decision.least, len(decision.measured.choices)) == (0.5, 1)
-    assert decision.missed.startswith("sizes with as many bytes and iterations need different versions")
+    assert decision.missed.startswith("sizes with equal bytes and iterations need different versions")
     one = decided(five, 1)
     assert one is not None
     assert one.missed == "", "the best layout for all sizes is asked for to compare with"

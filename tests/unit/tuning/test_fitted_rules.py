@@ -16,7 +16,7 @@ from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.tuning.database import Outcome, Trial
 from tilepragma.tuning.decisions import Occasion
 from tilepragma.tuning.exploration import Search
-from tilepragma.tuning.fitted_rules import FittedRules, NoRulesError, lesson_of
+from tilepragma.tuning.fitted_rules import FittedRules, NoRulesError, fit_rules
 from tilepragma.tuning.measuring import DEFAULT, Version
 from tilepragma.tuning.trial_versions import Build
 
@@ -66,7 +66,7 @@ def lesson(builds: dict[str, Build], time: Callable[[Version, str], float], on_h
 
     Search({text: list(named) for text in POINTS}, 1e9, noted).run()
     trials.append((Trial(DEFAULT, "n=7", 0), Outcome((9.0,), "", 1.0, "now")))  # which does not say all, and so nothing
-    return lesson_of(trials, builds, "threads" if on_host else "opencl", on_host)
+    return fit_rules(trials, builds, "threads" if on_host else "opencl", on_host)
 
 
 def test_a_build_with_other_tiles_of_time_steps_is_taken_where_it_is_faster(builds: dict[str, Build]) -> None:
@@ -138,13 +138,13 @@ def test_a_loss_somewhere_is_no_gain(builds: dict[str, Build]) -> None:
 
 
 def test_nothing_of_what_has_tile_sizes_was_measured(builds: dict[str, Build]) -> None:
-    with pytest.raises(NoRulesError, match="nothing with tile sizes was measured"):
-        lesson_of([], builds, "threads", True)
+    with pytest.raises(NoRulesError, match="no version with tile sizes was measured"):
+        fit_rules([], builds, "threads", True)
 
 
 def test_without_tile_sizes_there_is_nothing_to_learn(builds: dict[str, Build]) -> None:
     with pytest.raises(NoRulesError, match="its launches have no tile sizes"):
-        lesson_of([], {"": Build(b"", {}, None)}, "threads", True)
+        fit_rules([], {"": Build(b"", {}, None)}, "threads", True)
 
 
 def test_the_default_is_told_by_the_sizes_that_its_launches_have(builds: dict[str, Build], tmp_path: Path) -> None:

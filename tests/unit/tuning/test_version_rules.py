@@ -15,7 +15,7 @@ from tilepragma.plan.kernel_plan import PlanVersion
 from tilepragma.sizes.records import HOST
 from tilepragma.tuning import trial_versions
 from tilepragma.tuning.database import Outcome, Trial
-from tilepragma.tuning.fitted_rules import FittedRules, embedding, lesson_of
+from tilepragma.tuning.fitted_rules import FittedRules, embedding, fit_rules
 from tilepragma.tuning.measuring import DEFAULT
 from tilepragma.tuning.trial_versions import Build, builds_of, families_of
 
@@ -79,7 +79,7 @@ def learned(
             return None
         return PlanVersion(text, result.plans[0])
 
-    return lesson_of(trials, builds, "threads", True, embed)
+    return fit_rules(trials, builds, "threads", True, embed)
 
 
 def test_builds_are_named_as_versions(result: TranslateResult, builds: dict[str, Build]) -> None:
