@@ -28,16 +28,16 @@ static void release_kept(int index)
 
 static int reuse(const tilek_place *place, size_t bytes, tilek_buffer *buffer)
 {
-    int found = 0;
+    int is_reused = 0;
     tilek_lock(TILEK_LOCK_BUFFERS);
-    for (int index = kept_count - 1; index >= 0 && !found; --index) {
+    for (int index = kept_count - 1; index >= 0 && !is_reused; --index) {
         if (kept[index].place.device != place->device || kept[index].place.backend != place->backend || kept[index].buffer.bytes != bytes) continue;
         *buffer = kept[index].buffer;
         forget(index);
-        found = 1;
+        is_reused = 1;
     }
     tilek_unlock(TILEK_LOCK_BUFFERS);
-    return found;
+    return is_reused;
 }
 
 /* Frees what is kept; says whether there was any. */

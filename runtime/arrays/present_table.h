@@ -35,7 +35,7 @@ int tilek_present_spoiled(tilek_present_entry *entry, const tilek_place *place);
 tilek_status tilek_host_begins(const tilek_kernel *kernel, tilek_state *state, const tilek_call *call, tilek_message *why);
 void tilek_host_ended(const tilek_kernel *kernel, const tilek_call *call);
 
-/* Likewise in a signal handler, which cannot wait for anybody; 0: that cannot be done. */
+/* Likewise in a signal handler, which cannot wait for other threads; 0: that cannot be done. */
 int tilek_host_may_begin(const tilek_kernel *kernel, const tilek_call *call);
 int tilek_host_may_end(const tilek_kernel *kernel, const tilek_call *call);
 int tilek_nothing_is_present(void);

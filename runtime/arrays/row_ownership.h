@@ -13,7 +13,7 @@ typedef struct tilek_row_ownership { int64_t first; int count, room; tilek_owned
 int tilek_ownership_start(tilek_row_ownership *ownership, int64_t first, int64_t end, uint64_t owners);
 void tilek_ownership_free(tilek_row_ownership *ownership);
 
-/* Holders of `row`, which is one of the rows; all rows to *end (exclusive) have the same. */
+/* Owners of `row`, which is one of the rows; all rows to *end (exclusive) have the same. */
 uint64_t tilek_owners_at(const tilek_row_ownership *ownership, int64_t row, int64_t *end);
 
 /* Of the rows [first, end), those outside left out: the owners in `keep` remain, and those in `added` are added. 0: memory is exhausted, nothing has changed. */

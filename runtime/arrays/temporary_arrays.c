@@ -59,7 +59,7 @@ tilek_status tilek_take_scratch(tilek_state *state, tilek_call *call, int device
     const tilek_kernel *kernel = state->kernel;
     const size_t arrays = (size_t)kernel->array_count * sizeof *call->arrays;
     size_t wanted = 0, others = 0, place = align(arrays);
-    tilek_array *own;
+    tilek_array *copies;
     for (int index = 0; index < kernel->array_count; ++index) {
         const size_t bytes = tilek_section_bytes(&kernel->arrays[index], &call->arrays[index]);
         if (is_wanted(&kernel->arrays[index], devices)) wanted = sum(wanted, align(bytes));
@@ -73,13 +73,13 @@ tilek_status tilek_take_scratch(tilek_state *state, tilek_call *call, int device
         tilek_say(why, "memory for its temporary arrays is exhausted");
         return TILEK_NO_MEMORY;
     }
-    own = scratch->block;
-    memcpy(own, call->arrays, arrays);
-    call->arrays = own;
+    copies = scratch->block;
+    memcpy(copies, call->arrays, arrays);
+    call->arrays = copies;
     for (int index = 0; index < kernel->array_count; ++index) {
         if (!is_wanted(&kernel->arrays[index], devices)) continue;
-        own[index].base = (char *)scratch->block + place;
-        place += align(tilek_section_bytes(&kernel->arrays[index], &own[index]));
+        copies[index].base = (char *)scratch->block + place;
+        place += align(tilek_section_bytes(&kernel->arrays[index], &copies[index]));
     }
     return TILEK_OK;
 }

@@ -15,7 +15,7 @@ enum {
     DIGITS = 2 * TILEK_SHA256_BYTES,
     NAME_BYTES = DIGITS + sizeof TILEK_CACHE_SUFFIX,
     MARK_SECONDS = 60,       /* an entry that was used since then is not marked again: programs that start often would write to the disk each time */
-    ABANDONED_SECONDS = 3600 /* nobody writes an entry for so long */
+    ABANDONED_SECONDS = 3600 /* no writer takes that long */
 };
 
 typedef struct entry { char name[NAME_BYTES]; struct timespec used; uint64_t bytes; } entry;
@@ -36,7 +36,7 @@ void tilek_cache_used(int file, const struct timespec *last)
 /* Without memory the entry is left out: less is evicted. */
 static void add(entry_list *list, const char *name, const struct stat *status)
 {
-    entry *one;
+    entry *added;
     if (list->count == list->room) {
         const size_t room = list->room > 0 ? 2 * list->room : 64;
         entry *entries = realloc(list->entries, room * sizeof *entries);
@@ -44,11 +44,11 @@ static void add(entry_list *list, const char *name, const struct stat *status)
         list->entries = entries;
         list->room = room;
     }
-    one = &list->entries[list->count++];
-    memcpy(one->name, name, NAME_BYTES);
-    one->used = status->st_mtim;
-    one->bytes = (uint64_t)status->st_size;
-    list->bytes += one->bytes;
+    added = &list->entries[list->count++];
+    memcpy(added->name, name, NAME_BYTES);
+    added->used = status->st_mtim;
+    added->bytes = (uint64_t)status->st_size;
+    list->bytes += added->bytes;
 }
 
 static void look_at(int folder, const char *name, time_t now, entry_list *list)
@@ -78,7 +78,7 @@ void tilek_cache_limit(int folder, uint64_t limit)
         if (copy >= 0) (void)close(copy);
         return;
     }
-    for (const struct dirent *one = readdir(names); one != NULL; one = readdir(names)) look_at(folder, one->d_name, now, &list);
+    for (const struct dirent *file = readdir(names); file != NULL; file = readdir(names)) look_at(folder, file->d_name, now, &list);
     (void)closedir(names);
     if (list.bytes > limit) qsort(list.entries, list.count, sizeof *list.entries, by_use);
     for (size_t index = 0; index < list.count && list.bytes > limit; ++index) {

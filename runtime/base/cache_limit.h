@@ -13,7 +13,7 @@
 void tilek_cache_used(int file, const struct timespec *last);
 
 /* Removes entries of the open folder, those that were used longest ago first, until all of them have `limit` bytes at most; and what writers
- * that were killed have left. Only files with names of entries count, and are touched. Processes may do so at once. */
+ * that were killed have left. Only files with names of entries count, and are touched. Several processes may do so at the same time. */
 void tilek_cache_limit(int folder, uint64_t limit);
 
 #endif

@@ -10,7 +10,7 @@ typedef struct tilek_symbol { const char *name; size_t offset; } tilek_symbol;
 /* Whether the program was linked statically: then a library that it opens brings a second C library, and the two break each other. */
 int tilek_program_is_static(void);
 
-/* The first of `names` (closed by NULL) that opens; NULL where none does. */
+/* The first of `names` (ended by NULL) that opens; NULL where none does. */
 void *tilek_library_open(const char *const names[]);
 
 /* Fills the table; the name of the first function that is missing, or NULL where all are there. */
@@ -23,6 +23,6 @@ void *tilek_library_program(void);
 void tilek_library_keep(const void *address);
 
 /* Whether the two addresses are in different libraries (or the program and a library). */
-int tilek_library_differs(const void *one, const void *other);
+int tilek_library_differs(const void *address, const void *other);
 
 #endif

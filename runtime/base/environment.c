@@ -163,7 +163,7 @@ static void read_tolerance(void)
 
 static int is_word(const char *text) { return text[0] != '\0' && text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")] == '\0'; }
 
-/* Takes `item` apart; whether it is one. */
+/* Parses `item`, and changes it; returns whether it is valid. */
 static int read_size(char *item, given_size *size)
 {
     char *equals = strchr(item, '='), *dot;
@@ -182,7 +182,7 @@ static void read_sizes(void)
     int items = 1, ok = 1;
     char *item;
     if (value == NULL || keep(3, value) == NULL) return;
-    for (const char *at = value; *at != '\0'; ++at) items += *at == ',';
+    for (const char *next = value; *next != '\0'; ++next) items += *next == ',';
     given_sizes = calloc((size_t)items, sizeof *given_sizes);
     if (given_sizes == NULL) return;
     item = owned[3];
@@ -196,18 +196,18 @@ static void read_sizes(void)
     if (!ok) reject("TILEK_SIZES", value, "NAME=SIZE or KERNEL.NAME=SIZE with sizes from 1, several with commas between them (i_size=32,lu.j_size=8)");
 }
 
-/* What is said of a kernel goes before what is said of all. */
+/* A size for one kernel takes precedence over a size for all. */
 int64_t tilek_given_size(const char *kernel, const char *name, int64_t usual)
 {
-    given_size *found = NULL;
+    given_size *given = NULL;
     (void)tilek_get_settings();
     for (int index = 0; index < given_size_count; ++index) {
         given_size *size = &given_sizes[index];
         if (strcmp(size->name, name) != 0 || (size->kernel != NULL && strcmp(size->kernel, kernel) != 0)) continue;
         __atomic_store_n(&size->asked_for, 1, __ATOMIC_RELAXED);
-        if (found == NULL || found->kernel == NULL || size->kernel != NULL) found = size;
+        if (given == NULL || given->kernel == NULL || size->kernel != NULL) given = size;
     }
-    return found != NULL ? found->value : usual;
+    return given != NULL ? given->value : usual;
 }
 
 void tilek_sizes_finish(void)
@@ -220,7 +220,7 @@ void tilek_sizes_finish(void)
     }
 }
 
-/* More than the pool has are no mistake of a program that is run on many machines, so that it goes on, under STRICT too. */
+/* More threads than the pool allows are only a warning, also under STRICT: a program runs on machines of many sizes. */
 static void read_threads(void)
 {
     const char *value = value_of("TILEK_NUM_THREADS");

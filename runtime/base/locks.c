@@ -9,7 +9,7 @@ enum { FIRST_AT_FORK = TILEK_LOCK_BUILDING + 1 };
 #define UNLOCKED PTHREAD_MUTEX_INITIALIZER
 static pthread_mutex_t locks[TILEK_LOCKS] = {UNLOCKED, UNLOCKED, UNLOCKED, UNLOCKED, UNLOCKED, UNLOCKED, UNLOCKED, UNLOCKED, UNLOCKED, UNLOCKED, UNLOCKED, UNLOCKED, UNLOCKED};
 static __thread unsigned held;        /* set before a lock is taken and cleared after it was given back, so that a signal handler never takes it for free */
-static __thread unsigned before_fork; /* what the fork did not take, since a signal handler forks that has interrupted the holder */
+static __thread unsigned before_fork; /* locks held at the fork, if a signal handler forks that has interrupted their holder */
 
 #ifdef TILEK_CHECK_LOCKS
 #include <stdlib.h>

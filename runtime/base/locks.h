@@ -23,7 +23,7 @@ typedef enum tilek_lock_name {
 } tilek_lock_name;
 
 void tilek_lock(tilek_lock_name name);
-/* Whether it is the caller's now. */
+/* Returns whether the caller holds the lock now. */
 int tilek_try_lock(tilek_lock_name name);
 void tilek_unlock(tilek_lock_name name);
 
@@ -34,7 +34,7 @@ void tilek_lock_await_shortly(tilek_lock_name name, pthread_cond_t *changed, int
 /* Bit k: the calling thread holds lock k or is about to. For signal handlers, which may have interrupted it there. */
 unsigned tilek_locks_held(void);
 
-/* The calling thread has jumped away from where it held them, and nobody will want them again. */
+/* The calling thread has jumped out of code that held locks. No thread will take these locks again. */
 void tilek_locks_forget(void);
 
 /* Around a fork, for pthread_atfork. */

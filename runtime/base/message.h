@@ -26,7 +26,7 @@ void tilek_fail(const char *file, int line, int status, const char *format, ...)
 void tilek_warn_at_once(const char *file, int line, const char *format, ...) TILEK_PRINTF(3, 4);
 void tilek_end_at_once(const char *text);
 
-/* What decides how a failure ends the program: nonzero where exit may be called. Else it has said what was measured, and the program ends without its exit handlers. */
+/* Sets the function that decides how a failure ends the program. Where it returns nonzero, exit is called. Else it has printed the profile itself, and the program ends without exit handlers. */
 void tilek_at_failure(int (*may_exit)(void));
 
 /* For trouble.c: a line of this kind, as tilek_warn prints it; and the end of a failure. */

@@ -13,7 +13,7 @@ int64_t tilek_rank(void);
 /* The rank among those on this machine, 0 where that is not known. */
 int64_t tilek_local_rank(void);
 
-/* How many of the `cores` that this process may use are its own: those that ranks on this machine have in common are divided among them. At least 1. */
+/* How many of the `cores` that this process may use are left to it when ranks on this machine divide those that they share. At least 1. */
 int64_t tilek_cores_of_rank(int64_t cores);
 
 #endif

@@ -92,7 +92,7 @@ static int main_has_ended(void)
 #endif
 }
 
-/* A process whose main thread has called pthread_exit ends with its last thread, which is not to be one of ours that waits for work. */
+/* A process whose main thread has called pthread_exit ends with its last thread. The runtime's threads, which wait for work, must end before. */
 static void end_runtime_threads(void)
 {
     sigset_t before;
@@ -120,7 +120,7 @@ static int is_on_handlers_stack(void)
     return sigaltstack(NULL, &stack) == 0 && (stack.ss_flags & SS_ONSTACK) != 0;
 }
 
-/* Whether the stack no longer has the frame of the thread's visit: it has grown down from there ever since, unless the thread has jumped. A jump to frames that lie
+/* Whether the frame of the thread's visit is gone from the stack, which only grows down from there unless the thread has jumped. A jump to frames that lie
  * deeper than that is not seen before the thread comes back from them. */
 static int was_left(uintptr_t frame) { return here.is_inside == 1 && here.frame <= frame && !is_on_handlers_stack(); }
 
@@ -147,7 +147,7 @@ static tilek_admission enter(uintptr_t frame)
     return TILEK_LATE;
 }
 
-/* pthread_exit in a signal handler gives the visit up. A function of its own: compilers cannot tell that what they keep in registers here survives. */
+/* pthread_exit in a signal handler gives the visit up. This is a separate function, since compilers cannot know whether values in registers survive that. */
 static int go_through(int (*body)(void *context, tilek_admission admission), void *context, tilek_admission admission)
 {
     volatile int result;
@@ -179,7 +179,7 @@ int tilek_visit(const tilek_visit_parts *upper, int (*body)(void *context, tilek
 
 void tilek_visit_exits(void)
 {
-    if (here.is_inside) leave(); /* nobody is to wait for it */
+    if (here.is_inside) leave(); /* no handler of exit waits for it */
 }
 
 int tilek_visits_end(void)

@@ -15,10 +15,10 @@ typedef struct tilek_visit_parts {
     void (*start)(void);             /* before a thread's first visit; calls tilek_visits_start once */
     void (*left)(tilek_phase phase); /* the calling thread has jumped out of its visit, in this phase */
     void (*thread_ends)(void);       /* the calling thread is about to end */
-    void (*end_threads)(void);       /* no thread of the program is left that has been inside: the runtime's own are to end */
+    void (*end_threads)(void);       /* no thread of the program is left that has been inside: ends the runtime's own */
 } tilek_visit_parts;
 
-/* Returns body(context, admission). Meanwhile the thread cannot be cancelled. Every public function that keeps anything does what it does in a visit. `upper` is the
+/* Returns body(context, admission). Meanwhile the thread cannot be cancelled. Every public function that keeps state works in a visit. `upper` is the
  * same for all visits. */
 int tilek_visit(const tilek_visit_parts *upper, int (*body)(void *context, tilek_admission admission), void *context);
 

@@ -14,7 +14,7 @@ typedef struct walk {
     const tilek_array_shape *shape;
     const tilek_array *array;
     const char *result, *reference;
-    tilek_array_diff *found;
+    tilek_array_diff *diff;
     double asked;
     tilek_field field;
     size_t part;         /* of the field's `count` */
@@ -55,8 +55,8 @@ static double tolerance_of(const walk *job)
 
 static void name_element(const walk *job)
 {
-    char *text = job->found->element;
-    const size_t room = sizeof job->found->element;
+    char *text = job->diff->element;
+    const size_t room = sizeof job->diff->element;
     size_t used = (size_t)snprintf(text, room, "%.200s", job->shape->name);
     for (int dimension = 0; job->shape->storage != TILEK_SCALAR && dimension < job->shape->rank && used < room; ++dimension)
         used += (size_t)snprintf(text + used, room - used, "[%" PRId64 "]", job->index[dimension]);
@@ -83,15 +83,15 @@ static void compare_values(walk *job, size_t offset)
     if (result == reference || (isnan(result) && isnan(reference))) return;
     if (isnan(absolute)) absolute = HUGE_VALL; /* NaN against a number */
     relative = isfinite(absolute) ? absolute / magnitude : HUGE_VALL;
-    if ((double)absolute > job->found->absolute) job->found->absolute = (double)absolute;
-    if ((double)relative > job->found->relative) job->found->relative = (double)relative;
-    if (job->found->beyond || relative <= tolerance_of(job) || absolute <= noise_of(job)) return;
-    job->found->beyond = 1;
-    job->found->result = (double)result;
-    job->found->reference = (double)reference;
-    job->found->element_absolute = (double)absolute;
-    job->found->element_relative = (double)relative;
-    job->found->tolerance = tolerance_of(job);
+    if ((double)absolute > job->diff->absolute) job->diff->absolute = (double)absolute;
+    if ((double)relative > job->diff->relative) job->diff->relative = (double)relative;
+    if (job->diff->beyond || relative <= tolerance_of(job) || absolute <= noise_of(job)) return;
+    job->diff->beyond = 1;
+    job->diff->result = (double)result;
+    job->diff->reference = (double)reference;
+    job->diff->element_absolute = (double)absolute;
+    job->diff->element_relative = (double)relative;
+    job->diff->tolerance = tolerance_of(job);
     name_element(job);
 }
 
@@ -111,11 +111,11 @@ static void walk_section(walk *job, int dimension, size_t element)
     }
 }
 
-void tilek_diff_arrays(const tilek_array_shape *shape, const tilek_array *array, const void *result, const void *reference, double tolerance, tilek_array_diff *found)
+void tilek_diff_arrays(const tilek_array_shape *shape, const tilek_array *array, const void *result, const void *reference, double tolerance, tilek_array_diff *diff)
 {
     const tilek_field bytes = {"", 0, TILEK_UINT8, shape->element_size}; /* of an element whose fields are not known */
-    walk job = {shape, array, result, reference, found, tolerance, bytes, 0, 0, 0, {0}};
-    memset(found, 0, sizeof *found);
+    walk job = {shape, array, result, reference, diff, tolerance, bytes, 0, 0, 0, {0}};
+    memset(diff, 0, sizeof *diff);
     for (int field = 0; field < (shape->field_count > 0 ? shape->field_count : 1); ++field) {
         job.field = shape->field_count > 0 ? shape->fields[field] : bytes;
         job.largest = 0;

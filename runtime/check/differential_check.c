@@ -20,7 +20,7 @@ typedef struct snapshot { void *copies[1]; } snapshot;
 
 typedef struct record { snapshot *results; tilek_target target; } record;
 
-/* Temporaries are nobody's afterwards. */
+/* Temporaries have no values afterwards. */
 static int is_written(const tilek_kernel *kernel, int index) { return (kernel->arrays[index].flags & (TILEK_WRITES | TILEK_TEMPORARY)) == TILEK_WRITES; }
 
 /* Whether what the kernel leaves in the array can be seen later: values that stay on the device and go with it (live:not, create) are
@@ -130,21 +130,21 @@ int tilek_verify_launch(tilek_state *state, tilek_call *call)
 static void judge(tilek_state *state, const tilek_call *call, int index, tilek_target target, const void *result, const void *reference)
 {
     const tilek_kernel *kernel = state->kernel;
-    tilek_array_diff found;
-    tilek_diff_arrays(&kernel->arrays[index], &call->arrays[index], result, reference, tilek_get_settings()->tolerance, &found);
+    tilek_array_diff diff;
+    tilek_diff_arrays(&kernel->arrays[index], &call->arrays[index], result, reference, tilek_get_settings()->tolerance, &diff);
     tilek_state_lock();
     if (state->differences == NULL) state->differences = calloc((size_t)kernel->array_count, sizeof *state->differences);
     if (state->differences != NULL) {
         tilek_difference *known = &state->differences[index];
-        if (found.absolute > known->absolute) known->absolute = found.absolute;
-        if (found.relative > known->relative) known->relative = found.relative;
+        if (diff.absolute > known->absolute) known->absolute = diff.absolute;
+        if (diff.relative > known->relative) known->relative = diff.relative;
         ++known->comparisons;
     }
     tilek_state_unlock();
-    if (found.beyond)
+    if (diff.beyond)
         tilek_fail(kernel->file, kernel->line, TILEK_EXIT_VERIFY,
                    "kernel %s: %s is %.17g on %s and %.17g in the original loop; the difference is %.3g, relatively %.3g, and the tolerance %.3g", kernel->name,
-                   found.element, found.result, tilek_target_name(target), found.reference, found.element_absolute, found.element_relative, found.tolerance);
+                   diff.element, diff.result, tilek_target_name(target), diff.reference, diff.element_absolute, diff.element_relative, diff.tolerance);
 }
 
 void tilek_verify_complete(tilek_state *state, tilek_call *call)

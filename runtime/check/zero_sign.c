@@ -24,7 +24,7 @@ static tilek_status bring_home(tilek_state *state, const tilek_call *call, const
     tilek_array_shape shapes[TILEK_MOST_RESTORED];
     tilek_array arrays[TILEK_MOST_RESTORED];
     tilek_kernel scalars = *state->kernel;
-    tilek_call own = *call;
+    tilek_call on_scalars = *call;
     if (tilek_nothing_is_present()) return TILEK_OK;
     for (int index = 0; index < before->count; ++index) {
         shapes[index] = state->kernel->arrays[before->arrays[index]];
@@ -32,8 +32,8 @@ static tilek_status bring_home(tilek_state *state, const tilek_call *call, const
     }
     scalars.array_count = before->count;
     scalars.arrays = shapes;
-    own.arrays = arrays;
-    return tilek_host_begins(&scalars, state, &own, why);
+    on_scalars.arrays = arrays;
+    return tilek_host_begins(&scalars, state, &on_scalars, why);
 }
 
 tilek_status tilek_keep_values(tilek_state *state, const tilek_call *call, tilek_values_before *before, tilek_message *why)

@@ -31,9 +31,9 @@ const tilek_backend *tilek_backend_of(tilek_target target)
 
 static int is_among(const tilek_backend *const backends[BACKENDS], const tilek_backend *backend)
 {
-    int is = 0;
-    for (int index = 0; index < BACKENDS; ++index) is |= __atomic_load_n(&backends[index], __ATOMIC_ACQUIRE) == backend;
-    return is;
+    int is_member = 0;
+    for (int index = 0; index < BACKENDS; ++index) is_member |= __atomic_load_n(&backends[index], __ATOMIC_ACQUIRE) == backend;
+    return is_member;
 }
 
 int tilek_has_devices(void) { return __atomic_load_n(&opened[0], __ATOMIC_ACQUIRE) != NULL; }

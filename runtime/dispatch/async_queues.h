@@ -8,7 +8,7 @@
  * hold now. `run` frees its argument. On a failure nothing has been queued. */
 tilek_status tilek_enqueue(int64_t queue, int wait_count, const int64_t waits[], void (*run)(void *argument, int device_queue), void *argument);
 
-/* Whether any queue has ever been used. */
+/* Whether there is a queue. */
 int tilek_has_queues(void);
 
 /* As tilek_wait (tilek.h), inside of the runtime. */

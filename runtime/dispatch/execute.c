@@ -94,20 +94,20 @@ static tilek_status execute(tilek_state *state, const tilek_call *call, const ti
     for (int index = 0; index < count; ++index) {
         const tilek_candidate *candidate = &candidates[index];
         const int on_device = is_device(candidate->target);
-        tilek_call own = *call;
+        tilek_call copy = *call;
         tilek_message why;
         int64_t start = 0;
         int is_last_try;
         if (on_device && is_refused(state, candidate->target)) {
-            tilek_tuned(&own, candidate->target, -1);
+            tilek_tuned(&copy, candidate->target, -1);
             continue;
         }
         if (tilek_get_settings()->adapt) {
-            adapt(state, &own, candidate);
+            adapt(state, &copy, candidate);
             start = tilek_now();
         }
-        status = on_device ? run_device(state, &own, candidate, queue, &why) : tilek_run_host(state, &own, candidate->target, &why);
-        tilek_tuned(&own, candidate->target, status == TILEK_OK ? tilek_now() - start : -1);
+        status = on_device ? run_device(state, &copy, candidate, queue, &why) : tilek_run_host(state, &copy, candidate->target, &why);
+        tilek_tuned(&copy, candidate->target, status == TILEK_OK ? tilek_now() - start : -1);
         if (status == TILEK_OK) {
             *ran = candidate->target;
             if (tilek_profiling()) tilek_record_launch(state, candidate->target, call);
@@ -130,18 +130,18 @@ tilek_status tilek_execute(tilek_state *state, const tilek_call *call, int queue
     const tilek_kernel *kernel = state->kernel;
     tilek_candidate candidates[TILEK_TARGETS];
     const int count = tilek_candidates(kernel, candidates), devices = may_use_devices(state, candidates, count);
-    tilek_call own = *call;
+    tilek_call copy = *call;
     tilek_message why;
     tilek_status status;
     tilek_scratch scratch;
     if (!tilek_has_temporaries(kernel, devices)) return execute(state, call, candidates, count, queue, ran);
-    status = tilek_take_scratch(state, &own, devices, &scratch, &why);
+    status = tilek_take_scratch(state, &copy, devices, &scratch, &why);
     if (status != TILEK_OK) {
         tilek_tuning_declined(call);
         tilek_trouble(kernel->file, kernel->line, "kernel %s runs as the original loop: %s", kernel->name, why.text);
         return status;
     }
-    status = execute(state, &own, candidates, count, queue, ran);
+    status = execute(state, &copy, candidates, count, queue, ran);
     tilek_give_scratch(state, &scratch);
     return status;
 }

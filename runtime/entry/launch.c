@@ -127,18 +127,18 @@ void tilek_check_failed(const tilek_kernel *kernel, const char *check, int value
     (void)tilek_enter(report_check, &failed);
 }
 
-/* Whether an array that the kernel writes may share memory with another: so it is, too, where one has no valid section. `which`: the two. */
+/* Whether an array that the kernel writes may share memory with another, as it may where one has no valid section. `which`: the two. */
 static int arrays_meet(const tilek_kernel *kernel, const tilek_call *call, int which[2])
 {
-    for (int one = 0; one < kernel->array_count; ++one)
-        for (int other = 0; other < one; ++other) {
+    for (int index = 0; index < kernel->array_count; ++index)
+        for (int other = 0; other < index; ++other) {
             tilek_section a, b;
             tilek_message why;
-            if (((kernel->arrays[one].flags | kernel->arrays[other].flags) & TILEK_WRITES) == 0) continue;
-            if (((kernel->arrays[one].flags | kernel->arrays[other].flags) & TILEK_TEMPORARY) != 0) continue;
-            if (tilek_section_of(&kernel->arrays[one], &call->arrays[one], &a, &why) != TILEK_OK ||
+            if (((kernel->arrays[index].flags | kernel->arrays[other].flags) & TILEK_WRITES) == 0) continue;
+            if (((kernel->arrays[index].flags | kernel->arrays[other].flags) & TILEK_TEMPORARY) != 0) continue;
+            if (tilek_section_of(&kernel->arrays[index], &call->arrays[index], &a, &why) != TILEK_OK ||
                 tilek_section_of(&kernel->arrays[other], &call->arrays[other], &b, &why) != TILEK_OK || tilek_sections_meet(&a, &b)) {
-                which[0] = other, which[1] = one;
+                which[0] = other, which[1] = index;
                 return 1;
             }
         }

@@ -4,8 +4,7 @@
 
 #include "tilek.h"
 
-/* The cores this process may use, at least 1: those of its first thread and of each thread that asks, since one of them may be bound to a core, and no more than the
- * processor time that its control groups allow it; of those that it shares with other ranks of its program on the machine its part. */
+/* How many cores this process may use, at least 1. They are those of its first thread and of each thread that asks, since one of these may be bound to a core. They are no more than its control groups allow processor time for, and of cores that other ranks of the program use too only its share. */
 int64_t tilek_core_count(void);
 
 /* Lets the calling thread run on any of them, however the thread that made it is bound. */

@@ -42,7 +42,7 @@ static void run_alone(void *context)
 
 static void run_waves_alone(void *context) { tilek_wavefronts_run(context, 0); }
 
-/* What the pool and the calling thread do the same work with. */
+/* Work that the pool and the calling thread can both do. */
 typedef struct work {
     void (*alone)(void *context);
     void (*part)(void *context, int64_t part);
@@ -64,7 +64,7 @@ enum { SMALL = 1280 };
 
 enum { MOST_REDUCTIONS = 32 };
 
-/* All that workers read of a launch stands in here or in what it points to: a signal handler may jump out of the caller's frame while they work. */
+/* All that workers read of a launch is in here, or where this points: a signal handler may jump out of the caller's frame while they work. */
 typedef struct host_job {
     tilek_run run;
     tilek_state *state;
@@ -109,12 +109,12 @@ enum { SHORT_STEP = 30000, PATIENCE = 16, TIMED_EACH = 16, MOST_LOSSES = 4, ALON
 
 /* A loop of the host around small launches must not cost more than the original: what is known to be small runs on the calling thread, and so does
  * what the pool is slow with, because others have its cores. */
-static void run_paced(pace *own, const work *work)
+static void run_paced(pace *pace, const work *work)
 {
-    const double expected = own->rate * (double)work->iterations;
-    const int on_caller = (own->rate >= 0 && expected < TILEK_BREAK_EVEN) || own->alone > 0 || own->patience == 0;
+    const double expected = pace->rate * (double)work->iterations;
+    const int on_caller = (pace->rate >= 0 && expected < TILEK_BREAK_EVEN) || pace->alone > 0 || pace->patience == 0;
     int64_t start, took;
-    if (on_caller && own->rate >= 0 && expected < TILEK_BREAK_EVEN / 4 && ++own->untimed < TIMED_EACH) {
+    if (on_caller && pace->rate >= 0 && expected < TILEK_BREAK_EVEN / 4 && ++pace->untimed < TIMED_EACH) {
         work->alone(work->context);
         return;
     }
@@ -122,18 +122,18 @@ static void run_paced(pace *own, const work *work)
     if (on_caller) work->alone(work->context);
     else tilek_parallel(work->parts, work->part, work->context);
     took = tilek_now() - start;
-    own->untimed = 0;
+    pace->untimed = 0;
     if (on_caller) {
-        own->rate = (double)took / (double)tilek_maximum(work->iterations, 1);
-        own->patience = PATIENCE;
-        own->alone -= own->alone > 0;
+        pace->rate = (double)took / (double)tilek_maximum(work->iterations, 1);
+        pace->patience = PATIENCE;
+        pace->alone -= pace->alone > 0;
         return;
     }
-    own->patience -= took < SHORT_STEP;
-    own->losses = own->rate >= 0 && (double)took > expected ? own->losses + 1 : 0;
-    if (own->losses < MOST_LOSSES) return;
-    own->losses = 0;
-    own->alone = ALONE;
+    pace->patience -= took < SHORT_STEP;
+    pace->losses = pace->rate >= 0 && (double)took > expected ? pace->losses + 1 : 0;
+    if (pace->losses < MOST_LOSSES) return;
+    pace->losses = 0;
+    pace->alone = ALONE;
 }
 
 /* Runs what is queued of wavefronts. Each has its share of the time in profiles. */
@@ -208,9 +208,9 @@ static tilek_status perform(tilek_run *run, int launch, const void *const values
 
 static void find_most_values(const tilek_launch_shape *launch, size_t *values, size_t *bytes)
 {
-    size_t own = 0;
-    for (int index = 0; index < launch->value_count; ++index) own += align(launch->value_sizes[index]);
-    if (own > *bytes) *bytes = own;
+    size_t needed = 0;
+    for (int index = 0; index < launch->value_count; ++index) needed += align(launch->value_sizes[index]);
+    if (needed > *bytes) *bytes = needed;
     if ((size_t)launch->value_count > *values) *values = (size_t)launch->value_count;
 }
 
@@ -286,13 +286,13 @@ int tilek_host_can_run(tilek_state *state, const tilek_call *call)
     return can;
 }
 
-static tilek_status run(host_job *job, tilek_state *state, const tilek_call *call, tilek_target target, int64_t threads, int64_t parts, tilek_call *own, tilek_message *why)
+static tilek_status run(host_job *job, tilek_state *state, const tilek_call *call, tilek_target target, int64_t threads, int64_t parts, tilek_call *copy, tilek_message *why)
 {
     const tilek_kernel *kernel = state->kernel;
     tilek_status status = start(job, state, call, threads, why);
     job->target = target;
     job->parts = parts;
-    job->call = own;
+    job->call = copy;
     job->profiling = tilek_profiling();
     job->touched = job->profiling ? tilek_touched(kernel, call) / (size_t)tilek_maximum(kernel->host_launch_count, 1) : 0;
     if (status == TILEK_OK) status = make_partials(job, why);
@@ -346,10 +346,10 @@ tilek_status tilek_run_host(tilek_state *state, const tilek_call *call, tilek_ta
     const int64_t wanted = call->axes[TILEK_AXIS_THREAD] > 0 ? call->axes[TILEK_AXIS_THREAD] : settings->threads > 0 ? settings->threads : tilek_core_count();
     const int64_t parts = target == TILEK_SERIAL ? 1 : tilek_minimum(wanted, TILEK_MOST_THREADS);
     const size_t bytes = parts > 1 ? job_bytes(state->kernel) : 0;
-    host_job own;
+    host_job on_stack;
     host_job *const job = bytes > 0 ? take_job(bytes) : NULL;
     tilek_call *const copy = job != NULL ? tilek_copy_call_to((char *)job + align(sizeof *job), state->kernel, call) : NULL;
-    const tilek_status status = run(job != NULL ? job : &own, state, job != NULL ? copy : call, target, wanted, parts, copy, why);
+    const tilek_status status = run(job != NULL ? job : &on_stack, state, job != NULL ? copy : call, target, wanted, parts, copy, why);
     if (job != NULL) give_job(job, bytes);
     return status;
 }

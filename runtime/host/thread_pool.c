@@ -1,7 +1,7 @@
 /* thread_pool.c: one pool of threads for the process. A launch is published by a new generation number; workers spin shortly for it,
  * then sleep until there is one with a part for them: those that were made for launches of more parts take no core from others. Static
  * partition: worker k takes part k, so that a core meets the same data launch after launch. A part whose worker has not begun it (it
- * sleeps, or others have its core) is taken by whoever is through with its own. */
+ * sleeps, or others have its core) is taken by a thread that has finished its own. */
 #define _POSIX_C_SOURCE 200809L
 #include "host/thread_pool.h"
 
@@ -29,7 +29,7 @@ static struct {
     int left;              /* atomic: the caller has jumped away */
     int lost;              /* this is the child of a fork during a launch, whose workers are the parent's */
     int stopping;
-    int64_t parts; /* this and what follows is to be read only by one who has taken a part that is not through */
+    int64_t parts; /* this and what follows may be read only by a thread with a part that is not through */
     void (*body)(void *, int64_t);
     void *context;
     struct slot {
@@ -59,8 +59,8 @@ static void relax(void)
 #endif
 }
 
-/* Whoever goes to sleep says so first and then looks again; whoever changes something looks for sleepers afterwards. Both in one total
- * order (SEQ_CST), so that one of the two always sees the other, and nobody takes the mutex while all are awake. */
+/* A thread that goes to sleep says so first and then looks again; a thread that changes something looks for sleepers afterwards. Both in one total
+ * order (SEQ_CST), so that one of the two always sees the other, and no thread takes the mutex while all are awake. */
 
 /* A generation after `seen`, or 0 where the pool ends. It may be none of those without a part for worker `number`, which sleeps when its spins are used up. */
 static uint64_t await_work(int64_t number, uint64_t seen, int *spins)
@@ -91,7 +91,7 @@ static int take(int64_t part, uint64_t generation)
     return taken < generation && __atomic_compare_exchange_n(&pool.slots[part].taken, &taken, generation, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-/* Runs the parts that nobody has begun, and counts them before they run. The caller has a part of this generation that is not reported yet. */
+/* Runs the parts that no thread has begun, and counts them before they run. The caller has a part of this generation that is not reported yet. */
 static void run_left_over(uint64_t generation, int64_t *taken)
 {
     for (int64_t part = 1; part < pool.parts; ++part) {
@@ -234,8 +234,8 @@ static void await_done(void)
 /* Whether the pool is the calling thread's now. */
 static int take_pool(void)
 {
-    const void *nobody = NULL;
-    return __atomic_load_n(&pool.owner, __ATOMIC_RELAXED) == NULL && __atomic_compare_exchange_n(&pool.owner, &nobody, &launching, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+    const void *none = NULL;
+    return __atomic_load_n(&pool.owner, __ATOMIC_RELAXED) == NULL && __atomic_compare_exchange_n(&pool.owner, &none, &launching, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
 static void give_pool(void)
@@ -282,7 +282,7 @@ void tilek_parallel_left(void)
         report_taken();
         while (__atomic_load_n(&pool.unfinished, __ATOMIC_ACQUIRE) > 0 && !pool.lost) (void)nanosleep(&(struct timespec){0, 100000}, NULL);
         __atomic_store_n(&pool.left, 0, __ATOMIC_RELEASE);
-    } else if (generation != 0) { /* it was about to be published: nobody runs it, and the next one has another number */
+    } else if (generation != 0) { /* it was about to be published: no thread runs it, and the next one has another number */
         for (int64_t part = 0; part <= MOST_WORKERS; ++part) __atomic_store_n(&pool.slots[part].taken, generation, __ATOMIC_RELAXED);
         __atomic_store_n(&pool.generation, generation, __ATOMIC_SEQ_CST);
     }

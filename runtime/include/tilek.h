@@ -87,11 +87,16 @@ enum { /* tilek_array_shape.flags */
     TILEK_READS = 1, TILEK_WRITES = 2,
     TILEK_COPY_IN = 4, TILEK_COPY_OUT = 8, /* what moves where the array is not present */
     TILEK_MUST_BE_PRESENT = 16,
-    TILEK_UNKNOWN_EXTENT = 32, /* there is no section; in kernels without launches, or of arrays that are only read and apart from what is written: devices
-                                * need one that is present, and held as far as it is read */
-    TILEK_TEMPORARY = 64, /* the kernel's own, for the time of a launch: the runtime allocates it, `base` is NULL in the call; its section is all of it */
-    TILEK_DEVICES_ONLY = 128, /* of a temporary: no host launch touches it, so that there is none where no device may be chosen */
-    TILEK_POSSIBLE_EXTENT = 256, /* the section holds all that may be touched, but the array may be smaller, or NULL: nothing may read or write all of it */
+    /* The section is not known: only in kernels without launches, or of arrays that are only read and share no memory with
+     * what is written. Devices need such an array to be present as far as it is read. */
+    TILEK_UNKNOWN_EXTENT = 32,
+    /* The kernel's own, for the time of a launch: the runtime allocates it, and `base` is NULL in the call. Its section is all
+     * of it. */
+    TILEK_TEMPORARY = 64,
+    /* Of a temporary: no host launch touches it, so that it is allocated only where a device may be chosen. */
+    TILEK_DEVICES_ONLY = 128,
+    /* The section holds all that may be touched, but the array may be smaller, or NULL: nothing may read or write all of it. */
+    TILEK_POSSIBLE_EXTENT = 256,
     /* Launches reduce this scalar to a minimum or maximum in any order, which may change the sign of a zero. If it ends as a zero, the runtime restores the
      * scalars and the original loop runs. The kernel reads nothing else that it writes. */
     TILEK_ORDERED_ZERO_ON_HOSTS = 512, TILEK_ORDERED_ZERO_ON_DEVICES = 1024
@@ -170,7 +175,7 @@ struct tilek_host_call;
 struct tilek_call;
 struct tilek_run;
 
-/* tilek_launch_shape.axes: there is something to do even where the first loop has no iteration (it is not the loop of a nest that is all of the launch). */
+/* tilek_launch_shape.axes: the launch has work even where its first loop has no iteration, since that loop is not around all of it. */
 enum { TILEK_LAUNCH_ALWAYS = 1 << 8 };
 
 /* One nest. A host function computes the instances [first, last) of the launch's parallel space: the thread axis, else the gangs
@@ -187,16 +192,15 @@ typedef struct tilek_launch_shape {
     const tilek_parameter *parameters;
     int value_count;           /* values that differ from step to step: iterators of host loops around the launch */
     const size_t *value_sizes;
-    int64_t chunk; /* 0: the order of its reductions does not matter. Else partial values are formed in it, so that the loops' trips alone say how many instances
-                      there are: each takes so many iterations of its loop at least */
+    /* 0: its reductions may be combined in any order. Else their order is fixed: the loops' trips alone decide the number of
+     * instances, each of which takes at least this many iterations of its loop. */
+    int64_t chunk;
 } tilek_launch_shape;
 
 /* A tile's extent that is chosen at launch: by TILEK_SIZES=name=8,kernel.name=32, or one of these. */
 typedef struct tilek_size { const char *name; int64_t host, device; } tilek_size;
 
-/* What a call takes whose arrays have `bytes` bytes together at most (their sections', those of devices only left out) and whose outermost loop has `trips`
- * iterations at most; INT64_MAX: however many. `version`: 0: the kernel itself, else versions[version - 1] of it. `sizes`: one per tile size of that one, each
- * >= 1; NULL: those that stand with their names. */
+/* What calls take whose arrays have at most `bytes` bytes in their sections (arrays for devices only do not count) and whose outermost loop has at most `trips` iterations; INT64_MAX: no limit. `version`: 0: the kernel itself, else versions[version - 1] of it. `sizes`: one per tile size of that version, each >= 1; NULL: the defaults in tilek_size. */
 typedef struct tilek_choice { int64_t bytes, trips; const int64_t *sizes; int version; } tilek_choice;
 
 /* What a launch touches of an array, by rows: indices of its first dimension. An iteration of the divided loop whose iterator is i touches rows
@@ -230,9 +234,10 @@ typedef struct tilek_kernel {
     tilek_target preferred; /* what the source says; TILEK_AUTO leaves it to the environment */
     const char *const *opencl; /* the program's text in pieces to be concatenated, closed by NULL; NULL where there is none */
     const char *const *cuda;   /* likewise */
-    const char *const *processors; /* likewise: OpenCL's program for devices that are processors. Its entry points are the host's launches: each computes a
-                                      stretch of the instances [0, AXIS_COUNTs' product) a group, in one work-item. NULL: they run `opencl` (that alone may be NULL: of a
-                                      version that hosts alone take) */
+    /* Likewise: OpenCL's program for devices that are processors. Its entry points are the host's launches: each group, of
+     * one work-item, computes a stretch of the instances [0, AXIS_COUNTs' product). NULL: processors run `opencl`. In a version
+     * for hosts alone, `opencl` is NULL and this is not. */
+    const char *const *processors;
     int array_count;
     const tilek_array_shape *arrays;
     int scalar_count;
@@ -254,8 +259,10 @@ typedef struct tilek_kernel {
     void **state; /* the runtime's memory of this kernel: address of a static void * that starts NULL */
     const tilek_division *divisions; /* one a device launch; NULL: a call runs on one device */
     int row_base_count; /* entries of tilek_call.row_bases */
-    int persistent_count;  /* behind device_launch_count of device_launches there are so many more, of `cuda` alone: */
-    const int *persistent; /* persistent forms of the launches with these numbers. Loops, and values but for the last, are those of these */
+    /* Behind its device_launch_count launches, device_launches has so many more, for `cuda` alone: persistent variants of the
+     * launches with these numbers. They have the same loops, and the same values but for the last. */
+    int persistent_count;
+    const int *persistent;
     int device_choice_count;
     const tilek_choice *device_choices; /* of launches of devices */
     int version_count;
@@ -318,23 +325,18 @@ typedef struct tilek_host_call {
 int tilek_step(struct tilek_run *run, int launch, const tilek_bounds loops[], const void *const values[]);
 int64_t tilek_size_of(const struct tilek_run *run, int size);
 
-/* As tilek_size_of, for blocks of the rows from `lower` to `upper` that are distributed over threads, and for columns of tiles in wavefronts, of the rows up to `upper`. On hosts
- * a default size becomes another multiple of `unit`, for this call, that gives all threads about as much to do; few rows are distributed where they are known to
- * be so many `operations` that it is worth it. The same at each call with the same rows. */
+/* As tilek_size_of, for blocks of the rows from `lower` to `upper`, which are distributed over threads, and for columns of tiles in wavefronts, of the rows up to `upper`. On hosts a default size is replaced, for this call, by the multiple of `unit` that gives all threads about the same work. Few rows are distributed only where they are known to take enough `operations`. The same rows give the same size in every call. */
 int64_t tilek_size_of_blocks(struct tilek_run *run, int size, int64_t lower, int64_t upper, int64_t unit, double operations);
 int64_t tilek_size_of_columns(struct tilek_run *run, int size, int64_t upper, int64_t unit);
 
-/* As tilek_step, for the only launch of a loop over wavefronts, of which this is number `wave`: with c the iterations of its loops over threads or gangs, an
- * instance needs of the wavefront k before nothing but what instances c - e have done there, no part of e being negative and their sum k at most. Then tiles
- * of several wavefronts may run at once, until tilek_waves_end, which stands behind that loop; nonzero: stop. */
+/* As tilek_step, for the only launch of a loop over wavefronts; `wave` is the wavefront's number. Let c be the iterations of the launch's loops over threads or gangs. An instance c needs from wavefront `wave` - k only what instances c - e have done there, where no component of e is negative and their sum is at most k. So tiles of several wavefronts may run together, until tilek_waves_end, which stands behind that loop. Nonzero: stop. */
 int tilek_wave(struct tilek_run *run, int launch, const tilek_bounds loops[], const void *const values[], int64_t wave);
 int tilek_waves_end(struct tilek_run *run);
 
 /* The version of the kernel that the plan's own call is to be launched with, from 0, once it has been given what that version has otherwise. */
 int tilek_version(const tilek_kernel *kernel, tilek_call *call);
 
-/* Reports, once a kernel, a check of a call that does not hold, so that its original loop runs; with `value_count` pairs of a name (const char *) and a value (int64_t),
- * which is one of uint64_t where a '+' stands before the name. */
+/* Reports a launch check that does not hold, once for each kernel; the caller then runs the original loop. `value_count` pairs follow, of a name (const char *) and a value (int64_t). A '+' before the name says that the value is a uint64_t. */
 void tilek_check_failed(const tilek_kernel *kernel, const char *check, int value_count, ...);
 
 /* Runs the call. 0: done. Nonzero: the caller must run the original loop now, then tilek_complete with the same call. */
@@ -343,7 +345,7 @@ void tilek_complete(const tilek_kernel *kernel, tilek_call *call);
 
 /* ---- Data directives --------------------------------------------------------------------------------------------- */
 
-/* KEEP: as COPY, but what cannot be kept is not, without a word: nobody asked for it. */
+/* KEEP: as COPY, but an array that cannot be made present is left out without a message, since no directive asks for it. */
 typedef enum tilek_motion { TILEK_COPY, TILEK_COPYIN, TILEK_COPYOUT, TILEK_CREATE, TILEK_DELETE, TILEK_PRESENT,
                             TILEK_UPDATE_SELF, TILEK_UPDATE_DEVICE, TILEK_KEEP } tilek_motion;
 
@@ -354,10 +356,10 @@ void tilek_data_enter(const char *file, int line, int item_count, const tilek_da
 void tilek_data_exit(const char *file, int line, int item_count, const tilek_data_item items[]);
 void tilek_data_update(const char *file, int line, int item_count, const tilek_data_item items[], int64_t queue);
 
-/* Before the host reads elements of these types (1u << tilek_type, several together): present arrays that have such come home. */
+/* Before the host reads elements of these types (1u << tilek_type, several together): brings home the present arrays that have such elements. */
 void tilek_data_home(const char *file, int line, unsigned types);
 
-/* Before the host reads an element: the array that it lies in comes home, if it is present. */
+/* Before the host reads an element: brings home the array that it lies in, if that is present. */
 void tilek_element_home(const char *file, int line, const void *element, size_t bytes);
 void tilek_wait(int queue_count, const int64_t queues[]); /* -1 = all */
 

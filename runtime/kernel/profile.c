@@ -242,22 +242,22 @@ static void write_sizes(FILE *file, const tilek_kernel *kernel, const int64_t si
     (void)fputc('}', file);
 }
 
-static void write_event(FILE *file, const event *one)
+static void write_event(FILE *file, const event *traced)
 {
-    (void)fprintf(file, "{\"ph\": \"X\", \"pid\": %ld, \"tid\": %" PRIu64 ", \"ts\": %.3f, \"dur\": %.3f, \"cat\": \"%s\", \"name\": ", (long)owner, one->thread,
-                  (double)(one->start - first_time) / 1e3, (double)one->duration / 1e3, activity_names[one->activity]);
-    write_string(file, one->name != NULL ? one->name : one->activity == TILEK_ACTIVITY_KERNEL && one->state != NULL ? one->state->kernel->name : activity_names[one->activity]);
-    (void)fprintf(file, ", \"args\": {\"target\": \"%s\", \"bytes\": %zu, \"kernel\": ", tilek_target_name(one->target), one->bytes);
-    write_string(file, one->state != NULL ? one->state->kernel->name : "");
-    if (one->activity == TILEK_ACTIVITY_KERNEL) (void)fprintf(file, ", \"form\": \"%s\"", one->is_hosts ? "host" : "device");
+    (void)fprintf(file, "{\"ph\": \"X\", \"pid\": %ld, \"tid\": %" PRIu64 ", \"ts\": %.3f, \"dur\": %.3f, \"cat\": \"%s\", \"name\": ", (long)owner, traced->thread,
+                  (double)(traced->start - first_time) / 1e3, (double)traced->duration / 1e3, activity_names[traced->activity]);
+    write_string(file, traced->name != NULL ? traced->name : traced->activity == TILEK_ACTIVITY_KERNEL && traced->state != NULL ? traced->state->kernel->name : activity_names[traced->activity]);
+    (void)fprintf(file, ", \"args\": {\"target\": \"%s\", \"bytes\": %zu, \"kernel\": ", tilek_target_name(traced->target), traced->bytes);
+    write_string(file, traced->state != NULL ? traced->state->kernel->name : "");
+    if (traced->activity == TILEK_ACTIVITY_KERNEL) (void)fprintf(file, ", \"form\": \"%s\"", traced->is_hosts ? "host" : "device");
     (void)fputs(", \"source\": ", file);
-    write_string(file, one->state != NULL ? one->state->kernel->file : "");
-    (void)fprintf(file, ", \"line\": %d", one->state != NULL ? one->state->kernel->line : 0);
-    if (one->state != NULL && one->state->kernel->version > 0) {
-        (void)fprintf(file, ", \"version\": %d, \"version text\": ", one->state->kernel->version);
-        write_string(file, one->state->kernel->version_text);
+    write_string(file, traced->state != NULL ? traced->state->kernel->file : "");
+    (void)fprintf(file, ", \"line\": %d", traced->state != NULL ? traced->state->kernel->line : 0);
+    if (traced->state != NULL && traced->state->kernel->version > 0) {
+        (void)fprintf(file, ", \"version\": %d, \"version text\": ", traced->state->kernel->version);
+        write_string(file, traced->state->kernel->version_text);
     }
-    if (one->taken != NULL) write_sizes(file, one->state->kernel, one->taken->sizes);
+    if (traced->taken != NULL) write_sizes(file, traced->state->kernel, traced->taken->sizes);
     (void)fputs("}}", file);
 }
 

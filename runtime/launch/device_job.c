@@ -16,7 +16,7 @@ enum { STRETCHES_PER_UNIT = 16 };
 static tilek_status keep_numbers_of(tilek_device_job *job, int entry, const tilek_planned *planned, tilek_message *why)
 {
     const tilek_launch_shape *shape = &job->run.launches[entry];
-    const int is_first = job->numbers[entry] == NULL || !planned->seen; /* of a rehearsal */
+    const int is_first = job->numbers[entry] == NULL || !planned->seen; /* the first step of a rehearsal */
     int64_t *known = job->known;
     for (int before = 0; before < entry; ++before) known += job->run.launches[before].parameter_count;
     job->numbers[entry] = known;
@@ -105,7 +105,7 @@ static tilek_status prepare_persistent(tilek_device_job *job, tilek_message *why
     return TILEK_OK;
 }
 
-/* Of workers: a program may turn out to hold fewer workers than the device allows in general; counts are then decided
+/* A program may turn out to hold fewer workers than the device allows in general; counts are then decided
  * again under its limit. */
 tilek_status tilek_job_prepare(tilek_device_job *job, tilek_message *why)
 {

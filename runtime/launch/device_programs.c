@@ -42,7 +42,7 @@ int64_t tilek_number_of(const tilek_parameter *parameter, const tilek_device_arr
     }
 }
 
-/* What a call's programs may have as constants: per value its parameter's name, NULL of a launch's presence. */
+/* What a call's programs may have as constants: each value with its parameter's name, or with NULL where it says whether a launch is met. */
 typedef struct number_list {
     int count; /* -1: the kernel is not to be specialised */
     int64_t values[MOST_CONSTANTS];
@@ -94,7 +94,7 @@ static int is_argument(const tilek_state *state, const tilek_variant *variant, c
     return number != NULL && number->is_argument;
 }
 
-/* Notes what the numbers are at this compilation. Without memory a number goes on being a constant. The caller holds `building`. */
+/* Notes what the numbers are at this compilation. Without memory a number goes on being a constant. The caller holds TILEK_LOCK_BUILDING. */
 static void note_numbers(tilek_state *state, const tilek_variant *variant, const int64_t *const *numbers)
 {
     int most = 0;
@@ -233,20 +233,17 @@ static tilek_status compile(tilek_state *state, const tilek_variant *variant, co
     tilek_number_argument *arguments = calloc((size_t)argument_count + 1, sizeof *arguments);
     const tilek_build build = {kernel->name, kernel->file, source, kernel->flags, built->specialized, constant_count, constants, argument_count, arguments, unreached_count, unreached};
     int from_cache = 0;
-    tilek_status status;
-    if (arguments != NULL) (void)gather_arguments(variant, built, numbers, arguments);
+    tilek_status status = TILEK_NO_MEMORY;
     if (source == NULL || unreached == NULL || arguments == NULL) {
         tilek_say(why, "memory is exhausted");
-        free(arguments);
-        free(source);
-        free(unreached);
-        return TILEK_NO_MEMORY;
+    } else {
+        (void)gather_arguments(variant, built, numbers, arguments);
+        status = place->backend->build(place->device, &build, &built->program, &from_cache, why);
+        tilek_record(state, place->target, TILEK_ACTIVITY_COMPILE, start, tilek_now() - start, 0);
     }
-    status = place->backend->build(place->device, &build, &built->program, &from_cache, why);
     free(arguments);
     free(source);
     free(unreached);
-    tilek_record(state, place->target, TILEK_ACTIVITY_COMPILE, start, tilek_now() - start, 0);
     if (status != TILEK_OK) return status;
     status = find_entries(variant, place, built, numbers, why);
     if (status != TILEK_OK) place->backend->drop(place->device, built->program);
@@ -269,6 +266,13 @@ static void set_arguments(const tilek_state *state, const tilek_variant *variant
     built->passed = of_constants + built->constant_count;
 }
 
+static void free_program(tilek_device_program *built)
+{
+    free(built->entries);
+    free(built->group_totals);
+    free(built);
+}
+
 static tilek_device_program *new_program(const tilek_state *state, const tilek_variant *variant, const tilek_place *place, int specialized, int count, const number_list *list)
 {
     size_t parameters = 0;
@@ -280,9 +284,7 @@ static tilek_device_program *new_program(const tilek_state *state, const tilek_v
     built->entries = calloc(launches, sizeof(tilek_entry *));
     built->group_totals = calloc(launches, sizeof(int64_t));
     if (built->entries == NULL || built->group_totals == NULL) {
-        free(built->entries);
-        free(built->group_totals);
-        free(built);
+        free_program(built);
         return NULL;
     }
     built->target = place->target;
@@ -311,9 +313,7 @@ static tilek_status build(tilek_state *state, const tilek_variant *variant, cons
         *result = built;
     } else if (built != NULL) {
         if (status == TILEK_COMPILE) state->refused |= 1u << place->target;
-        free(built->entries);
-        free(built->group_totals);
-        free(built);
+        free_program(built);
     }
     tilek_state_unlock();
     return status;
@@ -361,9 +361,7 @@ void tilek_programs_drop(tilek_state *state)
         tilek_device_program *built = state->built;
         state->built = built->next;
         tilek_backend_of(built->target)->drop(built->device, built->program);
-        free(built->entries);
-        free(built->group_totals);
-        free(built);
+        free_program(built);
     }
 }
 

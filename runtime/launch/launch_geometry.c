@@ -2,8 +2,9 @@
 #define _POSIX_C_SOURCE 200809L
 #include "launch/launch_geometry.h"
 
-#include "base/shared_constants.h"
+#include "base/bounded_arithmetic.h"
 #include "base/message.h"
+#include "base/shared_constants.h"
 
 #include <inttypes.h>
 
@@ -15,11 +16,9 @@ enum { MOST_CHUNKS = 2048, CHUNK_OPERATIONS = 1024 };
 
 static int uses(const tilek_launch_shape *launch, int axis) { return (launch->axes >> axis & 1u) != 0; }
 
-static int64_t bounded_product(int64_t a, int64_t b) { return b != 0 && a > INT64_MAX / b ? INT64_MAX : a * b; }
-
 static int is_distributed(tilek_tile_kind kind) { return kind >= TILEK_TILE_THREAD; }
 
-/* Whether what counts of axes leave of the loop is taken up, so that none of them must be as large as it needs. */
+/* Whether a dynamic tile takes what the counts of axes leave of the loop, so that they need not cover it. */
 static int has_dynamic(const tilek_loop_shape *loop)
 {
     for (int tile = 0; tile < loop->tile_count; ++tile)
@@ -40,8 +39,8 @@ static int64_t needed(const tilek_loop_shape *loop, const int64_t *arguments, in
     }
     for (int other = from; other < loop->tile_count; ++other) {
         if (other == tile || loop->kinds[other] == TILEK_TILE_DYNAMIC) continue;
-        if (is_distributed(loop->kinds[other])) others = bounded_product(others, axes[loop->axes[other]] > 0 ? axes[loop->axes[other]] : 1);
-        else if (arguments[other] > 0) others = bounded_product(others, arguments[other]);
+        if (is_distributed(loop->kinds[other])) others = tilek_bounded_product(others, axes[loop->axes[other]] > 0 ? axes[loop->axes[other]] : 1);
+        else if (arguments[other] > 0) others = tilek_bounded_product(others, arguments[other]);
         if (loop->kinds[other] == TILEK_TILE_SIZE) break;
     }
     return tilek_ceiling_quotient(extent, others);
@@ -75,7 +74,7 @@ static void choose_device_workers(const tilek_launch_shape *launch, const tilek_
     for (int dimension = 0; dimension < DIMENSIONS; ++dimension) {
         const int axis = TILEK_AXIS_WORKER + dimension;
         if (!uses(launch, axis)) continue;
-        if (geometry->axes[axis] > 0) given = bounded_product(given, geometry->axes[axis]);
+        if (geometry->axes[axis] > 0) given = tilek_bounded_product(given, geometry->axes[axis]);
         else open[count++] = axis;
     }
     for (int place = 0; place < count; ++place) {
@@ -88,7 +87,7 @@ static void choose_device_workers(const tilek_launch_shape *launch, const tilek_
         geometry->axes[open[place]] = workers;
         chosen *= workers;
     }
-    for (int place = 0; place < count && bounded_product(given, chosen) > machine->group_total;) {
+    for (int place = 0; place < count && tilek_bounded_product(given, chosen) > machine->group_total;) {
         if (geometry->axes[open[place]] == 1) { ++place; continue; }
         geometry->axes[open[place]] /= 2;
         chosen /= 2;
@@ -110,7 +109,7 @@ static void cover(const tilek_launch_shape *launch, const tilek_call *call, tile
     }
 }
 
-/* How many instances a launch that forms its partial values in an order distributes `need` iterations over, whatever the machine; 0: how many there are is not known.
+/* The number of instances over which a launch with ordered reductions distributes `need` iterations (0: not known), the same on every machine.
  * What its iterations do may follow from bounds that the launch does not name: rows of 3 elements are not worth a partial value each. */
 static int64_t chunks_of(const tilek_launch_shape *launch, const tilek_machine *machine, int64_t need)
 {
@@ -211,7 +210,7 @@ static tilek_status check_device(const tilek_launch_shape *launch, const tilek_m
     for (int dimension = 0; dimension < DIMENSIONS; ++dimension) {
         const int64_t workers = geometry->axes[TILEK_AXIS_WORKER + dimension];
         if (!uses(launch, TILEK_AXIS_WORKER + dimension)) continue;
-        total = bounded_product(total, workers);
+        total = tilek_bounded_product(total, workers);
         if (workers > machine->limits->group[dimension]) total = INT64_MAX;
     }
     if (total <= machine->group_total) return TILEK_OK;
@@ -228,7 +227,7 @@ static tilek_status count_instances(const tilek_launch_shape *launch, tilek_geom
     if (uses(launch, TILEK_AXIS_THREAD)) {
         geometry->instances = geometry->axes[TILEK_AXIS_THREAD];
     } else {
-        for (int axis = TILEK_AXIS_GANG; axis < TILEK_AXIS_WORKER; ++axis) geometry->instances = bounded_product(geometry->instances, geometry->axes[axis]);
+        for (int axis = TILEK_AXIS_GANG; axis < TILEK_AXIS_WORKER; ++axis) geometry->instances = tilek_bounded_product(geometry->instances, geometry->axes[axis]);
     }
     if (geometry->instances < INT64_MAX / 16) return TILEK_OK;
     tilek_say(why, "the counts of its gangs multiply beyond 64 bits");

@@ -25,8 +25,8 @@ typedef struct tilek_geometry {
     tilek_tile *values;         /* what tiles point to: room for the tiles of all loops */
 } tilek_geometry;
 
-/* Decides the axes that the user left open and applies Algorithm 1, for the bounds in numbers->bounds (TILEK_MAX_LOOPS at most) and with room in
- * numbers->values.
+/* Decides the axes that the user left open and applies Algorithm 1, for the bounds in geometry->bounds (TILEK_MAX_LOOPS at most) and with room in
+ * geometry->values.
  * TILEK_UNSUPPORTED: the launch cannot run so on this machine, or a loop is endless or leaves its iterator's type. */
 tilek_status tilek_decide_geometry(const tilek_launch_shape *launch, const tilek_call *call, const tilek_machine *machine, tilek_geometry *geometry, tilek_message *why);
 

@@ -151,13 +151,13 @@ void tilek_repetition_start(tilek_repetition *repetition, tilek_state *state, co
 
 int tilek_repetition_is_likely(const tilek_repetition *repetition)
 {
-    int found = 0;
+    int is_likely = 0;
     if (repetition->key == NULL) return 0;
     tilek_state_lock();
-    for (const tilek_recording *one = repetition->state->recordings; one != NULL && !found; one = one->next)
-        found = one->graph != NULL && is_alike(one, repetition, repetition->known);
+    for (const tilek_recording *recording = repetition->state->recordings; recording != NULL && !is_likely; recording = recording->next)
+        is_likely = recording->graph != NULL && is_alike(recording, repetition, repetition->known);
     tilek_state_unlock();
-    return found;
+    return is_likely;
 }
 
 void tilek_repetition_look(tilek_repetition *repetition)

@@ -37,12 +37,12 @@ void tilek_repetition_look(tilek_repetition *repetition);
 int tilek_repetition_can_play(const tilek_repetition *repetition);
 int tilek_repetition_is_worthwhile(const tilek_repetition *repetition, int64_t most);
 
-/* Around launches in TILEK_RECORDING_QUEUE; `end` takes what became of them, and says whether there is something to play. Where there is not, it isn't tried again.
+/* Around launches in TILEK_RECORDING_QUEUE; `end` takes what became of them, and says whether there is something to play. Where there is not, it is not tried again.
  * Nothing has run. */
 int tilek_repetition_begin(tilek_repetition *repetition);
 int tilek_repetition_end(tilek_repetition *repetition, tilek_status status);
 
-/* Queues the recorded launches. 0: none of them runs; the recording is gone, and isn't made again. */
+/* Queues the recorded launches. 0: none of them runs; the recording is gone, and is not made again. */
 int tilek_repetition_play(tilek_repetition *repetition);
 
 /* When the run is over: `launches` that it had, 0 where they were not counted. To be called in any case. */

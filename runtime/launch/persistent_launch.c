@@ -75,29 +75,29 @@ static void discard(tilek_flags *flags)
 /* Idle ones with room, taken out of the list. Those without are discarded: launches that grow from run to run would leave them all behind. */
 static tilek_flags *find_idle(const tilek_place *place, size_t bytes, size_t box_bytes)
 {
-    tilek_flags *found = NULL, *small = NULL;
+    tilek_flags *fitting = NULL, *small = NULL;
     tilek_lock(TILEK_LOCK_FLAGS);
-    for (tilek_flags **link = &idle; *link != NULL && found == NULL;) {
-        tilek_flags *const one = *link;
-        if (one->place.device != place->device || one->place.backend != place->backend) {
-            link = &one->next;
+    for (tilek_flags **link = &idle; *link != NULL && fitting == NULL;) {
+        tilek_flags *const flags = *link;
+        if (flags->place.device != place->device || flags->place.backend != place->backend) {
+            link = &flags->next;
             continue;
         }
-        *link = one->next;
-        if (one->buffer.bytes >= bytes && one->boxes.bytes >= box_bytes) {
-            found = one;
+        *link = flags->next;
+        if (flags->buffer.bytes >= bytes && flags->boxes.bytes >= box_bytes) {
+            fitting = flags;
         } else {
-            one->next = small;
-            small = one;
+            flags->next = small;
+            small = flags;
         }
     }
     tilek_unlock(TILEK_LOCK_FLAGS);
     while (small != NULL) {
-        tilek_flags *const one = small;
-        small = one->next;
-        discard(one);
+        tilek_flags *const flags = small;
+        small = flags->next;
+        discard(flags);
     }
-    return found;
+    return fitting;
 }
 
 static tilek_status clear(const tilek_place *place, const tilek_buffer *buffer, tilek_message *why)

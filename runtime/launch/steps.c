@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "launch/steps.h"
 
+#include "base/bounded_arithmetic.h"
 #include "base/environment.h"
 #include "base/message.h"
 #include "launch/balanced_chunking.h"
@@ -60,12 +61,10 @@ tilek_status tilek_run_start(tilek_run *run, const tilek_kernel *kernel, const t
     return tilek_choose_sizes(kernel, call, variant->side, run->sizes, why);
 }
 
-static int64_t bounded_product(int64_t a, int64_t b) { return b != 0 && a > INT64_MAX / b ? INT64_MAX : a * b; }
-
 static int64_t iterations_of(const tilek_launch_shape *launch, const tilek_geometry *geometry)
 {
     int64_t iterations = 1;
-    for (int index = 0; index < launch->loop_count; ++index) iterations = bounded_product(iterations, geometry->bounds[index]->trip);
+    for (int index = 0; index < launch->loop_count; ++index) iterations = tilek_bounded_product(iterations, geometry->bounds[index]->trip);
     return iterations;
 }
 
@@ -154,11 +153,11 @@ int tilek_waves_end(tilek_run *run)
 
 int64_t tilek_size_of(const tilek_run *run, int size) { return run->sizes[size]; }
 
-/* Whether the size is the default, which neither clause nor environment gave, in a call of a host; devices have their own, and a choice may say another. What rehearsal has made of it stays. */
+/* Whether a size of a host's call is still the default, so that neither a choice nor TILEK_SIZES gave another. Only rehearsal replaces it: what it decides stays. */
 static int is_usual(const tilek_run *run, int size)
 {
-    const tilek_size *own = &run->kernel->sizes[size];
-    return run->perform == NULL && run->machine.limits == NULL && run->sizes[size] == own->host && tilek_given_size(run->kernel->name, own->name, -1) < 0;
+    const tilek_size *declared = &run->kernel->sizes[size];
+    return run->perform == NULL && run->machine.limits == NULL && run->sizes[size] == declared->host && tilek_given_size(run->kernel->name, declared->name, -1) < 0;
 }
 
 int64_t tilek_size_of_blocks(tilek_run *run, int size, int64_t lower, int64_t upper, int64_t unit, double operations)

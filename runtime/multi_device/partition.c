@@ -13,7 +13,7 @@
 
 /* ---- Results ----------------------------------------------------------------------------------------------------- */
 
-/* Brings the rows of an array that the host does not hold, into memory laid out as its section. */
+/* Brings the rows of an array that the host does not own, into memory laid out as its section. */
 static tilek_status fetch(const tilek_partition *partition, int index, char *memory, tilek_message *why)
 {
     const tilek_partitioned_array *array = &partition->arrays[index];
@@ -68,11 +68,11 @@ static int devices_like(const tilek_place *place, tilek_device *devices[TILEK_MO
     int count = 0;
     if (tilek_get_settings()->device >= 0) return 0; /* TILEK_DEVICE is one */
     for (int64_t number = 0; count < TILEK_MOST_PARTITIONS; ++number) {
-        tilek_device *one;
-        const tilek_limits *own;
-        if (place->backend->open(number, NULL, &one, &unused) != TILEK_OK) break;
-        own = place->backend->limits(one);
-        if (strcmp(own->name, limits->name) == 0 && strcmp(own->driver, limits->driver) == 0 && own->compute_units == limits->compute_units) devices[count++] = one;
+        tilek_device *candidate;
+        const tilek_limits *its_limits;
+        if (place->backend->open(number, NULL, &candidate, &unused) != TILEK_OK) break;
+        its_limits = place->backend->limits(candidate);
+        if (strcmp(its_limits->name, limits->name) == 0 && strcmp(its_limits->driver, limits->driver) == 0 && its_limits->compute_units == limits->compute_units) devices[count++] = candidate;
     }
     return count;
 }
@@ -205,7 +205,7 @@ static tilek_status take_copies(tilek_partition *partition, int device, tilek_me
 static tilek_status start_job(tilek_partition *partition, tilek_device *device, const tilek_place *like, tilek_message *why)
 {
     const tilek_kernel *kernel = partition->state->kernel;
-    const tilek_variant variant = {0, kernel->device_launch_count, 0, NULL, 0, kernel->device_launches, kernel->device_loops, kernel->device_steps,
+    const tilek_variant variant = {TILEK_SIDE_DEVICE, kernel->device_launch_count, 0, NULL, 0, kernel->device_launches, kernel->device_loops, kernel->device_steps,
                              like->target == TILEK_CUDA ? kernel->cuda : kernel->opencl};
     const int number = partition->job_count;
     tilek_device_job *job = &partition->jobs[number];

@@ -5,19 +5,12 @@
 #include "base/message.h"
 #include "kernel/profile.h"
 
-
-static int64_t bounded_difference(int64_t a, int64_t b)
-{
-    int64_t difference;
-    return __builtin_sub_overflow(a, b, &difference) ? (a < 0 ? INT64_MIN : INT64_MAX) : difference;
-}
-
 /* The first iteration from which on all rows of `use` lie at `row` and beyond, where they grow with iterations; where they shrink, the first one whose rows lie below `row`. */
 static int64_t iteration_past(const tilek_row_use *use, const tilek_bounds *bounds, int64_t row)
 {
     const int64_t slope = tilek_bounded_product(use->scale, bounds->step), start = tilek_bounded_product(use->scale, bounds->lower);
-    if (slope > 0) return tilek_ceiling_quotient(bounded_difference(row, tilek_bounded_sum(start, use->least)), slope);
-    return tilek_bounded_sum(tilek_floor_quotient(bounded_difference(tilek_bounded_sum(start, use->greatest), row), bounded_difference(0, slope)), 1);
+    if (slope > 0) return tilek_ceiling_quotient(tilek_bounded_difference(row, tilek_bounded_sum(start, use->least)), slope);
+    return tilek_bounded_sum(tilek_floor_quotient(tilek_bounded_difference(tilek_bounded_sum(start, use->greatest), row), tilek_bounded_difference(0, slope)), 1);
 }
 
 /* Leaves of `inner` the iterations that do not touch the rows `lacked`, where these lie at one end of those that the part touches; else none. */
@@ -37,7 +30,7 @@ static void cut(tilek_iterations *inner, const tilek_row_use *use, const tilek_b
     }
 }
 
-/* Leaves of a device's inner iterations those that touch only rows which it holds, or which nobody does: these have no values yet. */
+/* Leaves of a device's inner iterations those that touch only rows that it owns, or that have no owner: these have no values yet. */
 static void find_inner(const tilek_partition *partition, tilek_distribution *distribution, int device)
 {
     for (int index = 0; index < distribution->division->use_count; ++index) {
@@ -56,7 +49,7 @@ static void find_inner(const tilek_partition *partition, tilek_distribution *dis
     }
 }
 
-/* Notes which rows a device lacks for its part. It counts as their holder from here on: moves are performed in their order. */
+/* Notes which rows a device lacks for its part. It counts as their owner from here on: moves are performed in their order. */
 static tilek_status find_moves(tilek_partition *partition, const tilek_distribution *distribution, int device, tilek_message *why)
 {
     for (int index = 0; index < distribution->division->use_count; ++index) {
@@ -81,12 +74,12 @@ static tilek_status find_moves(tilek_partition *partition, const tilek_distribut
 static int may_overlap(const tilek_partition *partition, const tilek_distribution *distribution)
 {
     for (int number = 0; number < partition->move_count; ++number) {
-        const tilek_move *one = &partition->moves[number];
-        const int from = (one->owners & TILEK_HOST_OWNS) != 0 ? -1 : tilek_device_among(one->owners);
+        const tilek_move *move = &partition->moves[number];
+        const int from = (move->owners & TILEK_HOST_OWNS) != 0 ? -1 : tilek_device_among(move->owners);
         for (int index = 0; index < distribution->division->use_count && from >= 0; ++index) {
             const tilek_row_use *use = &distribution->division->uses[index];
             const tilek_row_range written = tilek_rows_of(partition, use, distribution->bounds, distribution->inner[from]);
-            if (use->array == one->array && (use->access & TILEK_WRITES) != 0 && written.first < one->which.end && one->which.first < written.end) return 0;
+            if (use->array == move->array && (use->access & TILEK_WRITES) != 0 && written.first < move->which.end && move->which.first < written.end) return 0;
         }
     }
     return 1;
@@ -156,7 +149,7 @@ void tilek_distribute(const tilek_partition *partition, int launch, const tilek_
     }
 }
 
-/* After the launch only those who wrote rows hold them. */
+/* After the launch rows are owned by the devices that wrote them alone. */
 static tilek_status note_writes(tilek_partition *partition, const tilek_distribution *distribution, tilek_message *why)
 {
     for (int index = 0; index < distribution->division->use_count; ++index) {

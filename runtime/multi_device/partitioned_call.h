@@ -3,6 +3,7 @@
 #define TILEK_PARTITIONED_CALL_H
 
 #include "arrays/row_ownership.h"
+#include "base/bounded_arithmetic.h"
 #include "launch/device_job.h"
 
 /* Bit 0 of a row's owners is the host. */
@@ -57,10 +58,6 @@ typedef struct tilek_distribution {
 } tilek_distribution;
 
 tilek_status tilek_no_memory(tilek_message *why);
-
-/* Beyond 64 bits: the number that is nearest. */
-int64_t tilek_bounded_sum(int64_t a, int64_t b);
-int64_t tilek_bounded_product(int64_t a, int64_t b);
 
 /* The iterator's value. */
 int64_t tilek_value_at(const tilek_bounds *bounds, int64_t iteration);

@@ -75,12 +75,12 @@ static const char shared_text[] = HEAD "    SHARED float s[2048];\n"
                                        "}\n";
 
 /* A value of each worker's lives across the barriers, as in programs that need some. */
-static const char barrier_text[] = HEAD "    float own = (float)LANE;\n"
+static const char barrier_text[] = HEAD "    float value = (float)LANE;\n"
                                         "    for (WIDE round = 0; round < rounds; ++round) {\n"
-                                        "        own = own * 0.5f + 1.0f;\n"
+                                        "        value = value * 0.5f + 1.0f;\n"
                                         "        BARRIER;\n"
                                         "    }\n"
-                                        "    a[GROUP * LANES + LANE] = own;\n"
+                                        "    a[GROUP * LANES + LANE] = value;\n"
                                         "}\n";
 
 /* Eight chains a worker, unrolled by four. NUMBER is the type. */

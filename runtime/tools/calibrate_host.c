@@ -35,7 +35,7 @@ static tilek_status run_on_all(void *context, int64_t repeats, tilek_message *wh
 
 /* ---- Clock and vectors ------------------------------------------------------------------------------------------- */
 
-/* Additions that wait for one another: one a cycle on every processor that there is. */
+/* Additions that wait for one another: one a cycle on all known processors. */
 static tilek_status add_in_a_chain(void *context, int64_t repeats, tilek_message *why)
 {
     uint64_t sum = *(uint64_t *)context;

@@ -12,10 +12,10 @@ typedef struct tilek_tuning tilek_tuning;
  * tilek_tuned or tilek_tuning_declined is to be told what came of the call. */
 void tilek_tune(tilek_state *state, tilek_call *call, tilek_target target, tilek_side side);
 
-/* The call took so many nanoseconds on a target; negative: it could not run there. What happens on other targets than the one it was decided for counts for nothing. */
+/* The call took so many nanoseconds on a target; negative: it could not run there. Nothing is noted for other targets than the one that the layout was decided for. */
 void tilek_tuned(const tilek_call *call, tilek_target target, int64_t nanoseconds);
 
-/* The call is not going to be tried on any target: what its layout's trial waits for does not come. */
+/* The call is not going to be tried on any target, so that its layout's trial ends without a time. */
 void tilek_tuning_declined(const tilek_call *call);
 
 /* A line for each kind of launch of which it is known: what it takes. */

@@ -43,7 +43,7 @@ typedef struct tilek_limits {
 /* `short_literal`: an int where the value fits, since what it is multiplied by has the wanted type; other literals are of 64 bits. */
 typedef struct tilek_constant { const char *name; int64_t value; int short_literal; } tilek_constant;
 
-/* A number that entry point `entry` has as an argument; `first`: it has none before. */
+/* A number that is an argument of entry point `entry`; `first`: no argument comes before it. */
 typedef struct tilek_number_argument { const char *entry, *name; int first; } tilek_number_argument;
 
 typedef struct tilek_build {

@@ -23,7 +23,7 @@ int tilek_device_of_rank(int count, size_t stride, const tilek_limits *first, co
 {
     int64_t like = 0, wanted = -1;
     int is_gpu = 0;
-    for (int round = 0; round < 2; ++round) { /* how many there are, then the one */
+    for (int round = 0; round < 2; ++round) { /* counts the devices of that kind, then finds the one of this rank */
         for (int k = 0; k < count; ++k) {
             const tilek_limits *limits = (const tilek_limits *)(const void *)((const char *)first + (size_t)k * stride);
             if (name_part != NULL && !tilek_name_contains(limits->name, name_part))

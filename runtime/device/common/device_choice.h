@@ -8,8 +8,7 @@
 /* Whether a device of this name is meant by TILEK_DEVICE=part; letters match in either case. */
 int tilek_name_contains(const char *name, const char *part);
 
-/* The device of this process among `count`, whose limits lie `stride` bytes apart: the first whose name contains `name_part` (NULL: any), or where ranks of a program
- * share the machine the one whose turn it is of those like the first. -1: none has such a name. */
+/* The device of this process among `count`, whose limits lie `stride` bytes apart: the first whose name contains `name_part` (NULL: any). Where ranks of a program share the machine, they take the devices like the first in turn. -1: none has such a name. */
 int tilek_device_of_rank(int count, size_t stride, const tilek_limits *first, const char *name_part);
 
 /* The devices of an API. */

@@ -14,7 +14,7 @@ struct tilek_device {
     pthread_mutex_t lock; /* guards what follows */
     CUcontext context;    /* the primary one, shared with the program's own CUDA code; NULL until the device is opened */
     CUstream streams[TILEK_RECORDING_QUEUE + 1]; /* NULL until named */
-    int recording;        /* some thread is */
+    int recording;        /* a thread records launches */
 };
 
 /* Makes the device's context the calling thread's, above what the program itself has there; leave restores that. Both nest. */

@@ -17,7 +17,7 @@ static struct {
     tilek_device_list list;
     tilek_cuda_api api;
     tilek_device *devices;
-} found = {.list = {.api = "CUDA", .lock = TILEK_LOCK_CUDA}}; /* the list's lock guards all until it was searched */
+} cuda = {.list = {.api = "CUDA", .lock = TILEK_LOCK_CUDA}}; /* the list's lock guards all until it was searched */
 
 /* ---- The search -------------------------------------------------------------------------------------------------- */
 
@@ -45,10 +45,10 @@ static int attribute(const tilek_device *device, int what)
 static int is_described(const tilek_device *device)
 {
     const tilek_limits *limits = &device->limits;
-    int least = device->capability >= 10 && limits->memory > 0 && limits->compute_units > 0 && limits->group_total > 0;
+    int is_complete = device->capability >= 10 && limits->memory > 0 && limits->compute_units > 0 && limits->group_total > 0;
     for (int k = 0; k < 3; ++k)
-        least = least && limits->grid[k] > 0 && limits->group[k] > 0;
-    return least;
+        is_complete = is_complete && limits->grid[k] > 0 && limits->group[k] > 0;
+    return is_complete;
 }
 
 static void describe(tilek_device *device)
@@ -85,28 +85,28 @@ static void describe(tilek_device *device)
 static void search(void)
 {
     int count = 0;
-    found.list.status = tilek_cuda_load(&found.api, &found.list.why);
-    if (found.list.status != TILEK_OK)
+    cuda.list.status = tilek_cuda_load(&cuda.api, &cuda.list.why);
+    if (cuda.list.status != TILEK_OK)
         return;
-    if (found.api.cuDeviceGetCount(&count) != CUDA_SUCCESS || count <= 0) {
-        tilek_say(&found.list.why, "the CUDA driver is here, but no CUDA device");
-        found.list.status = TILEK_NO_DEVICE;
-        return;
-    }
-    found.devices = calloc((size_t)count, sizeof *found.devices);
-    if (found.devices == NULL) {
-        tilek_say(&found.list.why, "no memory for the list of CUDA devices");
-        found.list.status = TILEK_NO_MEMORY;
+    if (cuda.api.cuDeviceGetCount(&count) != CUDA_SUCCESS || count <= 0) {
+        tilek_say(&cuda.list.why, "the CUDA driver is here, but no CUDA device");
+        cuda.list.status = TILEK_NO_DEVICE;
         return;
     }
-    found.list.count = count;
-    found.list.first = &found.devices[0].limits;
-    found.list.stride = sizeof *found.devices;
+    cuda.devices = calloc((size_t)count, sizeof *cuda.devices);
+    if (cuda.devices == NULL) {
+        tilek_say(&cuda.list.why, "no memory for the list of CUDA devices");
+        cuda.list.status = TILEK_NO_MEMORY;
+        return;
+    }
+    cuda.list.count = count;
+    cuda.list.first = &cuda.devices[0].limits;
+    cuda.list.stride = sizeof *cuda.devices;
     for (int k = 0; k < count; ++k) {
-        tilek_device *device = &found.devices[k];
-        device->api = &found.api;
+        tilek_device *device = &cuda.devices[k];
+        device->api = &cuda.api;
         (void)pthread_mutex_init(&device->lock, NULL);
-        if (found.api.cuDeviceGet(&device->id, k) == CUDA_SUCCESS)
+        if (cuda.api.cuDeviceGet(&device->id, k) == CUDA_SUCCESS)
             describe(device);
     }
 }
@@ -129,13 +129,13 @@ static tilek_status retain_context(tilek_device *device, tilek_message *why)
 static tilek_status open_device(int64_t number, const char *name_part, tilek_device **device, tilek_message *why)
 {
     *device = NULL;
-    int number_found;
-    const tilek_status status = tilek_choose_device(&found.list, search, number, name_part, &number_found, why);
+    int index;
+    const tilek_status status = tilek_choose_device(&cuda.list, search, number, name_part, &index, why);
     if (status != TILEK_OK)
         return status;
-    tilek_device *const chosen = &found.devices[number_found];
+    tilek_device *const chosen = &cuda.devices[index];
     if (!is_described(chosen)) {
-        tilek_say(why, "the CUDA driver does not tell what device %d is", (int)(chosen - found.devices));
+        tilek_say(why, "the CUDA driver does not tell what device %d is", (int)(chosen - cuda.devices));
         return TILEK_NO_DEVICE;
     }
     const tilek_status opened = retain_context(chosen, why);
@@ -177,18 +177,20 @@ static void release(tilek_device *device, tilek_buffer *buffer)
     *buffer = (tilek_buffer){0};
 }
 
+/* Waits for a copy that was queued with this result, and leaves the context. */
+static tilek_status end_copy(tilek_device *device, CUstream stream, CUresult queued, const char *doing, tilek_message *why)
+{
+    return leave_with(device, queued == CUDA_SUCCESS ? device->api->cuStreamSynchronize(stream) : queued, doing, why);
+}
+
 static tilek_status write_buffer(tilek_device *device, int queue, const tilek_buffer *buffer, size_t offset, const void *source, size_t bytes, tilek_message *why)
 {
     CUstream stream;
     const tilek_status status = tilek_cuda_enter_queue(device, queue, &stream, why);
     if (status != TILEK_OK)
         return status;
-    CUresult error = CUDA_SUCCESS;
-    if (bytes > 0)
-        error = device->api->cuMemcpyHtoDAsync(buffer->address + offset, source, bytes, stream);
-    if (error == CUDA_SUCCESS)
-        error = device->api->cuStreamSynchronize(stream);
-    return leave_with(device, error, "data were copied to the device", why);
+    const CUresult error = bytes > 0 ? device->api->cuMemcpyHtoDAsync(buffer->address + offset, source, bytes, stream) : CUDA_SUCCESS;
+    return end_copy(device, stream, error, "data were copied to the device", why);
 }
 
 static tilek_status read_buffer(tilek_device *device, int queue, const tilek_buffer *buffer, size_t offset, void *destination, size_t bytes, tilek_message *why)
@@ -197,17 +199,13 @@ static tilek_status read_buffer(tilek_device *device, int queue, const tilek_buf
     const tilek_status status = tilek_cuda_enter_queue(device, queue, &stream, why);
     if (status != TILEK_OK)
         return status;
-    CUresult error = CUDA_SUCCESS;
-    if (bytes > 0)
-        error = device->api->cuMemcpyDtoHAsync(destination, buffer->address + offset, bytes, stream);
-    if (error == CUDA_SUCCESS)
-        error = device->api->cuStreamSynchronize(stream);
-    return leave_with(device, error, "data were copied from the device", why);
+    const CUresult error = bytes > 0 ? device->api->cuMemcpyDtoHAsync(destination, buffer->address + offset, bytes, stream) : CUDA_SUCCESS;
+    return end_copy(device, stream, error, "data were copied from the device", why);
 }
 
 /* ---- Launches ---------------------------------------------------------------------------------------------------- */
 
-/* All of its gangs at once. Where the device holds fewer than it said, since others use it too, fewer do as well. */
+/* Starts all gangs together. Where the device holds fewer than it said, since other programs use it too, fewer gangs are started. */
 static CUresult launch_resident(const tilek_device *device, CUstream stream, const tilek_entry *entry, void **parameters, int64_t groups, const int64_t group[3])
 {
     CUresult error;
@@ -334,8 +332,8 @@ static tilek_status enter(tilek_device *device, tilek_message *why)
 /* The libraries stay loaded: the program may use CUDA itself. */
 static void shutdown_all(void)
 {
-    for (int k = 0; k < found.list.count; ++k) {
-        tilek_device *device = &found.devices[k];
+    for (int k = 0; k < cuda.list.count; ++k) {
+        tilek_device *device = &cuda.devices[k];
         if (device->context != NULL && tilek_cuda_enter(device) == CUDA_SUCCESS) {
             for (int queue = 0; queue <= TILEK_RECORDING_QUEUE; ++queue)
                 if (device->streams[queue] != NULL)
@@ -345,9 +343,9 @@ static void shutdown_all(void)
         }
         (void)pthread_mutex_destroy(&device->lock);
     }
-    free(found.devices);
-    found.devices = NULL;
-    tilek_forget_devices(&found.list);
+    free(cuda.devices);
+    cuda.devices = NULL;
+    tilek_forget_devices(&cuda.list);
 }
 
 const tilek_backend *tilek_cuda_backend(void)

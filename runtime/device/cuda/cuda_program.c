@@ -61,7 +61,7 @@ static option_list compiler_options(unsigned flags, target chosen)
     (void)snprintf(options.text[options.count++], OPTION_BYTES, "--gpu-architecture=%s_%d", chosen.machine_code ? "sm" : "compute", chosen.architecture);
     if (flags & TILEK_FAST_MATH)
         (void)snprintf(options.text[options.count++], OPTION_BYTES, "--use_fast_math");
-    /* NVRTC fuses multiply-adds by default. After fast math, which fuses too: the last word is the host's. */
+    /* NVRTC fuses multiply-adds by default, and so does fast math. This option comes last, so that the host's flags decide. */
     (void)snprintf(options.text[options.count++], OPTION_BYTES, "--fmad=%s", flags & (TILEK_CONTRACT | TILEK_FAST_MATH) ? "true" : "false");
     return options;
 }

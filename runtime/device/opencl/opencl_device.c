@@ -19,7 +19,7 @@ static struct {
     tilek_opencl_api api;
     int from_wheel;
     tilek_device *devices;
-} found = {.list = {.api = "OpenCL", .lock = TILEK_LOCK_OPENCL}}; /* the list's lock guards all until it was searched */
+} opencl = {.list = {.api = "OpenCL", .lock = TILEK_LOCK_OPENCL}}; /* the list's lock guards all until it was searched */
 
 /* ---- The search -------------------------------------------------------------------------------------------------- */
 
@@ -34,7 +34,7 @@ static int64_t capped(uint64_t number) { return number < INT64_MAX ? (int64_t)nu
 static void describe(const tilek_opencl_api *api, cl_platform_id platform, cl_device_id id, tilek_device *device)
 {
     char platform_name[128] = "", version[128] = "", driver[128] = "";
-    cl_bitfield type = 0, single = 0, both = 0;
+    cl_bitfield type = 0, single_config = 0, double_config = 0;
     cl_uint units = 0;
     cl_bool unified = 0;
     size_t total = 0, sizes[16] = {0};
@@ -46,8 +46,8 @@ static void describe(const tilek_opencl_api *api, cl_platform_id platform, cl_de
     (void)api->clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof platform_name - 1, platform_name, NULL);
     (void)snprintf(limits->driver, sizeof limits->driver, "%.24s, %.24s, %.70s", platform_name, driver, version);
     ask(api, id, CL_DEVICE_TYPE, sizeof type, &type);
-    ask(api, id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof single, &single);
-    ask(api, id, CL_DEVICE_DOUBLE_FP_CONFIG, sizeof both, &both);
+    ask(api, id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof single_config, &single_config);
+    ask(api, id, CL_DEVICE_DOUBLE_FP_CONFIG, sizeof double_config, &double_config);
     ask(api, id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units);
     ask(api, id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof total, &total);
     ask(api, id, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof sizes, sizes);
@@ -55,7 +55,7 @@ static void describe(const tilek_opencl_api *api, cl_platform_id platform, cl_de
     ask(api, id, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof memory, &memory);
     ask(api, id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof allocation, &allocation);
     limits->is_gpu = (type & (CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_ACCELERATOR)) != 0;
-    limits->has_double = both != 0;
+    limits->has_double = double_config != 0;
     limits->shares_memory = type == CL_DEVICE_TYPE_CPU && unified;
     limits->compute_units = units;
     for (int k = 0; k < 3; ++k) {
@@ -68,50 +68,49 @@ static void describe(const tilek_opencl_api *api, cl_platform_id platform, cl_de
     device->api = api;
     device->platform = platform;
     device->id = id;
-    device->rounds_division = (single & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
+    device->rounds_division = (single_config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
 }
 
 /* Whether the device has told all that launches are planned with; one that has not is left out. */
 static int is_described(const tilek_device *device)
 {
     const tilek_limits *limits = &device->limits;
-    int least = limits->memory > 0 && limits->allocation > 0 && limits->compute_units > 0 && limits->group_total > 0;
+    int is_complete = limits->memory > 0 && limits->allocation > 0 && limits->compute_units > 0 && limits->group_total > 0;
     for (int k = 0; k < 3; ++k)
-        least = least && limits->group[k] > 0;
-    return least;
+        is_complete = is_complete && limits->group[k] > 0;
+    return is_complete;
 }
 
 static int add_device(cl_platform_id platform, cl_device_id id, int is_part)
 {
-    tilek_device *devices = realloc(found.devices, ((size_t)found.list.count + 1) * sizeof *devices);
+    tilek_device *devices = realloc(opencl.devices, ((size_t)opencl.list.count + 1) * sizeof *devices);
     if (devices == NULL)
         return 0;
-    found.devices = devices;
-    memset(&devices[found.list.count], 0, sizeof *devices);
-    devices[found.list.count].is_part = is_part;
-    describe(&found.api, platform, id, &devices[found.list.count]);
-    if (is_described(&devices[found.list.count]))
-        ++found.list.count;
+    opencl.devices = devices;
+    memset(&devices[opencl.list.count], 0, sizeof *devices);
+    devices[opencl.list.count].is_part = is_part;
+    describe(&opencl.api, platform, id, &devices[opencl.list.count]);
+    if (is_described(&devices[opencl.list.count]))
+        ++opencl.list.count;
     else if (is_part)
-        (void)found.api.clReleaseDevice(id);
+        (void)opencl.api.clReleaseDevice(id);
     return 1;
 }
 
-/* A processor in TILEK_SUBDEVICES parts of as many cores each; where it has too few, or does not come apart, it stands for each of them itself: with a context of
- * its own each part is a device of its own in all but its cores. */
+/* Adds a processor as TILEK_SUBDEVICES parts with equally many cores. One that has too few cores, or cannot be divided, is added once for each part: the parts have contexts of their own, and share the cores. */
 static int add_parts(cl_platform_id platform, cl_device_id id)
 {
     cl_bitfield type = 0;
     cl_uint units = 0, count = 0;
     cl_device_id parts[TILEK_MOST_SUBDEVICES];
-    ask(&found.api, id, CL_DEVICE_TYPE, sizeof type, &type);
-    ask(&found.api, id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units);
+    ask(&opencl.api, id, CL_DEVICE_TYPE, sizeof type, &type);
+    ask(&opencl.api, id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units);
     const cl_uint wanted = type == CL_DEVICE_TYPE_CPU ? (cl_uint)tilek_get_settings()->subdevices : 1;
     const cl_device_partition_property each[] = {CL_DEVICE_PARTITION_EQUALLY, units / wanted, 0};
     int added = 1;
     if (wanted == 1)
         return add_device(platform, id, 0);
-    const int comes_apart = units >= wanted && found.api.clCreateSubDevices(id, each, TILEK_MOST_SUBDEVICES, parts, &count) == CL_SUCCESS && count >= wanted;
+    const int comes_apart = units >= wanted && opencl.api.clCreateSubDevices(id, each, TILEK_MOST_SUBDEVICES, parts, &count) == CL_SUCCESS && count >= wanted;
     for (cl_uint k = 0; k < wanted && added; ++k)
         added = add_device(platform, comes_apart ? parts[k] : id, comes_apart);
     return added;
@@ -123,16 +122,16 @@ static int add_devices(cl_platform_id platform)
     enum { MOST = 64 };
     cl_device_id ids[MOST];
     cl_uint count = 0;
-    if (found.api.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MOST, ids, &count) != CL_SUCCESS)
+    if (opencl.api.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MOST, ids, &count) != CL_SUCCESS)
         return 1;
     for (cl_uint k = 0; k < count && k < MOST; ++k) {
         cl_bool available = 0, compiler = 0;
-        ask(&found.api, ids[k], CL_DEVICE_AVAILABLE, sizeof available, &available);
-        ask(&found.api, ids[k], CL_DEVICE_COMPILER_AVAILABLE, sizeof compiler, &compiler);
+        ask(&opencl.api, ids[k], CL_DEVICE_AVAILABLE, sizeof available, &available);
+        ask(&opencl.api, ids[k], CL_DEVICE_COMPILER_AVAILABLE, sizeof compiler, &compiler);
         if (!available || !compiler)
             continue;
-        if (found.from_wheel)
-            tilek_opencl_repair_pocl(&found.api, ids[k]);
+        if (opencl.from_wheel)
+            tilek_opencl_repair_pocl(&opencl.api, ids[k]);
         if (!add_parts(platform, ids[k]))
             return 0;
     }
@@ -141,11 +140,11 @@ static int add_devices(cl_platform_id platform)
 
 static void put_gpus_first(void)
 {
-    for (int k = 1; k < found.list.count; ++k) /* insertion: stable, and the devices are few */
-        for (int at = k; at > 0 && found.devices[at].limits.is_gpu && !found.devices[at - 1].limits.is_gpu; --at) {
-            const tilek_device moved = found.devices[at];
-            found.devices[at] = found.devices[at - 1];
-            found.devices[at - 1] = moved;
+    for (int k = 1; k < opencl.list.count; ++k) /* insertion: stable, and the devices are few */
+        for (int place = k; place > 0 && opencl.devices[place].limits.is_gpu && !opencl.devices[place - 1].limits.is_gpu; --place) {
+            const tilek_device moved = opencl.devices[place];
+            opencl.devices[place] = opencl.devices[place - 1];
+            opencl.devices[place - 1] = moved;
         }
 }
 
@@ -155,25 +154,25 @@ static void search(void)
     enum { MOST = 32 };
     cl_platform_id platforms[MOST];
     cl_uint count = 0;
-    found.list.status = tilek_opencl_load(&found.api, &found.from_wheel, &found.list.why);
-    if (found.list.status != TILEK_OK)
+    opencl.list.status = tilek_opencl_load(&opencl.api, &opencl.from_wheel, &opencl.list.why);
+    if (opencl.list.status != TILEK_OK)
         return;
-    if (found.api.clGetPlatformIDs(MOST, platforms, &count) != CL_SUCCESS)
+    if (opencl.api.clGetPlatformIDs(MOST, platforms, &count) != CL_SUCCESS)
         count = 0;
     for (cl_uint k = 0; k < count && k < MOST; ++k)
         if (!add_devices(platforms[k])) {
-            tilek_say(&found.list.why, "no memory for the list of OpenCL devices");
-            found.list.status = TILEK_NO_MEMORY;
+            tilek_say(&opencl.list.why, "no memory for the list of OpenCL devices");
+            opencl.list.status = TILEK_NO_MEMORY;
             return;
         }
     put_gpus_first();
-    found.list.first = found.list.count > 0 ? &found.devices[0].limits : NULL;
-    found.list.stride = sizeof *found.devices;
-    for (int k = 0; k < found.list.count; ++k)
-        (void)pthread_mutex_init(&found.devices[k].lock, NULL);
-    if (found.list.count == 0) {
-        tilek_say(&found.list.why, "OpenCL is here, but no platform of it has a device with a compiler");
-        found.list.status = TILEK_NO_DEVICE;
+    opencl.list.first = opencl.list.count > 0 ? &opencl.devices[0].limits : NULL;
+    opencl.list.stride = sizeof *opencl.devices;
+    for (int k = 0; k < opencl.list.count; ++k)
+        (void)pthread_mutex_init(&opencl.devices[k].lock, NULL);
+    if (opencl.list.count == 0) {
+        tilek_say(&opencl.list.why, "OpenCL is here, but no platform of it has a device with a compiler");
+        opencl.list.status = TILEK_NO_DEVICE;
     }
 }
 
@@ -198,11 +197,11 @@ static tilek_status make_context(tilek_device *device, tilek_message *why)
 static tilek_status open_device(int64_t number, const char *name_part, tilek_device **device, tilek_message *why)
 {
     *device = NULL;
-    int number_found;
-    const tilek_status status = tilek_choose_device(&found.list, search, number, name_part, &number_found, why);
+    int index;
+    const tilek_status status = tilek_choose_device(&opencl.list, search, number, name_part, &index, why);
     if (status != TILEK_OK)
         return status;
-    tilek_device *const chosen = &found.devices[number_found];
+    tilek_device *const chosen = &opencl.devices[index];
     const tilek_status opened = make_context(chosen, why);
     if (opened == TILEK_OK)
         *device = chosen;
@@ -213,8 +212,8 @@ static const tilek_limits *device_limits(const tilek_device *device) { return &d
 
 /* ---- Queues and buffers ------------------------------------------------------------------------------------------ */
 
-/* *releases (may be NULL): as they are now. */
-static tilek_status find_queue(tilek_device *device, int queue, cl_command_queue *found_queue, unsigned *releases, tilek_message *why)
+/* *releases (may be NULL): the device's releases so far. */
+static tilek_status find_queue(tilek_device *device, int queue, cl_command_queue *command_queue, unsigned *releases, tilek_message *why)
 {
     cl_int error = CL_SUCCESS;
     if (queue < 0 || queue >= TILEK_DEVICE_QUEUES) {
@@ -225,16 +224,16 @@ static tilek_status find_queue(tilek_device *device, int queue, cl_command_queue
     if (device->queues[queue] == NULL)
         device->queues[queue] =
             device->api->clCreateCommandQueue(device->context, device->id, device->times_launches ? CL_QUEUE_PROFILING_ENABLE : 0, &error);
-    *found_queue = device->queues[queue];
+    *command_queue = device->queues[queue];
     if (releases != NULL)
         *releases = device->releases;
     (void)pthread_mutex_unlock(&device->lock);
-    return *found_queue != NULL ? TILEK_OK : tilek_opencl_failed(error, "a queue was made", why);
+    return *command_queue != NULL ? TILEK_OK : tilek_opencl_failed(error, "a queue was made", why);
 }
 
-static tilek_status queue_of(tilek_device *device, int queue, cl_command_queue *found_queue, tilek_message *why)
+static tilek_status queue_of(tilek_device *device, int queue, cl_command_queue *command_queue, tilek_message *why)
 {
-    return find_queue(device, queue, found_queue, NULL, why);
+    return find_queue(device, queue, command_queue, NULL, why);
 }
 
 /* Takes `bytes` of the device's memory into account; drivers allocate late, and would fail only in a launch. 0: there is too little. */
@@ -280,7 +279,7 @@ static tilek_status allocate(tilek_device *device, size_t bytes, tilek_buffer *b
 static void release(tilek_device *device, tilek_buffer *buffer)
 {
     if (buffer->object != NULL) {
-        (void)pthread_mutex_lock(&device->lock); /* before the handle can come again */
+        (void)pthread_mutex_lock(&device->lock); /* before the implementation can use the handle again */
         ++device->releases;
         (void)pthread_mutex_unlock(&device->lock);
         (void)device->api->clReleaseMemObject(buffer->object);
@@ -413,7 +412,7 @@ static tilek_status run(tilek_device *device, int queue, tilek_entry *entry, int
         if (global[k] > 1)
             dimensions = (cl_uint)k + 1;
     }
-    /* A queue without times is timed from outside, once what came before is through. */
+    /* Where the queue keeps no times, the host measures, after all earlier work has ended. */
     const int from_outside = nanoseconds != NULL && !device->times_launches;
     cl_event event = NULL;
     cl_int error = from_outside ? api->clFinish(used) : CL_SUCCESS;
@@ -424,7 +423,7 @@ static tilek_status run(tilek_device *device, int queue, tilek_entry *entry, int
     if (error == CL_SUCCESS)
         error = api->clEnqueueNDRangeKernel(used, entry->kernel, dimensions, NULL, global, local, 0, NULL,
                                             nanoseconds != NULL && !from_outside ? &event : NULL);
-    /* What nobody waits for soon has to be sent off; a loop of launches, now and then. */
+    /* Launches that no thread waits for soon must be flushed; of a loop of launches every 64th is enough. */
     const int sends_off = queue != 0 || ++entry->launches % 64 == 0;
     (void)pthread_mutex_unlock(&entry->lock);
     if (error == CL_SUCCESS && from_outside) {
@@ -433,7 +432,7 @@ static tilek_status run(tilek_device *device, int queue, tilek_entry *entry, int
     } else if (error == CL_SUCCESS && nanoseconds != NULL)
         error = event_time(api, event, start, nanoseconds);
     else if (error == CL_SUCCESS && sends_off)
-        (void)api->clFlush(used); /* the launch is queued: a failure is one of what waits for it */
+        (void)api->clFlush(used); /* the launch is queued: whoever waits for it sees a failure */
     return error == CL_SUCCESS ? TILEK_OK : tilek_opencl_failed(error, "a kernel was launched", why);
 }
 
@@ -450,8 +449,8 @@ static tilek_status wait_queue(tilek_device *device, int queue, tilek_message *w
 /* The library stays loaded: drivers have threads and exit handlers of their own in it. */
 static void shutdown_all(void)
 {
-    for (int k = 0; k < found.list.count; ++k) {
-        tilek_device *device = &found.devices[k];
+    for (int k = 0; k < opencl.list.count; ++k) {
+        tilek_device *device = &opencl.devices[k];
         for (int queue = 0; queue < TILEK_DEVICE_QUEUES; ++queue)
             if (device->queues[queue] != NULL)
                 (void)device->api->clReleaseCommandQueue(device->queues[queue]);
@@ -461,9 +460,9 @@ static void shutdown_all(void)
             (void)device->api->clReleaseDevice(device->id);
         (void)pthread_mutex_destroy(&device->lock);
     }
-    free(found.devices);
-    found.devices = NULL;
-    tilek_forget_devices(&found.list);
+    free(opencl.devices);
+    opencl.devices = NULL;
+    tilek_forget_devices(&opencl.list);
 }
 
 const tilek_backend *tilek_opencl_backend(void)

@@ -9,8 +9,7 @@
 #include "base/message.h"
 #include "device/common/program_text.h"
 
-/* Results are those of the host where its flags do not allow otherwise: float division rounds correctly where the device can. No warnings: some
-   compilers write them, and that they do, to the user's terminal. TILEK_PROCESSOR: the device is none of those that need loops unrolled. */
+/* Results are those of the host where its flags do not allow otherwise: float division rounds correctly where the device can. Warnings are off, since some compilers write them to the user's terminal. TILEK_PROCESSOR: the device needs no unrolled loops. */
 static void build_options(const tilek_device *device, const tilek_build *build, char *options, size_t size)
 {
     (void)snprintf(options, size, "-cl-std=CL1.2 -w%s%s%s", device->limits.is_gpu ? "" : " -DTILEK_PROCESSOR",
@@ -62,7 +61,7 @@ static void keep_binary(tilek_device *device, const tilek_cache_key *key, cl_pro
     free(bytes);
 }
 
-/* PoCL 3 refuses a program now and then, without a word, where another process compiles into the same cache: it is asked once more. */
+/* PoCL 3 refuses a program now and then, without a log, where another process compiles into the same cache. So it is asked once more. */
 static tilek_status compile(tilek_device *device, const tilek_build *build, const char *text, const char *options, cl_program *program, tilek_message *why)
 {
     for (int again = 1;; again = 0) {

@@ -18,7 +18,7 @@ struct tilek_device {
     cl_command_queue queues[TILEK_DEVICE_QUEUES]; /* NULL until named */
     int times_launches;           /* the queues keep times */
     uint64_t allocated;           /* bytes in our buffers */
-    unsigned releases;            /* of buffers: the handle of one that is gone may come again, for another */
+    unsigned releases;            /* of buffers: the implementation may use the handle of a released one again */
 };
 
 /* Arguments beyond these, and larger ones, are set for every launch. */
