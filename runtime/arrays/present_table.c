@@ -29,23 +29,26 @@ struct tilek_present_entry {
     copy *copies;
 };
 
-/* TILEK_LOCK_PRESENT guards the table and all entries, transfers included: whoever finds a value stale may rely on who refreshes it. */
+/* TILEK_LOCK_PRESENT guards the table and all entries, transfers included: whoever finds a value
+ * stale may rely on who refreshes it. */
 static tilek_present_entry *table;
 static copy *parents_copies; /* of the process that this one was forked from */
 static int64_t table_size; /* atomic: launches outside data regions take no lock */
 
 static int table_is_empty(void) { return __atomic_load_n(&table_size, __ATOMIC_ACQUIRE) == 0; }
 
-/* ---- Memory of the runtime's, in place of a device that is gone -------------------------------------------------- */
+/* ---- Memory of the runtime's, in place of a device that is gone ------------------------------ */
 
-static tilek_status read_memory(tilek_device *device, int queue, const tilek_buffer *buffer, size_t offset, void *destination, size_t bytes, tilek_message *why)
+static tilek_status read_memory(tilek_device *device, int queue, const tilek_buffer *buffer, size_t offset,
+                                void *destination, size_t bytes, tilek_message *why)
 {
     (void)device, (void)queue, (void)why;
     memcpy(destination, (const char *)buffer->object + offset, bytes);
     return TILEK_OK;
 }
 
-static tilek_status write_memory(tilek_device *device, int queue, const tilek_buffer *buffer, size_t offset, const void *source, size_t bytes, tilek_message *why)
+static tilek_status write_memory(tilek_device *device, int queue, const tilek_buffer *buffer, size_t offset,
+                                 const void *source, size_t bytes, tilek_message *why)
 {
     (void)device, (void)queue, (void)why;
     memcpy((char *)buffer->object + offset, source, bytes);
@@ -59,9 +62,12 @@ static void release_memory(tilek_device *device, tilek_buffer *buffer)
     memset(buffer, 0, sizeof *buffer);
 }
 
-static const tilek_backend memory_backend = {.name = "memory", .read = read_memory, .write = write_memory, .release = release_memory};
+static const tilek_backend memory_backend = {.name = "memory",
+                                             .read = read_memory,
+                                             .write = write_memory,
+                                             .release = release_memory};
 
-/* ---- The table --------------------------------------------------------------------------------------------------- */
+/* ---- The table ------------------------------------------------------------------------------- */
 
 static void free_copies(tilek_present_entry *entry)
 {
@@ -85,21 +91,25 @@ static int rows_inside(const tilek_array *inner, const tilek_present_entry *entr
     if (inner->base != entry->array.base) return 0;
     for (int dimension = 0; dimension < entry->shape.rank; ++dimension) {
         const int64_t lower = entry->array.lower[dimension];
-        if (inner->lower[dimension] < lower || inner->lower[dimension] + inner->length[dimension] > lower + entry->array.length[dimension]) return 0;
+        if (inner->lower[dimension] < lower ||
+            inner->lower[dimension] + inner->length[dimension] > lower + entry->array.length[dimension])
+            return 0;
     }
     return 1;
 }
 
 /* The entry that holds the whole section. */
-static tilek_presence find(const tilek_array_shape *shape, const tilek_array *array, const tilek_section *section, tilek_present_entry **holder)
+static tilek_presence find(const tilek_array_shape *shape, const tilek_array *array, const tilek_section *section,
+                           tilek_present_entry **holder)
 {
     tilek_presence presence = TILEK_ABSENT;
     for (tilek_present_entry *entry = table; entry != NULL; entry = entry->next) {
         if (!tilek_sections_meet(section, &entry->section)) continue;
         presence = TILEK_PARTLY;
         if (!tilek_section_inside(section, &entry->section) || section->is_rows != entry->section.is_rows) continue;
-        if (section->is_rows ? shape->rank != entry->shape.rank || shape->element_size != entry->shape.element_size || !rows_inside(array, entry)
-                          : ((uintptr_t)section->start - (uintptr_t)entry->section.start) % shape->element_size != 0)
+        if (section->is_rows ? shape->rank != entry->shape.rank || shape->element_size != entry->shape.element_size ||
+                                   !rows_inside(array, entry)
+                             : ((uintptr_t)section->start - (uintptr_t)entry->section.start) % shape->element_size != 0)
             continue;
         *holder = entry;
         return TILEK_INSIDE;
@@ -107,7 +117,8 @@ static tilek_presence find(const tilek_array_shape *shape, const tilek_array *ar
     return presence;
 }
 
-tilek_presence tilek_present_pin(const tilek_array_shape *shape, const tilek_array *array, const tilek_section *section, tilek_present_entry **entry)
+tilek_presence tilek_present_pin(const tilek_array_shape *shape, const tilek_array *array, const tilek_section *section,
+                                 tilek_present_entry **entry)
 {
     tilek_presence presence;
     if (table_is_empty() || section->bytes == 0) return TILEK_ABSENT;
@@ -131,12 +142,14 @@ const tilek_array *tilek_present_geometry(const tilek_present_entry *entry) { re
 static copy *copy_on(tilek_present_entry *entry, const tilek_place *place)
 {
     copy *held = entry->copies;
-    while (held != NULL && (held->place.device != place->device || held->place.backend != place->backend)) held = held->next;
+    while (held != NULL && (held->place.device != place->device || held->place.backend != place->backend))
+        held = held->next;
     return held;
 }
 
 /* Between a copy and the host, whole. ROWS go through packed memory. */
-static tilek_status move_whole(tilek_present_entry *entry, const copy *moved, const tilek_place *place, int to_host, tilek_message *why)
+static tilek_status move_whole(tilek_present_entry *entry, const copy *moved, const tilek_place *place, int to_host,
+                               tilek_message *why)
 {
     void *packed = entry->section.start;
     tilek_status status = TILEK_OK;
@@ -144,15 +157,20 @@ static tilek_status move_whole(tilek_present_entry *entry, const copy *moved, co
         tilek_say(why, "memory to pack %s is exhausted", entry->shape.name);
         return TILEK_NO_MEMORY;
     }
-    if (entry->section.is_rows && !to_host) status = tilek_pack(&entry->shape, &entry->array, &entry->array, packed, why);
-    if (status == TILEK_OK && to_host) status = tilek_copy_out(place, &moved->buffer, 0, packed, entry->section.device_bytes, why);
-    if (status == TILEK_OK && !to_host) status = tilek_copy_in(place, &moved->buffer, 0, packed, entry->section.device_bytes, why);
-    if (status == TILEK_OK && entry->section.is_rows && to_host) status = tilek_unpack(&entry->shape, &entry->array, &entry->array, packed, why);
+    if (entry->section.is_rows && !to_host)
+        status = tilek_pack(&entry->shape, &entry->array, &entry->array, packed, why);
+    if (status == TILEK_OK && to_host)
+        status = tilek_copy_out(place, &moved->buffer, 0, packed, entry->section.device_bytes, why);
+    if (status == TILEK_OK && !to_host)
+        status = tilek_copy_in(place, &moved->buffer, 0, packed, entry->section.device_bytes, why);
+    if (status == TILEK_OK && entry->section.is_rows && to_host)
+        status = tilek_unpack(&entry->shape, &entry->array, &entry->array, packed, why);
     if (entry->section.is_rows) free(packed);
     return status;
 }
 
-/* Brings the newest values to the host. A dense array's section is the whole range; gaps of others come back as they went in. */
+/* Brings the newest values to the host. A dense array's section is the whole range; gaps of others
+ * come back as they went in. */
 static tilek_status fetch(tilek_present_entry *entry, tilek_state *state, int queue, tilek_message *why)
 {
     copy *newest = entry->copies;
@@ -190,7 +208,8 @@ static tilek_status make_copy(tilek_present_entry *entry, const tilek_place *pla
     return TILEK_OK;
 }
 
-tilek_status tilek_present_on_device(tilek_present_entry *entry, const tilek_place *place, const tilek_buffer **buffer, tilek_message *why)
+tilek_status tilek_present_on_device(tilek_present_entry *entry, const tilek_place *place, const tilek_buffer **buffer,
+                                     tilek_message *why)
 {
     tilek_status status = TILEK_OK;
     copy *held;
@@ -232,26 +251,32 @@ int tilek_present_spoiled(tilek_present_entry *entry, const tilek_place *place)
     return intact;
 }
 
-/* Whether the host's use of an array may touch an entry; what is not known of either counts as yes. */
+/* Whether the host's use of an array may touch an entry; what is not known of either counts as
+ * yes. */
 static int may_touch(const tilek_array_shape *shape, const tilek_array *array, const tilek_present_entry *entry)
 {
     tilek_section section;
     tilek_message unused;
     if ((shape->flags & TILEK_TEMPORARY) != 0) return 0;
-    if ((shape->flags & TILEK_UNKNOWN_EXTENT) != 0 || tilek_section_of(shape, array, &section, &unused) != TILEK_OK) return 1;
+    if ((shape->flags & TILEK_UNKNOWN_EXTENT) != 0 || tilek_section_of(shape, array, &section, &unused) != TILEK_OK)
+        return 1;
     return tilek_sections_meet(&section, &entry->section);
 }
 
-/* Whether the kernel's arrays, or those that it writes, may touch an entry. Of a kernel of another ABI nothing is known. */
+/* Whether the kernel's arrays, or those that it writes, may touch an entry. Of a kernel of another
+ * ABI nothing is known. */
 static int touches(const tilek_kernel *kernel, const tilek_call *call, unsigned flags, const tilek_present_entry *entry)
 {
     if (kernel->abi != TILEK_ABI) return 1;
     for (int index = 0; index < kernel->array_count; ++index)
-        if ((flags == 0 || (kernel->arrays[index].flags & flags) != 0) && may_touch(&kernel->arrays[index], &call->arrays[index], entry)) return 1;
+        if ((flags == 0 || (kernel->arrays[index].flags & flags) != 0) &&
+            may_touch(&kernel->arrays[index], &call->arrays[index], entry))
+            return 1;
     return 0;
 }
 
-tilek_status tilek_host_begins(const tilek_kernel *kernel, tilek_state *state, const tilek_call *call, tilek_message *why)
+tilek_status tilek_host_begins(const tilek_kernel *kernel, tilek_state *state, const tilek_call *call,
+                               tilek_message *why)
 {
     tilek_status status = TILEK_OK;
     if (table_is_empty()) return TILEK_OK;
@@ -313,9 +338,10 @@ void tilek_host_ended(const tilek_kernel *kernel, const tilek_call *call)
     tilek_unlock(TILEK_LOCK_PRESENT);
 }
 
-/* ---- In signal handlers ------------------------------------------------------------------------------------------ */
+/* ---- In signal handlers ---------------------------------------------------------------------- */
 
-/* Takes the table's lock, unless another thread holds it for long: that thread may wait for what the interrupted one holds. */
+/* Takes the table's lock, unless another thread holds it for long: that thread may wait for what
+ * the interrupted one holds. */
 static int try_long(void)
 {
     for (int attempt = 0; attempt < 1000; ++attempt) {
@@ -331,7 +357,8 @@ int tilek_host_may_begin(const tilek_kernel *kernel, const tilek_call *call)
     int may = 1;
     if (table_is_empty()) return 1;
     if (!try_long()) return 0;
-    for (const tilek_present_entry *entry = table; entry != NULL; entry = entry->next) may &= entry->host_valid || !touches(kernel, call, 0, entry);
+    for (const tilek_present_entry *entry = table; entry != NULL; entry = entry->next)
+        may &= entry->host_valid || !touches(kernel, call, 0, entry);
     tilek_unlock(TILEK_LOCK_PRESENT);
     return may;
 }
@@ -348,9 +375,10 @@ int tilek_host_may_end(const tilek_kernel *kernel, const tilek_call *call)
 
 int tilek_nothing_is_present(void) { return table_is_empty(); }
 
-/* ---- Data directives --------------------------------------------------------------------------------------------- */
+/* ---- Data directives ------------------------------------------------------------------------- */
 
-static tilek_status add(const tilek_array_shape *shape, const tilek_array *array, const tilek_section *section, int undefined, tilek_message *why)
+static tilek_status add(const tilek_array_shape *shape, const tilek_array *array, const tilek_section *section,
+                        int undefined, tilek_message *why)
 {
     tilek_present_entry *entry = calloc(1, sizeof *entry);
     if (entry == NULL) {
@@ -375,7 +403,8 @@ static tilek_status refuse_part(const tilek_array_shape *shape, tilek_message *w
     return TILEK_INVALID;
 }
 
-tilek_status tilek_present_enter(const tilek_array_shape *shape, const tilek_array *array, int undefined, tilek_message *why)
+tilek_status tilek_present_enter(const tilek_array_shape *shape, const tilek_array *array, int undefined,
+                                 tilek_message *why)
 {
     tilek_present_entry *entry;
     tilek_section section;
@@ -399,7 +428,8 @@ static void unlink_entry(tilek_present_entry *entry)
     (void)__atomic_sub_fetch(&table_size, 1, __ATOMIC_RELEASE);
 }
 
-tilek_status tilek_present_exit(const tilek_array_shape *shape, const tilek_array *array, int copy_out, tilek_message *why)
+tilek_status tilek_present_exit(const tilek_array_shape *shape, const tilek_array *array, int copy_out,
+                                tilek_message *why)
 {
     tilek_present_entry *entry;
     tilek_section section;
@@ -430,10 +460,12 @@ int tilek_present_has(const tilek_array_shape *shape, const tilek_array *array, 
     return presence == TILEK_INSIDE;
 }
 
-/* Moves a section between the host and one copy. What lies between the section's elements stays as it is on both sides, so a section
- * with gaps is exchanged through memory that holds the copy's bytes. */
-static tilek_status update_copy(const tilek_array_shape *shape, const tilek_array *array, const tilek_section *section, tilek_present_entry *entry, const copy *updated,
-                                int to_host, int queue, tilek_message *why)
+/* Moves a section between the host and one copy. What lies between the section's elements stays as
+ * it is on both sides, so a section with gaps is exchanged through memory that holds the copy's
+ * bytes. */
+static tilek_status update_copy(const tilek_array_shape *shape, const tilek_array *array, const tilek_section *section,
+                                tilek_present_entry *entry, const copy *updated, int to_host, int queue,
+                                tilek_message *why)
 {
     tilek_place place = updated->place;
     const size_t offset = section->is_rows ? 0 : (size_t)((uintptr_t)section->start - (uintptr_t)entry->section.start);
@@ -442,7 +474,8 @@ static tilek_status update_copy(const tilek_array_shape *shape, const tilek_arra
     tilek_status status;
     place.queue = queue;
     if (!section->is_rows && section->is_dense)
-        return to_host ? tilek_copy_out(&place, &updated->buffer, offset, section->start, bytes, why) : tilek_copy_in(&place, &updated->buffer, offset, section->start, bytes, why);
+        return to_host ? tilek_copy_out(&place, &updated->buffer, offset, section->start, bytes, why)
+                       : tilek_copy_in(&place, &updated->buffer, offset, section->start, bytes, why);
     staging = malloc(bytes);
     if (staging == NULL) {
         tilek_say(why, "memory to stage %s is exhausted", shape->name);
@@ -450,7 +483,8 @@ static tilek_status update_copy(const tilek_array_shape *shape, const tilek_arra
     }
     status = tilek_copy_out(&place, &updated->buffer, offset, staging, bytes, why);
     if (status == TILEK_OK && section->is_rows)
-        status = to_host ? tilek_unpack(shape, array, &entry->array, staging, why) : tilek_pack(shape, array, &entry->array, staging, why);
+        status = to_host ? tilek_unpack(shape, array, &entry->array, staging, why)
+                         : tilek_pack(shape, array, &entry->array, staging, why);
     else if (status == TILEK_OK && to_host) tilek_scatter(shape, array, section, staging);
     else if (status == TILEK_OK) tilek_gather(shape, array, section, staging);
     if (status == TILEK_OK && !to_host) status = tilek_copy_in(&place, &updated->buffer, offset, staging, bytes, why);
@@ -458,7 +492,8 @@ static tilek_status update_copy(const tilek_array_shape *shape, const tilek_arra
     return status;
 }
 
-tilek_status tilek_present_update(const tilek_array_shape *shape, const tilek_array *array, int to_host, int queue, tilek_message *why)
+tilek_status tilek_present_update(const tilek_array_shape *shape, const tilek_array *array, int to_host, int queue,
+                                  tilek_message *why)
 {
     tilek_present_entry *entry;
     tilek_section section;
@@ -467,7 +502,8 @@ tilek_status tilek_present_update(const tilek_array_shape *shape, const tilek_ar
     tilek_lock(TILEK_LOCK_PRESENT);
     switch (find(shape, array, &section, &entry)) {
     case TILEK_INSIDE:
-        for (copy *each = entry->copies; each != NULL && status == TILEK_OK && !(to_host && entry->host_valid); each = each->next) {
+        for (copy *each = entry->copies; each != NULL && status == TILEK_OK && !(to_host && entry->host_valid);
+             each = each->next) {
             if (!each->valid) continue;
             status = update_copy(shape, array, &section, entry, each, to_host, queue, why);
             if (to_host) break;
@@ -484,9 +520,10 @@ tilek_status tilek_present_update(const tilek_array_shape *shape, const tilek_ar
     return status;
 }
 
-/* ---- The end ----------------------------------------------------------------------------------------------------- */
+/* ---- The end --------------------------------------------------------------------------------- */
 
-/* Takes the newest values of an entry off its device. They do not go to the array itself: at exit, outside of its region, it may have been freed. */
+/* Takes the newest values of an entry off its device. They do not go to the array itself: at exit,
+ * outside of its region, it may have been freed. */
 static copy *rescue(const tilek_present_entry *entry)
 {
     copy *newest = entry->copies, *kept = NULL;
@@ -498,7 +535,9 @@ static copy *rescue(const tilek_present_entry *entry)
     kept->place.target = newest->place.target;
     kept->buffer.object = malloc(entry->section.device_bytes);
     kept->buffer.bytes = entry->section.device_bytes;
-    kept->valid = kept->buffer.object != NULL && newest->place.backend->read(newest->place.device, 0, &newest->buffer, 0, kept->buffer.object, kept->buffer.bytes, &unused) == TILEK_OK;
+    kept->valid = kept->buffer.object != NULL &&
+                  newest->place.backend->read(newest->place.device, 0, &newest->buffer, 0, kept->buffer.object,
+                                              kept->buffer.bytes, &unused) == TILEK_OK;
     if (kept->valid) return kept;
     free(kept->buffer.object);
     free(kept);

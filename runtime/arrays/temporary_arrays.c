@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A kernel's scratch must not take the machine's memory: beyond both of these its original loop runs, which does without. */
+/* A kernel's scratch must not take the machine's memory: beyond both of these its original loop
+ * runs, which does without. */
 static const size_t ALWAYS_ALLOWED = (size_t)256 << 20;
 enum { TIMES_THE_DATA = 4 };
 
@@ -54,7 +55,8 @@ void tilek_give_scratch(tilek_state *state, tilek_scratch *scratch)
     free(old);
 }
 
-tilek_status tilek_take_scratch(tilek_state *state, tilek_call *call, int devices, tilek_scratch *scratch, tilek_message *why)
+tilek_status tilek_take_scratch(tilek_state *state, tilek_call *call, int devices, tilek_scratch *scratch,
+                                tilek_message *why)
 {
     const tilek_kernel *kernel = state->kernel;
     const size_t arrays = (size_t)kernel->array_count * sizeof *call->arrays;
@@ -66,7 +68,8 @@ tilek_status tilek_take_scratch(tilek_state *state, tilek_call *call, int device
         else if ((kernel->arrays[index].flags & TILEK_TEMPORARY) == 0) others = sum(others, bytes);
     }
     if (wanted > ALWAYS_ALLOWED && wanted / TIMES_THE_DATA > others) {
-        tilek_say(why, "its temporary arrays would take %llu MiB, more than %d times its data", (unsigned long long)(wanted >> 20), (int)TIMES_THE_DATA);
+        tilek_say(why, "its temporary arrays would take %llu MiB, more than %d times its data",
+                  (unsigned long long)(wanted >> 20), (int)TIMES_THE_DATA);
         return TILEK_UNSUPPORTED;
     }
     if (!take(state, sum(place, wanted), scratch)) {

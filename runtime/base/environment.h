@@ -38,7 +38,8 @@ int64_t tilek_given_size(const char *kernel, const char *name, int64_t usual);
 /* At exit: warns of names in TILEK_SIZES that no kernel has asked for. */
 void tilek_sizes_finish(void);
 
-/* The program's settings. The first call reads the environment and complains about bad values; the strings live until exit. */
+/* The program's settings. The first call reads the environment and complains about bad values; the
+ * strings live until exit. */
 const tilek_settings *tilek_get_settings(void);
 
 /* At exit: frees their strings. */

@@ -1,4 +1,5 @@
-/* async_queues.c: asynchronous queues. Each has a thread that runs its jobs in order; a job waits for others by their numbers. */
+/* async_queues.c: asynchronous queues. Each has a thread that runs its jobs in order; a job waits
+ * for others by their numbers. */
 #define _POSIX_C_SOURCE 200809L
 #include "dispatch/async_queues.h"
 
@@ -34,7 +35,8 @@ struct queue {
 };
 
 /* TILEK_LOCK_QUEUES guards everything here. */
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* a job was added or completed, or queues close or have closed */
+/* a job was added or completed, or queues close or have closed */
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static queue *queues;
 static int queue_count; /* atomic for tilek_has_queues */
 static int stopping; /* the queues are closing: threads that want to use them wait */
@@ -110,7 +112,8 @@ static void add_wait(job *added, queue *owner)
     if (owner != NULL) added->waits[added->wait_count++] = (milestone){owner, owner->submitted};
 }
 
-tilek_status tilek_enqueue(int64_t name, int wait_count, const int64_t waits[], void (*run)(void *argument, int device_queue), void *argument)
+tilek_status tilek_enqueue(int64_t name, int wait_count, const int64_t waits[],
+                           void (*run)(void *argument, int device_queue), void *argument)
 {
     tilek_status status = TILEK_NO_MEMORY;
     queue *chosen;
@@ -118,7 +121,8 @@ tilek_status tilek_enqueue(int64_t name, int wait_count, const int64_t waits[], 
     tilek_lock(TILEK_LOCK_QUEUES);
     while (stopping) tilek_lock_await(TILEK_LOCK_QUEUES, &changed);
     chosen = find_or_make(name);
-    if (chosen != NULL) added = malloc(sizeof *added + (size_t)tilek_maximum(wait_count, queue_count) * sizeof(milestone));
+    if (chosen != NULL)
+        added = malloc(sizeof *added + (size_t)tilek_maximum(wait_count, queue_count) * sizeof(milestone));
     if (added != NULL) {
         added->next = NULL;
         added->run = run;
@@ -140,7 +144,8 @@ tilek_status tilek_enqueue(int64_t name, int wait_count, const int64_t waits[], 
 
 int tilek_has_queues(void) { return __atomic_load_n(&queue_count, __ATOMIC_ACQUIRE) > 0; }
 
-/* For threads of the program: a signal handler may jump away from here, between two short waits, where no lock is held. Queues live to the end. */
+/* For threads of the program: a signal handler may jump away from here, between two short waits,
+ * where no lock is held. Queues live to the end. */
 static void wait_for(queue *waited, const sigset_t *before)
 {
     const int64_t number = waited->submitted;
@@ -172,7 +177,8 @@ void tilek_queues_wait(int count, const int64_t names[])
     tilek_signals_restore(&before);
 }
 
-/* Whether the queues are to close, whose threads still run all that was queued. Meanwhile no thread of the program uses one. */
+/* Whether the queues are to close, whose threads still run all that was queued. Meanwhile no thread
+ * of the program uses one. */
 static int begin_closing(int is_exit)
 {
     int begins;

@@ -1,4 +1,5 @@
-/* cores.c: the cores that this process may use, by the system's affinity and control groups where it has them. */
+/* cores.c: the cores that this process may use, by the system's affinity and control groups where
+ * it has them. */
 #define _GNU_SOURCE /* sched_getaffinity, sched_getcpu where they exist */
 #define _POSIX_C_SOURCE 200809L
 #include "host/cores.h"

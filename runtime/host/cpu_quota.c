@@ -9,12 +9,17 @@
 
 enum { PATH = 4096, LINE = 8192, JOINED = 2 * PATH + 64 };
 
-/* A hierarchy with the processors' controller: where it is mounted, the group there that the mount shows as its root, and the process's own group. */
+/* A hierarchy with the processors' controller: where it is mounted, the group there that the mount
+ * shows as its root, and the process's own group. */
 typedef struct hierarchy { int version; char mount[PATH], shown[PATH], group[PATH]; } hierarchy;
 
-/* Threads that launch may have small stacks: texts stand in memory of their own. `line` is a file's, `options` part of one; `name` and `path` are a file's without and
- * with the root, `folder` the group's that is looked at. */
-typedef struct texts { hierarchy mounted; char line[LINE], options[LINE], folder[JOINED], name[JOINED], path[JOINED]; } texts;
+/* Threads that launch may have small stacks: texts stand in memory of their own. `line` is a
+ * file's, `options` part of one; `name` and `path` are a file's without and with the root, `folder`
+ * the group's that is looked at. */
+typedef struct texts {
+    hierarchy mounted;
+    char line[LINE], options[LINE], folder[JOINED], name[JOINED], path[JOINED];
+} texts;
 
 /* Whether `word` is among words with commas between them. */
 static int has_word(const char *words, const char *word)
@@ -37,14 +42,17 @@ static int read_mount(texts *text)
     const char *const type = strstr(text->line, " - ");
     if (type == NULL || sscanf(text->line, "%*s %*s %*s %4095s %4095s", mounted->shown, mounted->mount) != 2) return 0;
     if (strncmp(type, " - cgroup2 ", 11) == 0) return mounted->version = 2;
-    if (strncmp(type, " - cgroup ", 10) != 0 || sscanf(type, " - cgroup %*s %8191s", text->options) != 1 || !has_word(text->options, "cpu")) return 0;
+    if (strncmp(type, " - cgroup ", 10) != 0 || sscanf(type, " - cgroup %*s %8191s", text->options) != 1 ||
+        !has_word(text->options, "cpu"))
+        return 0;
     return mounted->version = 1;
 }
 
 /* A line of /proc/self/cgroup: NUMBER:CONTROLLERS:GROUP, with no controllers in version 2. */
 static int read_group(texts *text)
 {
-    char *const controllers = strchr(text->line, ':'), *const group = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
+    char *const controllers = strchr(text->line, ':'), *const group = controllers != NULL ? strchr(controllers + 1, ':')
+                                                                                          : NULL;
     if (group == NULL) return 0;
     *group = '\0';
     if (text->mounted.version == 2 ? controllers[1] != '\0' : !has_word(controllers + 1, "cpu")) return 0;
@@ -62,7 +70,8 @@ static int find_group(const char *root, texts *text)
 
 static FILE *open_in_folder(const char *root, const char *name, texts *text)
 {
-    return snprintf(text->name, JOINED, "%s/%s", text->folder, name) < JOINED ? open_file(root, text->name, text) : NULL;
+    return snprintf(text->name, JOINED, "%s/%s", text->folder, name) < JOINED ? open_file(root, text->name, text)
+                                                                              : NULL;
 }
 
 static int64_t read_number(const char *root, const char *name, texts *text)

@@ -1,6 +1,7 @@
-/* wavefront_queue.c: tiles of wavefronts in one order for all threads, wavefront after wavefront; a free thread takes the next. All that a tile waits
- * for comes before it in that order, so the thread with the first unfinished tile never waits, and all make progress. No wavefront ends with threads that have
- * nothing to do while others still work: those take the tiles of the next one. */
+/* wavefront_queue.c: tiles of wavefronts in one order for all threads, wavefront after wavefront; a
+ * free thread takes the next. All that a tile waits for comes before it in that order, so the
+ * thread with the first unfinished tile never waits, and all make progress. No wavefront ends with
+ * threads that have nothing to do while others still work: those take the tiles of the next one. */
 #define _POSIX_C_SOURCE 200809L
 #include "host/wavefront_queue.h"
 
@@ -42,7 +43,8 @@ int tilek_wavefronts_take(const tilek_launch_shape *launch, const tilek_planned 
     return planned->bounds[0].step == 1 && planned->bounds[0].trip <= MOST_TILES;
 }
 
-int tilek_wavefronts_add(tilek_wavefront_queue *waves, const tilek_launch_shape *launch, const tilek_planned *planned, const tilek_host_call *call, int64_t number)
+int tilek_wavefronts_add(tilek_wavefront_queue *waves, const tilek_launch_shape *launch, const tilek_planned *planned,
+                         const tilek_host_call *call, int64_t number)
 {
     const tilek_bounds *bounds = &planned->bounds[0];
     wave *added = &waves->waves[waves->count];
@@ -57,7 +59,8 @@ int tilek_wavefronts_add(tilek_wavefront_queue *waves, const tilek_launch_shape 
         waves->call.partials = NULL;
     }
     *added = (wave){number, bounds->lower, bounds->trip, waves->tiles, 0, {0}};
-    for (int index = 0; index < launch->value_count; ++index) memcpy(&added->values[index], call->values[index], launch->value_sizes[index]);
+    for (int index = 0; index < launch->value_count; ++index)
+        memcpy(&added->values[index], call->values[index], launch->value_sizes[index]);
     ++waves->count;
     waves->tiles += bounds->trip;
     waves->width = tilek_maximum(waves->width, bounds->trip);
@@ -111,8 +114,10 @@ void tilek_wavefronts_run(void *context, int64_t part)
         while (tile >= waves->waves[current].first + waves->waves[current].tiles) ++current;
         front = &waves->waves[current];
         column = front->lower + (tile - front->first);
-        /* A wavefront need not have the columns of those around it: of those before the last, all are waited for. */
-        for (; complete < current - 1; ++complete) tilek_await(&waves->waves[complete].done, (int)waves->waves[complete].tiles);
+        /* A wavefront need not have the columns of those around it: of those before the last, all
+         * are waited for. */
+        for (; complete < current - 1; ++complete)
+            tilek_await(&waves->waves[complete].done, (int)waves->waves[complete].tiles);
         if (current > 0) {
             await_tile(waves, front - 1, column - 1);
             await_tile(waves, front - 1, column);

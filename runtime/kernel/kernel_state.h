@@ -37,8 +37,14 @@ typedef struct tilek_device_program {
     int64_t constants[];
 } tilek_device_program;
 
-/* A number of a variant's launches. Programs have it as a constant until it has changed twice, or once where another number is an argument already, since most numbers follow from one bound. */
-typedef struct tilek_changing { const tilek_launch_shape *launches; const char *name; int64_t last; int changes, is_argument; } tilek_changing;
+/* A number of a variant's launches. Programs have it as a constant until it has changed twice, or
+ * once where another number is an argument already, since most numbers follow from one bound. */
+typedef struct tilek_changing {
+    const tilek_launch_shape *launches;
+    const char *name;
+    int64_t last;
+    int changes, is_argument;
+} tilek_changing;
 
 /* The runtime's memory of one kernel; tilek_state_lock guards what changes. */
 typedef struct tilek_state {
@@ -53,7 +59,8 @@ typedef struct tilek_state {
     struct tilek_recording *recordings; /* see launch_graphs.h */
     unsigned refused;       /* bit t: target t can never run this kernel (it does not compile) */
     tilek_figures figures[TILEK_TARGETS + 1]; /* the last: the original loop */
-    tilek_step_figures *steps[TILEK_TARGETS][2]; /* per launch, NULL before the first step that is measured; [1]: of the host's variant */
+    /* per launch, NULL before the first step that is measured; [1]: of the host's variant */
+    tilek_step_figures *steps[TILEK_TARGETS][2];
     tilek_traced_sizes *taken;     /* each different; guarded by TILEK_LOCK_PROFILE */
     struct tilek_tuning *tunings; /* see online_tuning.h */
     void *scratch;          /* memory of the last launch's temporaries, for the next; NULL while one has it */
@@ -61,7 +68,8 @@ typedef struct tilek_state {
     tilek_difference *differences; /* per array, NULL before the first verification */
 } tilek_state;
 
-/* The kernel's state, made at its first launch; NULL where memory is exhausted or the program is ending. Cheap when it exists. */
+/* The kernel's state, made at its first launch; NULL where memory is exhausted or the program is
+ * ending. Cheap when it exists. */
 tilek_state *tilek_state_of(const tilek_kernel *kernel);
 
 /* All states, newest first; stable while the program runs. */

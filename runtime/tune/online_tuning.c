@@ -1,4 +1,5 @@
-/* online_tuning.c: TILEK_ADAPT: see online_tuning.h. A layout's time is the shortest of a few launches, since what else runs on a machine only makes them longer. */
+/* online_tuning.c: TILEK_ADAPT: see online_tuning.h. A layout's time is the shortest of a few
+ * launches, since what else runs on a machine only makes them longer. */
 #define _POSIX_C_SOURCE 200809L
 #include "tune/online_tuning.h"
 
@@ -9,12 +10,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The most layouts and kinds of launches that are kept: launches beyond them follow the kernel's choices. TRIALS: launches of each layout. */
+/* The most layouts and kinds of launches that are kept: launches beyond them follow the kernel's
+ * choices. TRIALS: launches of each layout. */
 enum { MOST_LAYOUTS = 8, MOST_KINDS = 32, TRIALS = 3 };
 
 typedef struct attempt {
     int layout;
-    int begun, ended, ran; /* launches; those that ended without having run are no reason to try again, which might go on for ever */
+    /* launches; those that ended without having run are no reason to try again, which might go on
+     * for ever */
+    int begun, ended, ran;
     double time;           /* the least of those that ran, in relation to their work */
 } attempt;
 
@@ -44,7 +48,8 @@ static void add_layout(tilek_tuning *tuning, const tilek_kernel *kernel, int lay
     if (tuning->count < MOST_LAYOUTS) tuning->attempts[tuning->count++].layout = layout;
 }
 
-/* The tuning for launches of this kind, made where there is none yet; NULL: there are too many. Under the state's lock. */
+/* The tuning for launches of this kind, made where there is none yet; NULL: there are too many.
+ * Under the state's lock. */
 static tilek_tuning *tuning_for(tilek_state *state, const tilek_call *call, tilek_target target, tilek_side side)
 {
     const tilek_kernel *kernel = state->kernel;
@@ -53,7 +58,9 @@ static tilek_tuning *tuning_for(tilek_state *state, const tilek_call *call, tile
     tilek_tuning *tuning = state->tunings;
     int count = 0;
     for (; tuning != NULL; tuning = tuning->next, ++count)
-        if (tuning->target == target && tuning->side == side && tuning->byte_bits == byte_bits && tuning->trip_bits == trip_bits) return tuning;
+        if (tuning->target == target && tuning->side == side && tuning->byte_bits == byte_bits &&
+            tuning->trip_bits == trip_bits)
+            return tuning;
     if (count == MOST_KINDS || (tuning = calloc(1, sizeof *tuning)) == NULL) return NULL;
     tuning->target = target;
     tuning->side = side;
@@ -61,14 +68,16 @@ static tilek_tuning *tuning_for(tilek_state *state, const tilek_call *call, tile
     tuning->trip_bits = trip_bits;
     add_layout(tuning, kernel, tilek_layout_chosen(kernel, call, side, bytes));
     add_layout(tuning, kernel, side == TILEK_SIDE_DEVICE ? -TILEK_USUAL : TILEK_USUAL);
-    for (int number = 0, layout; (layout = tilek_layout_at(kernel, side, number)) != 0; ++number) add_layout(tuning, kernel, layout);
+    for (int number = 0, layout; (layout = tilek_layout_at(kernel, side, number)) != 0; ++number)
+        add_layout(tuning, kernel, layout);
     tuning->is_settled = tuning->count == 1;
     tuning->next = state->tunings;
     state->tunings = tuning;
     return tuning;
 }
 
-/* The layout that has had fewest launches; where all have had enough, the fastest as far as is known. */
+/* The layout that has had fewest launches; where all have had enough, the fastest as far as is
+ * known. */
 static int next_place(const tilek_tuning *tuning)
 {
     int place = 0;
@@ -87,11 +96,12 @@ static int rounds(const tilek_launch_shape *launches, int count)
     return 0;
 }
 
-/* Whether tiles say in which order sums of real numbers are rounded, and the user has not said that it does not matter: what is fastest today may not change them. */
+/* Whether tiles say in which order sums of real numbers are rounded, and the user has not said that
+ * it does not matter: what is fastest today may not change them. */
 static int must_keep_sums(const tilek_kernel *kernel)
 {
-    return (kernel->flags & TILEK_FAST_MATH) == 0 &&
-           (rounds(kernel->host_launches, kernel->host_launch_count) || rounds(kernel->device_launches, kernel->device_launch_count));
+    return (kernel->flags & TILEK_FAST_MATH) == 0 && (rounds(kernel->host_launches, kernel->host_launch_count) ||
+                                                      rounds(kernel->device_launches, kernel->device_launch_count));
 }
 
 void tilek_tune(tilek_state *state, tilek_call *call, tilek_target target, tilek_side side)
@@ -165,7 +175,8 @@ void tilek_tunings_print(const tilek_state *state)
     for (const tilek_tuning *tuning = state->tunings; tuning != NULL; tuning = tuning->next) {
         const int layout = tuning->attempts[tuning->fastest].layout;
         const tilek_kernel *version = tilek_version_of(kernel, layout);
-        (void)fprintf(stderr, "  %s on %s, arrays below %.0f bytes", kernel->name, tilek_target_name(tuning->target), limit_of(tuning->byte_bits));
+        (void)fprintf(stderr, "  %s on %s, arrays below %.0f bytes", kernel->name, tilek_target_name(tuning->target),
+                      limit_of(tuning->byte_bits));
         if (tuning->trip_bits > 0) (void)fprintf(stderr, ", below %.0f iterations", limit_of(tuning->trip_bits));
         (void)fputs(tuning->is_settled ? ": takes" : ": so far best is", stderr);
         if (kernel->version_count > 0) (void)fprintf(stderr, " version %d", version->version);

@@ -1,4 +1,5 @@
-/* opencl_device.c: devices, buffers and launches on OpenCL. Programs are in opencl_program.c, the library in opencl_api.c. */
+/* opencl_device.c: devices, buffers and launches on OpenCL. Programs are in opencl_program.c, the
+ * library in opencl_api.c. */
 #define _POSIX_C_SOURCE 200809L
 #include "device/opencl/opencl_device.h"
 
@@ -13,15 +14,17 @@
 #include "device/opencl/opencl_program.h"
 #include "device/opencl/opencl_wheel.h"
 
-/* The devices of all platforms, found once: GPUs first, then others, each in the platforms' order. This is the order of TILEK_DEVICE. */
+/* The devices of all platforms, found once: GPUs first, then others, each in the platforms' order.
+ * This is the order of TILEK_DEVICE. */
 static struct {
     tilek_device_list list;
     tilek_opencl_api api;
     int from_wheel;
     tilek_device *devices;
-} opencl = {.list = {.api = "OpenCL", .lock = TILEK_LOCK_OPENCL}}; /* the list's lock guards all until it was searched */
+/* the list's lock guards all until it was searched */
+} opencl = {.list = {.api = "OpenCL", .lock = TILEK_LOCK_OPENCL}};
 
-/* ---- The search -------------------------------------------------------------------------------------------------- */
+/* ---- The search ------------------------------------------------------------------------------ */
 
 /* A number that the device does not tell stays as it is, 0. */
 static void ask(const tilek_opencl_api *api, cl_device_id id, cl_uint what, size_t size, void *answer)
@@ -75,7 +78,8 @@ static void describe(const tilek_opencl_api *api, cl_platform_id platform, cl_de
 static int is_described(const tilek_device *device)
 {
     const tilek_limits *limits = &device->limits;
-    int is_complete = limits->memory > 0 && limits->allocation > 0 && limits->compute_units > 0 && limits->group_total > 0;
+    int is_complete = limits->memory > 0 && limits->allocation > 0 && limits->compute_units > 0 &&
+                      limits->group_total > 0;
     for (int k = 0; k < 3; ++k)
         is_complete = is_complete && limits->group[k] > 0;
     return is_complete;
@@ -97,7 +101,9 @@ static int add_device(cl_platform_id platform, cl_device_id id, int is_part)
     return 1;
 }
 
-/* Adds a processor as TILEK_SUBDEVICES parts with equally many cores. One that has too few cores, or cannot be divided, is added once for each part: the parts have contexts of their own, and share the cores. */
+/* Adds a processor as TILEK_SUBDEVICES parts with equally many cores. One that has too few cores,
+ * or cannot be divided, is added once for each part: the parts have contexts of their own, and
+ * share the cores. */
 static int add_parts(cl_platform_id platform, cl_device_id id)
 {
     cl_bitfield type = 0;
@@ -110,7 +116,10 @@ static int add_parts(cl_platform_id platform, cl_device_id id)
     int added = 1;
     if (wanted == 1)
         return add_device(platform, id, 0);
-    const int comes_apart = units >= wanted && opencl.api.clCreateSubDevices(id, each, TILEK_MOST_SUBDEVICES, parts, &count) == CL_SUCCESS && count >= wanted;
+    const int comes_apart = units >= wanted &&
+                            opencl.api.clCreateSubDevices(id, each, TILEK_MOST_SUBDEVICES, parts, &count) ==
+                                CL_SUCCESS &&
+                            count >= wanted;
     for (cl_uint k = 0; k < wanted && added; ++k)
         added = add_device(platform, comes_apart ? parts[k] : id, comes_apart);
     return added;
@@ -141,14 +150,16 @@ static int add_devices(cl_platform_id platform)
 static void put_gpus_first(void)
 {
     for (int k = 1; k < opencl.list.count; ++k) /* insertion: stable, and the devices are few */
-        for (int place = k; place > 0 && opencl.devices[place].limits.is_gpu && !opencl.devices[place - 1].limits.is_gpu; --place) {
+        for (int place = k;
+             place > 0 && opencl.devices[place].limits.is_gpu && !opencl.devices[place - 1].limits.is_gpu; --place) {
             const tilek_device moved = opencl.devices[place];
             opencl.devices[place] = opencl.devices[place - 1];
             opencl.devices[place - 1] = moved;
         }
 }
 
-/* With TILEK_LOCK_OPENCL held. Pointers to devices are given out only after this, so the array may move here. */
+/* With TILEK_LOCK_OPENCL held. Pointers to devices are given out only after this, so the array may
+ * move here. */
 static void search(void)
 {
     enum { MOST = 32 };
@@ -210,10 +221,11 @@ static tilek_status open_device(int64_t number, const char *name_part, tilek_dev
 
 static const tilek_limits *device_limits(const tilek_device *device) { return &device->limits; }
 
-/* ---- Queues and buffers ------------------------------------------------------------------------------------------ */
+/* ---- Queues and buffers ---------------------------------------------------------------------- */
 
 /* *releases (may be NULL): the device's releases so far. */
-static tilek_status find_queue(tilek_device *device, int queue, cl_command_queue *command_queue, unsigned *releases, tilek_message *why)
+static tilek_status find_queue(tilek_device *device, int queue, cl_command_queue *command_queue, unsigned *releases,
+                               tilek_message *why)
 {
     cl_int error = CL_SUCCESS;
     if (queue < 0 || queue >= TILEK_DEVICE_QUEUES) {
@@ -223,7 +235,8 @@ static tilek_status find_queue(tilek_device *device, int queue, cl_command_queue
     (void)pthread_mutex_lock(&device->lock);
     if (device->queues[queue] == NULL)
         device->queues[queue] =
-            device->api->clCreateCommandQueue(device->context, device->id, device->times_launches ? CL_QUEUE_PROFILING_ENABLE : 0, &error);
+            device->api->clCreateCommandQueue(device->context, device->id,
+                                              device->times_launches ? CL_QUEUE_PROFILING_ENABLE : 0, &error);
     *command_queue = device->queues[queue];
     if (releases != NULL)
         *releases = device->releases;
@@ -236,11 +249,13 @@ static tilek_status queue_of(tilek_device *device, int queue, cl_command_queue *
     return find_queue(device, queue, command_queue, NULL, why);
 }
 
-/* Takes `bytes` of the device's memory into account; drivers allocate late, and would fail only in a launch. 0: there is too little. */
+/* Takes `bytes` of the device's memory into account; drivers allocate late, and would fail only in
+ * a launch. 0: there is too little. */
 static int reserve(tilek_device *device, size_t bytes)
 {
     (void)pthread_mutex_lock(&device->lock);
-    const int fits = device->limits.memory == 0 || (device->allocated <= device->limits.memory && bytes <= device->limits.memory - device->allocated);
+    const int fits = device->limits.memory == 0 ||
+                     (device->allocated <= device->limits.memory && bytes <= device->limits.memory - device->allocated);
     if (fits)
         device->allocated += bytes;
     (void)pthread_mutex_unlock(&device->lock);
@@ -259,8 +274,8 @@ static tilek_status allocate(tilek_device *device, size_t bytes, tilek_buffer *b
     cl_int error = CL_SUCCESS;
     *buffer = (tilek_buffer){0};
     if (device->limits.allocation != 0 && bytes > device->limits.allocation) {
-        tilek_say(why, "an array of %llu bytes is larger than %s allows one buffer to be (%llu bytes)", (unsigned long long)bytes,
-                  device->limits.name, (unsigned long long)device->limits.allocation);
+        tilek_say(why, "an array of %llu bytes is larger than %s allows one buffer to be (%llu bytes)",
+                  (unsigned long long)bytes, device->limits.name, (unsigned long long)device->limits.allocation);
         return TILEK_UNSUPPORTED;
     }
     if (!reserve(device, bytes)) {
@@ -297,7 +312,8 @@ static tilek_status share(tilek_device *device, void *start, size_t bytes, tilek
         tilek_say(why, "%s has too little memory left for %llu bytes", device->limits.name, (unsigned long long)bytes);
         return TILEK_NO_MEMORY;
     }
-    const cl_mem object = device->api->clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes, start, &error);
+    const cl_mem object = device->api->clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes,
+                                                      start, &error);
     if (object == NULL) {
         give_back(device, bytes);
         return tilek_opencl_failed(error, "memory was shared", why);
@@ -306,27 +322,32 @@ static tilek_status share(tilek_device *device, void *start, size_t bytes, tilek
     return TILEK_OK;
 }
 
-static tilek_status write_buffer(tilek_device *device, int queue, const tilek_buffer *buffer, size_t offset, const void *source, size_t bytes, tilek_message *why)
+static tilek_status write_buffer(tilek_device *device, int queue, const tilek_buffer *buffer, size_t offset,
+                                 const void *source, size_t bytes, tilek_message *why)
 {
     cl_command_queue used;
     const tilek_status status = queue_of(device, queue, &used, why);
     if (status != TILEK_OK || bytes == 0)
         return status;
-    const cl_int error = device->api->clEnqueueWriteBuffer(used, buffer->object, CL_TRUE, offset, bytes, source, 0, NULL, NULL);
+    const cl_int error = device->api->clEnqueueWriteBuffer(used, buffer->object, CL_TRUE, offset, bytes, source, 0,
+                                                           NULL, NULL);
     return error == CL_SUCCESS ? TILEK_OK : tilek_opencl_failed(error, "data were copied to the device", why);
 }
 
-static tilek_status read_buffer(tilek_device *device, int queue, const tilek_buffer *buffer, size_t offset, void *destination, size_t bytes, tilek_message *why)
+static tilek_status read_buffer(tilek_device *device, int queue, const tilek_buffer *buffer, size_t offset,
+                                void *destination, size_t bytes, tilek_message *why)
 {
     cl_command_queue used;
     const tilek_status status = queue_of(device, queue, &used, why);
     if (status != TILEK_OK || bytes == 0)
         return status;
-    const cl_int error = device->api->clEnqueueReadBuffer(used, buffer->object, CL_TRUE, offset, bytes, destination, 0, NULL, NULL);
+    const cl_int error = device->api->clEnqueueReadBuffer(used, buffer->object, CL_TRUE, offset, bytes, destination, 0,
+                                                          NULL, NULL);
     return error == CL_SUCCESS ? TILEK_OK : tilek_opencl_failed(error, "data were copied from the device", why);
 }
 
-/* OpenCL promises that the host's memory holds what was computed while it is mapped; where it is the buffer itself, nothing moves. */
+/* OpenCL promises that the host's memory holds what was computed while it is mapped; where it is
+ * the buffer itself, nothing moves. */
 static tilek_status reclaim(tilek_device *device, int queue, const tilek_buffer *buffer, tilek_message *why)
 {
     cl_command_queue used;
@@ -334,7 +355,8 @@ static tilek_status reclaim(tilek_device *device, int queue, const tilek_buffer 
     if (status != TILEK_OK)
         return status;
     cl_int error = CL_SUCCESS;
-    void *const mapped = device->api->clEnqueueMapBuffer(used, buffer->object, CL_TRUE, CL_MAP_READ, 0, buffer->bytes, 0, NULL, NULL, &error);
+    void *const mapped = device->api->clEnqueueMapBuffer(used, buffer->object, CL_TRUE, CL_MAP_READ, 0, buffer->bytes,
+                                                         0, NULL, NULL, &error);
     if (mapped != NULL && error == CL_SUCCESS)
         error = device->api->clEnqueueUnmapMemObject(used, buffer->object, mapped, 0, NULL, NULL);
     if (error == CL_SUCCESS)
@@ -342,13 +364,16 @@ static tilek_status reclaim(tilek_device *device, int queue, const tilek_buffer 
     return error == CL_SUCCESS ? TILEK_OK : tilek_opencl_failed(error, "shared memory was taken back", why);
 }
 
-/* ---- Launches ---------------------------------------------------------------------------------------------------- */
+/* ---- Launches -------------------------------------------------------------------------------- */
 
-/* A kernel object keeps its arguments: only those that differ from the launch before are set, and all where a buffer was released meanwhile, since what a kernel
- * holds of one is the implementation's affair. `value`: `size` bytes; `given`: the same, or NULL for a null pointer. */
-static cl_int set_argument(const tilek_opencl_api *api, tilek_entry *entry, int place, size_t size, const void *value, const void *given)
+/* A kernel object keeps its arguments: only those that differ from the launch before are set, and
+ * all where a buffer was released meanwhile, since what a kernel holds of one is the
+ * implementation's affair. `value`: `size` bytes; `given`: the same, or NULL for a null pointer. */
+static cl_int set_argument(const tilek_opencl_api *api, tilek_entry *entry, int place, size_t size, const void *value,
+                           const void *given)
 {
-    tilek_known_argument *known = place < TILEK_KNOWN_ARGUMENTS && size <= TILEK_KNOWN_BYTES ? &entry->known[place] : NULL;
+    tilek_known_argument *known = place < TILEK_KNOWN_ARGUMENTS && size <= TILEK_KNOWN_BYTES ? &entry->known[place]
+                                                                                             : NULL;
     if (known != NULL && known->size == size && memcmp(known->bytes, value, size) == 0)
         return CL_SUCCESS;
     const cl_int error = api->clSetKernelArg(entry->kernel, (cl_uint)place, size, given);
@@ -360,7 +385,8 @@ static cl_int set_argument(const tilek_opencl_api *api, tilek_entry *entry, int 
 }
 
 /* With the entry's lock held. */
-static cl_int set_arguments(const tilek_opencl_api *api, tilek_entry *entry, unsigned releases, int count, const tilek_argument arguments[])
+static cl_int set_arguments(const tilek_opencl_api *api, tilek_entry *entry, unsigned releases, int count,
+                            const tilek_argument arguments[])
 {
     cl_int error = CL_SUCCESS;
     if (entry->releases != releases)
@@ -378,21 +404,24 @@ static cl_int set_arguments(const tilek_opencl_api *api, tilek_entry *entry, uns
     return error;
 }
 
-/* The time between a launch's start and end on the device; where it does not tell, that since the launch was queued, at `queued`. */
+/* The time between a launch's start and end on the device; where it does not tell, that since the
+ * launch was queued, at `queued`. */
 static cl_int event_time(const tilek_opencl_api *api, cl_event event, int64_t queued, int64_t *nanoseconds)
 {
     cl_ulong start = 0, end = 0;
     const cl_int error = api->clWaitForEvents(1, &event);
     *nanoseconds = tilek_now() - queued;
-    if (error == CL_SUCCESS && api->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof start, &start, NULL) == CL_SUCCESS &&
+    if (error == CL_SUCCESS &&
+        api->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof start, &start, NULL) == CL_SUCCESS &&
         api->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL) == CL_SUCCESS)
         *nanoseconds = end > start ? (int64_t)(end - start) : 0;
     (void)api->clReleaseEvent(event);
     return error;
 }
 
-static tilek_status run(tilek_device *device, int queue, tilek_entry *entry, int argument_count, const tilek_argument arguments[],
-                        const int64_t groups[3], const int64_t group[3], int64_t *nanoseconds, tilek_message *why)
+static tilek_status run(tilek_device *device, int queue, tilek_entry *entry, int argument_count,
+                        const tilek_argument arguments[], const int64_t groups[3], const int64_t group[3],
+                        int64_t *nanoseconds, tilek_message *why)
 {
     const tilek_opencl_api *api = device->api;
     size_t local[3], global[3];
@@ -404,7 +433,8 @@ static tilek_status run(tilek_device *device, int queue, tilek_entry *entry, int
         return status;
     for (int k = 0; k < 3; ++k) {
         if ((uint64_t)groups[k] > SIZE_MAX / (uint64_t)group[k]) {
-            tilek_say(why, "%lld gangs of %lld workers are more than OpenCL can count", (long long)groups[k], (long long)group[k]);
+            tilek_say(why, "%lld gangs of %lld workers are more than OpenCL can count", (long long)groups[k],
+                      (long long)group[k]);
             return TILEK_UNSUPPORTED;
         }
         local[k] = (size_t)group[k];
@@ -423,7 +453,8 @@ static tilek_status run(tilek_device *device, int queue, tilek_entry *entry, int
     if (error == CL_SUCCESS)
         error = api->clEnqueueNDRangeKernel(used, entry->kernel, dimensions, NULL, global, local, 0, NULL,
                                             nanoseconds != NULL && !from_outside ? &event : NULL);
-    /* Launches that no thread waits for soon must be flushed; of a loop of launches every 64th is enough. */
+    /* Launches that no thread waits for soon must be flushed; of a loop of launches every 64th is
+     * enough. */
     const int sends_off = queue != 0 || ++entry->launches % 64 == 0;
     (void)pthread_mutex_unlock(&entry->lock);
     if (error == CL_SUCCESS && from_outside) {
@@ -467,9 +498,20 @@ static void shutdown_all(void)
 
 const tilek_backend *tilek_opencl_backend(void)
 {
-    static const tilek_backend backend = {
-        .name = "OpenCL", .open = open_device, .limits = device_limits, .allocate = allocate, .release = release, .share = share, .reclaim = reclaim,
-        .write = write_buffer, .read = read_buffer, .build = tilek_opencl_build, .drop = tilek_opencl_drop, .find = tilek_opencl_find,
-        .run = run, .wait = wait_queue, .shutdown = shutdown_all};
+    static const tilek_backend backend = {.name = "OpenCL",
+                                          .open = open_device,
+                                          .limits = device_limits,
+                                          .allocate = allocate,
+                                          .release = release,
+                                          .share = share,
+                                          .reclaim = reclaim,
+                                          .write = write_buffer,
+                                          .read = read_buffer,
+                                          .build = tilek_opencl_build,
+                                          .drop = tilek_opencl_drop,
+                                          .find = tilek_opencl_find,
+                                          .run = run,
+                                          .wait = wait_queue,
+                                          .shutdown = shutdown_all};
     return &backend;
 }
