@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from tilepragma.model.device import Device
 
 
+#: The longest time to wait for the list of devices.
+_SECONDS = 120
+
+
 @dataclass(frozen=True)
 class ListedDevice:
     """A device of a target, `number` None and `name` the reason if absent. `memory` in bytes."""
@@ -41,12 +45,13 @@ class ListedDevice:
 
 def print_devices() -> int:
     """Print the devices, then the descriptors, whatever fails; returns the exit status."""
-    status = 0
+    status, devices = 0, host_devices()
     try:
-        for device in [*host_devices(), *accelerators()]:
-            print(line(device, calibrated_on(subject_of(device)) if device.number is not None else None))
+        devices += accelerators()
     except (runtime_library.RuntimeLibraryError, OSError) as error:
         status = runtime_library.report(error)
+    for device in devices:
+        print(line(device, calibrated_on(subject_of(device)) if device.number is not None else None))
     return max(status, print_descriptors())
 
 
@@ -121,7 +126,11 @@ def _processor_name() -> str:
 
 def accelerators() -> list[ListedDevice]:
     """OpenCL and CUDA devices, listed by the runtime. Raises RuntimeLibraryError."""
-    done = subprocess.run([str(_lister())], capture_output=True, text=True, errors="replace", check=False, timeout=120)
+    command = [str(_lister())]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, timeout=_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise runtime_library.RuntimeLibraryError(f"asking for devices took longer than {_SECONDS} s") from None
     devices = [_parsed(entry.split("\t")) for entry in done.stdout.splitlines()]
     if done.returncode:
         words = f"asking for devices failed with status {done.returncode}: {done.stderr.strip()}"

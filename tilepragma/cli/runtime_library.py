@@ -95,8 +95,8 @@ def _recipe(options: Sequence[str]) -> tuple[list[str], list[str], list[Path]]:
 
 
 def runtime_sources() -> list[Path]:
-    """The library's C files, in all folders of the runtime but that of our programs. No two have
-    one name.
+    """The library's C files: those of the runtime's folders without the tools. No two have the
+    same name.
     """
     runtime = resource_folder("runtime")
     return sorted(path for path in runtime.rglob("*.c") if path.parent != runtime / "tools")
