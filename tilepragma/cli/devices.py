@@ -14,7 +14,7 @@ from tilepragma import __version__
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.user_compiler import compiler
 from tilepragma.cli import runtime_library
-from tilepragma.cli.output import measuring_progress, print_diagnostics, print_error, warn
+from tilepragma.cli.output import measuring_progress, new_table, print_diagnostics, print_error, print_table, warn
 from tilepragma.model.descriptor_files import calibrated_device, known_devices
 from tilepragma.tuning import calibration
 from tilepragma.tuning.calibration import Measured, calibrated_on
@@ -285,21 +285,12 @@ def _measure_all(program: Path, quick: bool) -> list[Measured]:
 
 
 def _show_measured(measured: Measured, path: Path) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title=f"{measured.subject.key}  {measured.subject.name}", title_justify="left", box=box.SIMPLE_HEAD)
-    table.add_column("what")
-    table.add_column("measured", justify="right")
-    table.add_column("spread", justify="right")
+    table = new_table(f"{measured.subject.key}  {measured.subject.name}", ["what"], ["measured", "spread"])
     for row in rows(measured.findings, measured.labels):
         table.add_row(*row)
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(table)
+    print_table(table)
     wide = measured.findings.wide()
     if wide:
         many = f"{len(wide)} measurement{'s' * (len(wide) != 1)} spread by more than 20 %"
-        words = f"{many}, {wide[0].word} most: something else ran; calibrate again on a quiet machine"
-        console.print(f"  {words}", markup=False)
-    console.print(f"  kept in {path}", markup=False)
+        print(f"  {many}, {wide[0].word} most: something else ran; calibrate again on a quiet machine")
+    print(f"  kept in {path}")

@@ -120,7 +120,6 @@ class _Run:
         rows = []
         with measuring_progress() as progress:
             task = progress.add_task("", total=1 + len(self.problem.clauses))
-
             for clause in ("", *self.problem.clauses):
                 rows.append(self._method(clause, folder, lambda text: progress.update(task, description=text)))
                 progress.advance(task)
