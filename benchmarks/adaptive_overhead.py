@@ -3,17 +3,18 @@ against one that has the best alone.
 
     python -m benchmarks.adaptive_overhead [--target threads] [--repeats N] [--only KERNEL …] [--markdown FILE]
 
-Of each of the TileK paper's kernels four programs are made that have one version each (the plan
-itself and three of the paper's Table 2), and one that has all of them, with rules that name at each
-size the one that was the fastest there. A run is many calls of the function on small arrays, or
-some on large ones; its seconds are those of all its calls. The best program, the one with rules,
-the best once more, the one with rules under TILEK_ADAPT=1, and this one where TILEK_VERSION says
-what its rules would take run in turn, so that what disturbs the machine meets them all; what counts
-is the fastest run of each. What the best program differs from itself by is noise. Two programs
-differ, besides, by where the compiler and the linker have placed the same loops, which may be worth
-a tenth, and much more than all that a launch decides: each is made several times, with its code so
-many bytes further on, and its fastest run is that of all. "Deciding" is what the program with rules
-takes more than itself where it is told the version.
+For each of the TileK paper's kernels it builds four programs with one version each (the plan itself
+and three of the paper's Table 2), and one with all four and with rules that name, for each input,
+the version that was the fastest there. A run is many calls of the function on small arrays, or a
+few on large ones; its seconds are those of all its calls.
+
+Five runs take turns, so that what disturbs the machine meets them all: the best program, the one
+with rules, the best program again, the one with rules under TILEK_ADAPT=1, and the one with rules
+where TILEK_VERSION says what the rules would choose. The fastest run of each counts. "Noise" is the
+difference between the two runs of the best program. "Deciding" is what the program with rules takes
+more than where it is told the version. Where the compiler and the linker place the same loops may
+be worth a tenth, much more than a launch's decision: each program is therefore built several times,
+with its code moved by some bytes, and the fastest of all its runs counts.
 """
 
 from __future__ import annotations
@@ -61,9 +62,9 @@ INPUTS: Mapping[str, tuple[str, str]] = {
 ADAPTIVE = "adaptive"
 #: Bytes by which the code of each program is moved.
 MOVES = (0, 16, 32, 48)
-#: Seconds of calls that a run has, and calls that it has at least and at most.
+#: How long the calls of a run take, and the least and the most calls of a run.
 SECONDS, FEWEST, MOST = 0.2, 10, 20000
-#: Seconds of calls of the runs that find the best version, of which the second half counts.
+#: Seconds of the runs that find the best version; the second half of their calls counts.
 TRIED = 0.05
 
 
@@ -84,7 +85,7 @@ class Programs:
         return max(int(event["args"].get("version", 0)) for event in events if event["cat"] == "kernel")
 
     def seconds(self, program: str, numbers: Mapping[str, int], calls: int, **variables: str) -> tuple[float, ...]:
-        """Of each call; the script ends where the program fails."""
+        """The seconds of each call; the script ends where the program fails."""
         command = (str(self.folder / program), *self.calling.command_line(numbers, calls, calls_a_fill=calls))
         output = output_of(command, self.folder, TILEK_TARGET=self.target, TILEK_STRICT="1", **variables)
         return self.calling.call_times(output).seconds
@@ -92,7 +93,7 @@ class Programs:
 
 @dataclass(frozen=True)
 class Row:
-    """One kernel at one input: the seconds of the fastest run of each program, of so many calls."""
+    """One kernel at one input: the seconds of each program's fastest run of `calls` calls."""
 
     kernel: str
     text: str
@@ -126,74 +127,74 @@ HEAD = ("kernel", "input", "best", "calls", "best s", "rules s", "overhead", "no
 
 
 def percent(seconds: float, base: float) -> str:
-    """How much longer than the base."""
+    """How much longer than `base`, as a table says it."""
     return f"{100 * (seconds / base - 1):+.2f} %"
 
 
 def rules_text(
     kernel: str, choices: Sequence[tuple[int, str]], texts: Mapping[str, str], sizes: Mapping[str, int]
 ) -> str:
-    """A file of kept rules: `choices` are versions with the bytes up to which they are taken. What
-    they do not name is in the program, too, for larger arrays. `texts` are those of the versions,
-    `sizes` the plan's own tile sizes, which the plan itself takes.
+    """A file of rules: `choices` are versions with the bytes up to which they are taken. Versions
+    that they do not name are in the program too, for larger arrays. `texts` are those of the
+    versions, `sizes` the tile sizes of the plan itself.
     """
     largest = max(most for most, _ in choices)
     missing = [name for name in texts if name not in {chosen for _, chosen in choices}]
     named = [*choices, *((largest * 2 ** (place + 1), name) for place, name in enumerate(missing))]
-    found: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     for most, name in named:
-        found.append({"bytes": most, "version": texts[name]} if name else {"bytes": most, "sizes": dict(sizes)})
-    return json.dumps({"version": 1, "kernels": {kernel: {"host": {"least_bytes": 0, "choices": found}}}}, indent=1)
+        entries.append({"bytes": most, "version": texts[name]} if name else {"bytes": most, "sizes": dict(sizes)})
+    return json.dumps({"version": 1, "kernels": {kernel: {"host": {"least_bytes": 0, "choices": entries}}}}, indent=1)
 
 
 def make(
     folder: Path, subject: CalibrationTarget, program: str, text: bytes, calling: CallingProgram, move: int = 0
 ) -> None:
-    """One program, from a folder of its own, where its kept rules may lie already."""
-    own = folder / f"of-{program}" / str(move)
-    own.mkdir(parents=True)
-    source, clock, kept = (
-        own / subject.source.name,
-        own / "tilek_calling_clock.c",
-        own.parent / records_file(subject.source.name),
+    """Build one program in a folder of its own, with the rules that lie in the folder above, if any."""
+    build = folder / f"of-{program}" / str(move)
+    build.mkdir(parents=True)
+    source, clock, rules = (
+        build / subject.source.name,
+        build / "tilek_calling_clock.c",
+        build.parent / records_file(subject.source.name),
     )
     source.write_bytes(calling.timed_text(text))
     clock.write_bytes(calling.clock_text)
-    if kept.is_file():
-        shutil.copy(kept, own)
-    # A file of its own, since what stands before the source's directives is the source's.
-    (own / "moved.c").write_text(f'__asm__(".text\\n\\t.skip {move}");\n')
+    if rules.is_file():
+        shutil.copy(rules, build)
+    # In a file of its own: nothing may stand before the first directives of the source.
+    (build / "moved.c").write_text(f'__asm__(".text\\n\\t.skip {move}");\n')
     words = [*tilecc(), *OWN_MAIN, *OPTIONS, "-w", *local_headers(subject.source)]
-    files = [str(own / "moved.c"), str(source), str(clock)]
-    compiled([*words, "-o", str(folder / moved(program, move)), *files, "-lm"], own, {})
+    files = [str(build / "moved.c"), str(source), str(clock)]
+    compiled([*words, "-o", str(folder / moved(program, move)), *files, "-lm"], build, {})
 
 
 def moved(program: str, move: int) -> str:
-    """The file of a program whose code is so many bytes further on."""
+    """The file name of the program whose code starts `move` bytes later."""
     return f"{program}-{move}" if move else program
 
 
 def fixed_name(version: str) -> str:
-    """The file of the program that has a version alone."""
+    """The file name of the program that has this version only."""
     return f"fixed-{version or 'plan'}"
 
 
 def best_at(programs: Programs, numbers: Mapping[str, int], versions: Sequence[str]) -> tuple[str, float]:
-    """The version whose calls are the fastest, and the seconds of one."""
-    found = {}
+    """The version whose calls are the fastest, and the seconds of a call."""
+    medians = {}
     for name in versions:
         once = min(programs.seconds(fixed_name(name), numbers, FEWEST)[1:])
         calls = min(max(FEWEST, round(TRIED / once)), MOST)
-        found[name] = statistics.median(programs.seconds(fixed_name(name), numbers, calls)[calls // 2 :])
-    return min(found.items(), key=lambda one: one[1])
+        medians[name] = statistics.median(programs.seconds(fixed_name(name), numbers, calls)[calls // 2 :])
+    return min(medians.items(), key=lambda timed: timed[1])
 
 
 def fastest(repeats: int, *runs: Callable[[], float]) -> list[float]:
-    """The least of several measurements taken in turn."""
-    found = [run() for run in runs]
+    """The least seconds of each of several runs, made in turn."""
+    least = [run() for run in runs]
     for _ in range(repeats - 1):
-        found = [min(known, run()) for known, run in zip(found, runs, strict=True)]
-    return found
+        least = [min(seconds, run()) for seconds, run in zip(least, runs, strict=True)]
+    return least
 
 
 def measured(subject: CalibrationTarget, target: str, repeats: int, folder: Path) -> list[Row]:
@@ -207,19 +208,19 @@ def measured(subject: CalibrationTarget, target: str, repeats: int, folder: Path
 
     def made_all(programs: Sequence[tuple[str, bytes, int]]) -> None:
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            list(pool.map(lambda one: make(folder, subject, one[0], one[1], calling, one[2]), programs))
+            list(pool.map(lambda named: make(folder, subject, named[0], named[1], calling, named[2]), programs))
 
     made_all([(fixed_name(name), builds[name].source, 0) for name in VERSIONS])
     inputs = {text: sizes_of(text) for text in INPUTS[subject.name]}
     best = {text: best_at(programs, numbers, VERSIONS) for text, numbers in inputs.items()}
     choices = [(bytes_of(plan, numbers), best[text][0]) for text, numbers in inputs.items()]
-    own = folder / f"of-{ADAPTIVE}"
-    own.mkdir()
-    records_file(str(own / subject.source.name)).write_text(
+    build = folder / f"of-{ADAPTIVE}"
+    build.mkdir()
+    records_file(str(build / subject.source.name)).write_text(
         rules_text(
             plan.kernel.name,
             choices,
-            {name: one.version for name, one in builds.items()},
+            {name: build_of.version for name, build_of in builds.items()},
             {size.object.name: size.host for size in plan.sizes},
         )
     )
@@ -230,8 +231,8 @@ def measured(subject: CalibrationTarget, target: str, repeats: int, folder: Path
 
 
 def bytes_of(plan: KernelPlan, numbers: Mapping[str, int]) -> int:
-    """What a launch finds its arrays to have."""
-    scalars = {one.name: numbers[one.host] for one in plan.kernel.objects if one.host in numbers}
+    """The bytes of a launch's arrays, as the program with rules counts them."""
+    scalars = {scalar.name: numbers[scalar.host] for scalar in plan.kernel.objects if scalar.host in numbers}
     return bytes_and_trips(plan, scalars, with_trips=False)[0]
 
 
@@ -243,7 +244,9 @@ def row(
     best: tuple[str, float],
     repeats: int,
 ) -> Row:
-    """Runs of the best program and of the one with rules in turn, and of that one while it tries its versions and where it is told which to take."""
+    """Runs, in turn, of the best program and of the one with rules: by its rules, while it tries its
+    versions, and where it is told which to take.
+    """
     version, seconds = best
     calls = min(max(FEWEST, round(SECONDS / seconds)), MOST)
 
@@ -261,10 +264,9 @@ def row(
         )
         for move in MOVES
     ]
-    seconds_of = fastest(repeats, *(one for each in runs for one in each))
-    best_of, adaptive, again, trying, is_told = (
-        min(seconds_of[place :: len(runs[0])]) for place in range(len(runs[0]))
-    )
+    seconds_of = fastest(repeats, *(run_of for at_move in runs for run_of in at_move))
+    columns = len(runs[0])
+    best_of, adaptive, again, trying, is_told = (min(seconds_of[column::columns]) for column in range(columns))
     return Row(subject.name, text, version, calls, best_of, again, adaptive, trying, is_told)
 
 
@@ -284,7 +286,7 @@ def main() -> int:
     given = arguments()
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as scratch:
-        # No calibration: by its model the plan alone would take other sizes than rules name for it.
+        # No calibration: with its model, the plan would choose other tile sizes than its rules name.
         os.environ["TILEK_DATA_DIR"] = scratch
         for subject in SUBJECTS:
             if subject.name not in given.only:
@@ -295,7 +297,7 @@ def main() -> int:
                 rows += measured(subject, given.target, given.repeats, folder)
             except NotExploredError as error:
                 print(f"{subject.name} is left out: {error}", file=sys.stderr)
-    cells = [one.cells for one in rows]
+    cells = [row.cells for row in rows]
     show(f"adapting, over whole runs on {given.target}", HEAD, cells)
     if given.markdown is not None:
         given.markdown.write_text(markdown(HEAD, cells))

@@ -1,8 +1,7 @@
-"""What one warm launch costs, in microseconds, on each target at hand, with a kernel that has
-almost nothing to do.
+"""What one warm launch costs, in microseconds, on each target of this machine, with a kernel that
+does almost nothing.
 
-The device targets' figure holds the driver's own cost too; it is measured beside it where the
-driver offers a way: on OpenCL by opencl_driver.c.
+On devices the cost contains the driver's. For OpenCL, opencl_driver.c measures that alone.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ int main(int argc, char **argv)
 
 
 def opencl_driver(folder: Path) -> Path:
-    """The program that launches through OpenCL alone (opencl_driver.c), on the device that the runtime would choose."""
+    """Build opencl_driver.c, which launches through OpenCL alone on the device that the runtime chooses."""
     libraries = output_of((*TILEPRAGMA, "--libs"), folder).split()
     includes = (f"-I{ROOT / 'runtime'}", f"-I{ROOT / 'runtime' / 'include'}")
     source = ROOT / "benchmarks" / "opencl_driver.c"
@@ -76,11 +75,9 @@ def main() -> None:
         rows = [("plain C", _microseconds(folder, "plain", "", arguments), "")]
         for target in ("serial", "threads", "opencl", "cuda"):
             present = _runs(folder, target)
-            alone = (
-                _microseconds(folder, opencl_driver(folder).name, "", arguments)
-                if present and target == "opencl"
-                else ""
-            )
+            alone = ""
+            if present and target == "opencl":
+                alone = _microseconds(folder, opencl_driver(folder).name, "", arguments)
             launch = _microseconds(folder, "touch", target, arguments) if present else "absent"
             rows.append((target, launch, alone))
     show("a warm launch, microseconds (median)", ("target", "launch", "driver alone"), rows)

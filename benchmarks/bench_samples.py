@@ -1,4 +1,6 @@
-"""The samples at their default sizes: the plain program against the translated one on each target, in alternating runs."""
+"""The samples at their default sizes: plain programs against translated ones on each target, in
+alternating runs.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ TARGETS = ("serial", "threads", "opencl", "cuda")
 
 
 def build(scratch: Path, name: str, compiler: str) -> Path:
-    """The folder of a sample, made in a copy."""
+    """Copy a sample and build it there; returns its folder."""
     folder = scratch / re.sub(r"\W", "_", compiler)[-20:]
     for part in ("common", name):
         shutil.copytree(ROOT / "samples" / part, folder / part, dirs_exist_ok=True)

@@ -89,7 +89,7 @@ void run(int n, int m, float A[n][m], float B[n][m])
 
 @dataclass(frozen=True)
 class Case:
-    """A loop over A and B (n x m floats), how often a run repeats it, and what the kernel's data are called."""
+    """A loop over A and B (n x m floats), how often a run repeats it, and the kernel's data."""
 
     n: int
     m: int

@@ -1,8 +1,8 @@
 """Time of `tilepragma translate`: a file of one kernel (goal: under 0.4 s), and 2 000 lines with 20
 kernels (under 2 s).
 
-Python keeps the package's bytecode, as it does where pip has installed it, whatever the environment
-says of that.
+Python keeps the package's bytecode, as where pip has installed it, even where the environment says
+otherwise.
 """
 
 from __future__ import annotations

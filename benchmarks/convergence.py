@@ -79,20 +79,22 @@ def built(folder: Path, kernels: bool) -> Path:
     return program
 
 
-def sweeps(program: Path, points: int, one: Input, kernels: bool) -> dict[str, float]:
-    """At how many sweeps each method's error passes the tolerance; fractions, since MLSOR is looked at every K sweeps."""
-    words = (str(points), str(one.omega), str(one.share * one.error), one.guess)
+def sweeps(program: Path, points: int, problem: Input, kernels: bool) -> dict[str, float]:
+    """After how many sweeps each method's error passes the tolerance. These are fractions, since the
+    error of MLSOR is known every K sweeps only.
+    """
+    words = (str(points), str(problem.omega), str(problem.share * problem.error), problem.guess)
     lines = output_of((str(program), "solve", *words, *methods(kernels)), program.parent).splitlines()
     return {name: float(passed) for name, _, passed, _ in map(str.split, lines)}
 
 
 def rows(columns: Sequence[Mapping[str, float]]) -> list[list[str]]:
-    """The table, what goes forward alone in brackets."""
+    """The table; in brackets, the sweeps of MLSOR with all its sweeps forward."""
     names = {"sor": "natural order", "redblack": "red-black"}
-    table = [[name, *(f"{found[word]:.0f}" for found in columns)] for word, name in names.items()]
+    table = [[name, *(f"{counts[word]:.0f}" for counts in columns)] for word, name in names.items()]
     for layers, side in SUBDOMAINS:
         words = (f"mlsor:{layers}:{side}", f"forward:{layers}:{side}")
-        cells = (" ".join(_cells([one[word] for word in words if word in one])) for one in columns)
+        cells = (" ".join(_cells([counts[word] for word in words if word in counts])) for counts in columns)
         table.append([f"MLSOR {layers} x {side} x {side}", *cells])
     return table
 
@@ -103,17 +105,20 @@ def _cells(counts: Sequence[float]) -> Iterator[str]:
         yield f"({count:.0f})" if place else f"{count:.0f}"
 
 
-def out_of_order(found: Mapping[str, float]) -> list[str]:
-    """What is not as in Table 6.2: fewer sweeps for larger subdomains, more where all go forward, at most 12 % over SOR's for the largest."""
-    alternating = [found[f"mlsor:{layers}:{side}"] for layers, side in SUBDOMAINS]
-    pairs = [(found[f"mlsor:{word}"], found.get(f"forward:{word}")) for word in (f"{k}:{p}" for k, p in SUBDOMAINS)]
+def out_of_order(counts: Mapping[str, float]) -> list[str]:
+    """What is not as in Table 6.2: fewer sweeps for larger subdomains, more where all sweeps go
+    forward, and for the largest at most 12 % more than SOR's.
+    """
+    shapes = [f"{layers}:{side}" for layers, side in SUBDOMAINS]
+    alternating = [counts[f"mlsor:{shape}"] for shape in shapes]
+    forward = [counts.get(f"forward:{shape}") for shape in shapes]
     wrong = []
-    if any(one <= other for one, other in zip(alternating, alternating[1:], strict=False)):
+    if any(smaller <= larger for smaller, larger in zip(alternating, alternating[1:], strict=False)):
         wrong.append("larger subdomains do not always need fewer sweeps")
-    if any(other is not None and one >= other for one, other in pairs):
+    if any(more is not None and fewer >= more for fewer, more in zip(alternating, forward, strict=True)):
         wrong.append("going forward alone is not always slower")
-    if alternating[-1] > 1.12 * found["sor"]:
-        wrong.append(f"the largest subdomains need {alternating[-1] / found['sor']:.2f} of SOR's sweeps")
+    if alternating[-1] > 1.12 * counts["sor"]:
+        wrong.append(f"the largest subdomains need {alternating[-1] / counts['sor']:.2f} of SOR's sweeps")
     return wrong
 
 
@@ -130,11 +135,11 @@ def main() -> int:
         options.error(f"--points is at least {SUBDOMAINS[-1][1]}, the side of the largest subdomain")
     with tempfile.TemporaryDirectory() as folder:
         program = built(Path(folder), given.kernels)
-        columns = [sweeps(program, given.points, one, given.kernels) for one in INPUTS]
-    head, table = ["method", *(one.heading for one in INPUTS)], rows(columns)
+        columns = [sweeps(program, given.points, problem, given.kernels) for problem in INPUTS]
+    head, table = ["method", *(problem.heading for problem in INPUTS)], rows(columns)
     show(f"sweeps until the error is that share of the first, {given.points} x {given.points} points", head, table)
-    for one, found in zip(INPUTS, columns, strict=True):
-        print(f"{one.heading}: {'; '.join(out_of_order(found)) or 'the order of Table 6.2'}")
+    for problem, counts in zip(INPUTS, columns, strict=True):
+        print(f"{problem.heading}: {'; '.join(out_of_order(counts)) or 'the order of Table 6.2'}")
     if given.markdown is not None:
         given.markdown.write_text(markdown(head, table))
     return 0

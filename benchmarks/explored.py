@@ -79,18 +79,22 @@ class Explored:
 
 
 def translated(source: Path) -> tuple[TranslateRequest, TranslateResult]:
-    """A source and what came of it, planned as it stands, without what anybody has tuned. Raises NotExploredError."""
+    """A source and its translation, planned as it stands, without tuned sizes. Raises NotExploredError."""
     request = TranslateRequest(str(source), options=OPTIONS, last="verify", use_records=False)
     result = translate(request)
     if not result.succeeded or not result.plans:
-        raise NotExploredError("; ".join(one.message for one in result.diagnostics) or "there is no kernel")
+        raise NotExploredError(
+            "; ".join(diagnostic.message for diagnostic in result.diagnostics) or "there is no kernel"
+        )
     return request, result
 
 
 def explored(
     source: Path, target: str, families: tuple[str, ...], first: Mapping[str, int], folder: Path, database: Database
 ) -> Explored:
-    """The first kernel of a source, after a run of it at the `first` sizes; programs are made in the folder. Raises NotExploredError."""
+    """The first kernel of a source, after a run of it at the sizes `first`. Programs are built in
+    `folder`. Raises NotExploredError.
+    """
     request, result = translated(source)
     plan = result.plans[0]
     calling = calling_program(result, plan)
@@ -107,12 +111,14 @@ def explored(
     return Explored(plan, target, builds, calling, programs, study, times.on_host, keeps_arrays)
 
 
-def build_all(one: Explored, names: Iterable[str], first: Mapping[str, int]) -> None:
-    """Make programs on all cores, before anything is timed; what cannot be made fails again when it is asked for."""
+def build_all(kernel: Explored, names: Iterable[str], first: Mapping[str, int]) -> None:
+    """Build programs on all cores, before anything is timed. A build that fails here fails again
+    when its program is asked for.
+    """
 
     def make(name: str) -> None:
         try:
-            one.programs.command(name, first, 1)
+            kernel.programs.command(name, first, 1)
         except NotBuiltError:
             return
 
@@ -123,11 +129,11 @@ def build_all(one: Explored, names: Iterable[str], first: Mapping[str, int]) -> 
 def measure(
     take: Take, versions: Sequence[str], points: Sequence[str], attempts: int, heard: Callable[[], None]
 ) -> Results:
-    """Every version at every point so many times, all in turn, so that what disturbs the machine
+    """Every version at every point, `attempts` times, all in turn, so that what disturbs the machine
     for a while disturbs all.
 
-    The first version runs once more, before all others: how long it takes says how long these may,
-    and how often they are called.
+    The first version runs once more, before all others: its time sets the limit of the others, and
+    how often they are called.
     """
     results = Results()
 

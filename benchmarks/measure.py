@@ -39,7 +39,9 @@ def output_of(command: Sequence[str], folder: Path, **more: str) -> str:
 
 
 def build_support(folder: Path) -> Path:
-    """SUPPORT as an object file, `support.o` in a folder; the script ends with the compiler's messages where that fails."""
+    """Compile SUPPORT to `support.o` in `folder`; the script ends with the compiler's messages where
+    that fails.
+    """
     built = folder / "support.o"
     output_of((*shlex.split(COMPILER), "-std=c99", "-O2", "-c", "-o", str(built), str(SUPPORT)), folder)
     return built
@@ -65,13 +67,13 @@ def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> N
 
 
 def markdown(head: Sequence[str], table: Sequence[Sequence[str]]) -> str:
-    """The same for docs/RESULTS.md."""
+    """A table for docs/RESULTS.md."""
     lines = (head, ["---", *["---:"] * (len(head) - 1)], *table)
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def machine_description() -> dict[str, Any]:
-    """What times depend on, to be kept beside them."""
+    """What times depend on; kept beside them."""
     return {
         "system": platform.platform(),
         "cores": len(os.sched_getaffinity(0)),

@@ -1,10 +1,10 @@
 """How long Algorithm 5.1 takes over some three million layouts (thesis 5.5.2: 238, 369 and 503 s),
 and what it finds.
 
-The solvers, the C1060 and the constraints are the thesis's; its sizes, coefficients and overheads
-aren't printed, those here are of their order. The 2-D and 3-D solvers have fewer layouts in its 16
-KB than the thesis says, so they are searched with more as well. With --all the same search is made
-without pruning, which must find the same.
+The solvers, the C1060 and the constraints are the thesis's. It does not print its sizes,
+coefficients and overheads; those here are of the same order. The 2-D and 3-D solvers have fewer
+layouts in its 16 KB than the thesis says, so they are searched with more memory as well. --all
+searches without pruning, which must find the same.
 """
 
 from __future__ import annotations
@@ -79,12 +79,12 @@ def row(title: str, sor: Sor, reuse: float, room: int, unpruned: bool) -> tuple[
     sizes = tile_sizes(len(sor.extents) + 1, room // 4, reuse, 512)
     listed = time.perf_counter()
     layouts = layouts_of(sor, reuse, room)
-    found: Found = search(Unpruned(layouts) if unpruned else layouts, sizes)
+    outcome: Found = search(Unpruned(layouts) if unpruned else layouts, sizes)
     done = time.perf_counter()
-    best = found.best
+    best = outcome.best
     assert best is not None
     winner = f"{'x'.join(map(str, best.sizes))}, {best.organisation[0]} threads, B={best.blocks}: {best.time:.4g} s"
-    counts = (f"{number:,}" for number in (found.seen, found.seen - found.refused, found.timed))
+    counts = (f"{number:,}" for number in (outcome.seen, outcome.seen - outcome.refused, outcome.timed))
     return title, *counts, f"{listed - start:.2f}", f"{done - listed:.2f}", winner
 
 

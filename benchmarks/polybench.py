@@ -41,14 +41,14 @@ RUN_SECONDS = 900
 
 
 class CommandError(Exception):
-    """A command that failed; the message is what it said."""
+    """A command that failed; the message is what the command printed."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is run: `sizes` name datasets, `seeds` the data (0: PolyBench's own). `fixed`: array
-    extents are constants, as PolyBench has them unless told otherwise; then each size is built by
-    itself. `disorder`: instances run last first too.
+    """What is run: `sizes` name datasets, `seeds` the data (0: PolyBench's own). `fixed`: the extents
+    of arrays are constants, as is PolyBench's default, and each size is a build of its own.
+    `disorder`: also run the instances of each launch last first.
     """
 
     folder: Path
@@ -62,7 +62,9 @@ class Task:
 
 @dataclass
 class Outcome:
-    """What came of one program. `targets` maps each target to "ok" or to what is wrong; `differences` to the largest one."""
+    """The results of one program. `targets` maps each target to "ok" or to what is wrong,
+    `differences` to its largest difference.
+    """
 
     name: str
     plan: str = ""
@@ -81,7 +83,7 @@ class Outcome:
 
     @property
     def matches(self) -> bool:
-        return all(said == "ok" for said in self.targets.values())
+        return all(verdict == "ok" for verdict in self.targets.values())
 
 
 def checked(command: Sequence[str], folder: Path, **more: str) -> str:
@@ -100,21 +102,21 @@ def checked(command: Sequence[str], folder: Path, **more: str) -> str:
     except subprocess.TimeoutExpired:
         raise CommandError(f"stopped after {RUN_SECONDS} s") from None
     if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        raise CommandError("\n".join([f"status {done.returncode}", *said[:8]]))
+        lines = (done.stderr or done.stdout).strip().splitlines()
+        raise CommandError("\n".join([f"status {done.returncode}", *lines[:8]]))
     return done.stdout
 
 
-#: What is no target of its own: OpenCL's processors as if they were GPUs.
+#: Settings that run as further targets: OpenCL's processors with the program for GPUs.
 FORMS = {"opencl-gpu": {"TILEK_TARGET": "opencl", "TILEK_OPENCL_FORM": "gpu"}}
 
 
 def present_targets() -> tuple[str, ...]:
-    """serial, threads, and the accelerators that answer here; OpenCL with the program for GPUs too."""
+    """serial, threads, and the accelerators of this machine; OpenCL with the program for GPUs too."""
     from tilepragma.cli.devices import accelerators
 
-    found = [device.target for device in accelerators() if device.number is not None]
-    return ("serial", "threads", *dict.fromkeys(found), *(FORMS if "opencl" in found else ()))
+    targets = [device.target for device in accelerators() if device.number is not None]
+    return ("serial", "threads", *dict.fromkeys(targets), *(FORMS if "opencl" in targets else ()))
 
 
 def options_of(task: Task, program: Program, sizes: Sizes | None) -> tuple[str, ...]:
@@ -128,38 +130,39 @@ def options_of(task: Task, program: Program, sizes: Sizes | None) -> tuple[str, 
 
 
 def compared(program: Program, original: Path, ours: Path, runs: Sequence[str]) -> tuple[str, float]:
-    """("ok", 0) or the first difference in words and the largest one. Not-a-number equals not-a-number."""
-    said, largest = "ok", 0.0
-    for (run, name, wanted), (_, _, found) in zip(arrays_in(program, original), arrays_in(program, ours), strict=True):
-        if wanted.tobytes() == found.tobytes():
+    """("ok", 0), or the first difference in words and the largest one. NaN equals NaN."""
+    verdict, largest = "ok", 0.0
+    records = zip(arrays_in(program, original), arrays_in(program, ours), strict=True)
+    for (run, name, wanted), (_, _, computed) in records:
+        if wanted.tobytes() == computed.tobytes():
             continue
-        unlike = wanted.view(f"u{wanted.itemsize}") != found.view(f"u{found.itemsize}")
+        unlike = wanted.view(f"u{wanted.itemsize}") != computed.view(f"u{computed.itemsize}")
         if wanted.dtype.kind == "f":
-            unlike &= ~(numpy.isnan(wanted) & numpy.isnan(found))
+            unlike &= ~(numpy.isnan(wanted) & numpy.isnan(computed))
         if not unlike.any():
             continue
-        apart = numpy.abs(wanted.astype(numpy.float64) - found.astype(numpy.float64))[unlike]
-        largest = max(largest, float(numpy.nanmax(apart, initial=0.0)))
-        if said == "ok":
+        differences = numpy.abs(wanted.astype(numpy.float64) - computed.astype(numpy.float64))[unlike]
+        largest = max(largest, float(numpy.nanmax(differences, initial=0.0)))
+        if verdict == "ok":
             k = int(numpy.argmax(unlike))
-            said = f"differs: {name} in {int(unlike.sum())} of {len(wanted)} elements (first {k}: {found[k]!r} for {wanted[k]!r})"
-            said += f" at {runs[run]}"
-    return said, largest
+            verdict = f"differs: {name} in {int(unlike.sum())} of {len(wanted)} elements"
+            verdict += f" (first {k}: {computed[k]!r} for {wanted[k]!r}) at {runs[run]}"
+    return verdict, largest
 
 
 def analyse(task: Task, source: Path, options: tuple[str, ...], outcome: Outcome) -> None:
-    """Fill in what the engine makes of a program. Raises CommandError where it refuses."""
+    """Fill in the plans of a program. Raises CommandError where the translator refuses it."""
     text = checked((sys.executable, str(HERE / "polybench_analysis.py"), str(source), *options), task.scratch)
-    found = json.loads(text)
-    outcome.seconds = found["seconds"]
-    plans = found["plans"]
+    analysis = json.loads(text)
+    outcome.seconds = analysis["seconds"]
+    plans = analysis["plans"]
     outcome.plan = ", ".join(dict.fromkeys(plan["plan"] for plan in plans))
     outcome.launches = sum(plan["launches"] for plan in plans)
     outcome.host_loops = sum(plan["host_loops"] for plan in plans)
     outcome.tile_sizes = sorted({name for plan in plans for name in plan["sizes"]})
     outcome.reasons = [plan["reason"] for plan in plans if plan["reason"]]
-    if found["errors"] or found["fault"]:
-        raise CommandError("refused: " + "; ".join([*found["errors"], *filter(None, [found["fault"]])]))
+    if analysis["errors"] or analysis["fault"]:
+        raise CommandError("refused: " + "; ".join([*analysis["errors"], *filter(None, [analysis["fault"]])]))
 
 
 def examine(task: Task, program: Program, analysis_only: bool) -> Outcome:
@@ -168,11 +171,11 @@ def examine(task: Task, program: Program, analysis_only: bool) -> Outcome:
     source = task.scratch / f"{program.name}.c"
     source.write_text(program.with_kernels())
     try:
-        one_by_one = task.fixed or program.constant
-        analyse(task, source, options_of(task, program, program.sizes("MINI") if one_by_one else None), outcome)
+        build_each_size = task.fixed or program.constant
+        analyse(task, source, options_of(task, program, program.sizes("MINI") if build_each_size else None), outcome)
         if analysis_only:
             return outcome
-        for sizes in ((size,) for size in task.sizes) if one_by_one else (task.sizes,):
+        for sizes in ((size,) for size in task.sizes) if build_each_size else (task.sizes,):
             run_sizes(task, program, source, sizes, outcome)
     except CommandError as error:
         outcome.targets = {target: str(error) for target in task.targets}
@@ -195,11 +198,11 @@ def run_sizes(task: Task, program: Program, source: Path, sizes: tuple[str, ...]
         dump = f"{ours}.{target.replace(' ', '-')}.dump"
         try:
             checked((program_file, dump, *runs), task.scratch, **({"TILEK_STRICT": "1"} | variables))
-            said, largest = compared(program, Path(f"{original}.dump"), Path(dump), runs)
+            verdict, largest = compared(program, Path(f"{original}.dump"), Path(dump), runs)
         except CommandError as error:
-            said, largest = f"failed: {error}", 0.0
+            verdict, largest = f"failed: {error}", 0.0
         if outcome.targets.get(target, "ok") == "ok":
-            outcome.targets[target] = said
+            outcome.targets[target] = verdict
         outcome.differences[target] = max(largest, outcome.differences.get(target, 0.0))
     for path in task.scratch.glob(f"{program.name}.*.dump"):
         path.unlink()
@@ -208,7 +211,9 @@ def run_sizes(task: Task, program: Program, source: Path, sizes: tuple[str, ...]
 def disorderly(
     task: Task, source: Path, options: tuple[str, ...], tile_sizes: Sequence[str]
 ) -> list[tuple[str, str, dict[str, str]]]:
-    """The program on a runtime whose instances run last first: on threads, and on the tests' stand-in for CUDA with odd tiles."""
+    """The program on a runtime that runs instances last first: on threads, and in odd tiles on the
+    tests' stand-in for CUDA.
+    """
     from tests.support.disorder import LAST_FIRST
     from tests.support.targets import target_environment
     from tilepragma.cli.runtime_library import compile_flags
@@ -240,12 +245,12 @@ def prepare(task: Task) -> None:
 
 
 def cell(outcome: Outcome, target: str) -> str:
-    said = outcome.targets.get(target, "")
-    if said == "ok":
+    verdict = outcome.targets.get(target, "")
+    if verdict == "ok":
         return "[green]ok[/]"
-    if said.startswith("differs"):
+    if verdict.startswith("differs"):
         return f"[red]differs {outcome.differences.get(target, 0.0):.1e}[/]"
-    return f"[red]{said.split(':')[0].split(chr(10))[0]}[/]" if said else ""
+    return f"[red]{verdict.split(':')[0].split(chr(10))[0]}[/]" if verdict else ""
 
 
 def show_results(console: Console, outcomes: Sequence[Outcome], targets: Sequence[str]) -> None:
@@ -265,9 +270,9 @@ def show_results(console: Console, outcomes: Sequence[Outcome], targets: Sequenc
         for reason in each.reasons:
             console.print(f"{each.name} runs as written: {reason}", markup=False, highlight=False)
     for each in outcomes:
-        for target, said in each.targets.items():
-            if said != "ok":
-                console.print(f"{each.name} on {target}: {said}", style="red", markup=False, highlight=False)
+        for target, verdict in each.targets.items():
+            if verdict != "ok":
+                console.print(f"{each.name} on {target}: {verdict}", style="red", markup=False, highlight=False)
 
 
 def show_times(console: Console, outcomes: Sequence[Outcome]) -> None:
@@ -340,8 +345,8 @@ def main() -> int:
         given.folder.resolve(), scratch, sizes, (1,) if given.quick else (0, 1), targets, given.fixed, given.disorder
     )
     os.environ.setdefault("TILEK_CACHE_DIR", str(scratch / "cache"))
-    # As where pip has installed the package: else each program's time has a tenth of a second of
-    # compiling Python in it.
+    # Python keeps bytecode, as where pip has installed the package. Without it, each program's time
+    # would contain a tenth of a second of compiling Python.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     try:
         prepare(task)

@@ -2,8 +2,8 @@
 region.
 
 Usage: polybench_analysis.py SOURCE [compiler option…]. Modules are imported before the clock
-starts. The seconds of "proof" are those of all proofs, which planning (to decide between plans) and
-verification ask for; they count for no pass besides.
+starts. The seconds of "proof" are those of all proofs, which planning (to choose between plans) and
+verification ask for; no pass's seconds contain them.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Stopwatch:
 
 
 def analysed(source: str, options: tuple[str, ...]) -> dict[str, Any]:
-    """Seconds by pass, plans, and messages; the passes after a fault or an error are left out.
-    Processor time: a busy machine does not count.
+    """Seconds of each pass, plans and messages. A fault or an error ends the passes. The seconds are
+    processor time, which a busy machine does not change.
     """
     state = State(TranslateRequest(source, options=options, last="rewrite"))
     stopwatch = Stopwatch(proofs.prove)

@@ -17,7 +17,7 @@ _DATASET = re.compile(r"#\s*ifdef\s+(\w+)_DATASET\b(.*?)#\s*endif", re.DOTALL)
 _SIZE = re.compile(r"#\s*define\s+(\w+)\s+(\d+)")
 _TYPE = re.compile(r"#\s*define\s+DATA_TYPE_IS_(\w+)")
 
-#: A call before and one after the kernel; frees that we see; another main (polybench_support.c).
+#: Calls of polybench_support.c before and after the kernel, its own main, and no padding of arrays.
 HOOKS = ("-DPOLYBENCH_TIME", "-DPOLYBENCH_INTER_ARRAY_PADDING_FACTOR=0", "-Dmain=polybench_main")
 
 Sizes = dict[str, int]
@@ -45,7 +45,7 @@ class Program:
         return self.source.stem
 
     def sizes(self, dataset: str) -> Sizes:
-        """The sizes of MINI, SMALL, …, or for ODD primes between those of MINI and SMALL, no two alike."""
+        """The sizes of MINI, SMALL, …; for ODD, distinct primes between those of MINI and SMALL."""
         datasets = dict(self.datasets)
         if dataset == "ODD":
             small = datasets["SMALL"]
@@ -57,7 +57,7 @@ class Program:
         return self.as_kernels(self.source.read_text())
 
     def as_kernels(self, text: str) -> str:
-        """The same of a text that stands for the program's own."""
+        """`text`, a variant of the program's own, with each scop as a kernel block."""
         replaced, scops = _SCOP.subn("#pragma tilek kernel\n{", text)
         replaced, ends = _END.subn("}", replaced)
         if scops == 0 or scops != ends:
@@ -86,7 +86,8 @@ def read_program(source: Path) -> Program:
     """The program whose C file is `source`, from it and the header beside it."""
     header = source.with_suffix(".h").read_text()
     datasets = tuple(
-        (found[1], {name: int(value) for name, value in _SIZE.findall(found[2])}) for found in _DATASET.finditer(header)
+        (dataset[1], {name: int(value) for name, value in _SIZE.findall(dataset[2])})
+        for dataset in _DATASET.finditer(header)
     )
     type_ = _TYPE.search(header)
     if not datasets or type_ is None:

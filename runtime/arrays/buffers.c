@@ -10,7 +10,8 @@
 
 enum { KEPT = 32 };
 
-/* Buffers given back, oldest first: a program that launches one kernel again and again allocates once. */
+/* Buffers given back, oldest first: a program that launches one kernel again and again allocates
+ * once. */
 static struct { tilek_place place; tilek_buffer buffer; } kept[KEPT];
 static int kept_count;
 
@@ -28,16 +29,18 @@ static void release_kept(int index)
 
 static int reuse(const tilek_place *place, size_t bytes, tilek_buffer *buffer)
 {
-    int found = 0;
+    int is_reused = 0;
     tilek_lock(TILEK_LOCK_BUFFERS);
-    for (int index = kept_count - 1; index >= 0 && !found; --index) {
-        if (kept[index].place.device != place->device || kept[index].place.backend != place->backend || kept[index].buffer.bytes != bytes) continue;
+    for (int index = kept_count - 1; index >= 0 && !is_reused; --index) {
+        if (kept[index].place.device != place->device || kept[index].place.backend != place->backend ||
+            kept[index].buffer.bytes != bytes)
+            continue;
         *buffer = kept[index].buffer;
         forget(index);
-        found = 1;
+        is_reused = 1;
     }
     tilek_unlock(TILEK_LOCK_BUFFERS);
-    return found;
+    return is_reused;
 }
 
 /* Frees what is kept; says whether there was any. */
@@ -58,7 +61,8 @@ tilek_status tilek_take_buffer(const tilek_place *place, size_t bytes, tilek_buf
     if (reuse(place, bytes, buffer)) return TILEK_OK;
     memset(buffer, 0, sizeof *buffer);
     status = place->backend->allocate(place->device, bytes, buffer, why);
-    if (status == TILEK_NO_MEMORY && release_all()) status = place->backend->allocate(place->device, bytes, buffer, why);
+    if (status == TILEK_NO_MEMORY && release_all())
+        status = place->backend->allocate(place->device, bytes, buffer, why);
     if (status == TILEK_OK) buffer->bytes = bytes;
     return status;
 }
@@ -85,18 +89,23 @@ void tilek_buffers_forked(void)
 
 void tilek_buffers_free(void) { (void)release_all(); }
 
-tilek_status tilek_copy_in(const tilek_place *place, const tilek_buffer *buffer, size_t offset, const void *source, size_t bytes, tilek_message *why)
+tilek_status tilek_copy_in(const tilek_place *place, const tilek_buffer *buffer, size_t offset, const void *source,
+                           size_t bytes, tilek_message *why)
 {
     const int64_t start = tilek_profiling() ? tilek_now() : 0;
     const tilek_status status = place->backend->write(place->device, place->queue, buffer, offset, source, bytes, why);
-    if (tilek_profiling()) tilek_record(place->state, place->target, TILEK_ACTIVITY_COPY_IN, start, tilek_now() - start, bytes);
+    if (tilek_profiling())
+        tilek_record(place->state, place->target, TILEK_ACTIVITY_COPY_IN, start, tilek_now() - start, bytes);
     return status;
 }
 
-tilek_status tilek_copy_out(const tilek_place *place, const tilek_buffer *buffer, size_t offset, void *destination, size_t bytes, tilek_message *why)
+tilek_status tilek_copy_out(const tilek_place *place, const tilek_buffer *buffer, size_t offset, void *destination,
+                            size_t bytes, tilek_message *why)
 {
     const int64_t start = tilek_profiling() ? tilek_now() : 0;
-    const tilek_status status = place->backend->read(place->device, place->queue, buffer, offset, destination, bytes, why);
-    if (tilek_profiling()) tilek_record(place->state, place->target, TILEK_ACTIVITY_COPY_OUT, start, tilek_now() - start, bytes);
+    const tilek_status status = place->backend->read(place->device, place->queue, buffer, offset, destination, bytes,
+                                                     why);
+    if (tilek_profiling())
+        tilek_record(place->state, place->target, TILEK_ACTIVITY_COPY_OUT, start, tilek_now() - start, bytes);
     return status;
 }

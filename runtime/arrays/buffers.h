@@ -13,7 +13,8 @@ typedef struct tilek_place {
     tilek_state *state;
 } tilek_place;
 
-/* Device memory of exactly `bytes` > 0, from the buffers given back where one fits. Given back with no work under way on it. */
+/* Device memory of exactly `bytes` > 0, from the buffers given back where one fits. Given back with
+ * no work under way on it. */
 tilek_status tilek_take_buffer(const tilek_place *place, size_t bytes, tilek_buffer *buffer, tilek_message *why);
 void tilek_give_buffer(const tilek_place *place, tilek_buffer *buffer);
 
@@ -23,7 +24,9 @@ void tilek_buffers_free(void);
 /* In a fork's child. */
 void tilek_buffers_forked(void);
 
-tilek_status tilek_copy_in(const tilek_place *place, const tilek_buffer *buffer, size_t offset, const void *source, size_t bytes, tilek_message *why);
-tilek_status tilek_copy_out(const tilek_place *place, const tilek_buffer *buffer, size_t offset, void *destination, size_t bytes, tilek_message *why);
+tilek_status tilek_copy_in(const tilek_place *place, const tilek_buffer *buffer, size_t offset, const void *source,
+                           size_t bytes, tilek_message *why);
+tilek_status tilek_copy_out(const tilek_place *place, const tilek_buffer *buffer, size_t offset, void *destination,
+                            size_t bytes, tilek_message *why);
 
 #endif

@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Arrays that the kernel both needs and writes arrive in memory of their own first, so that a device that fails half-way leaves them as they
- * were. Beyond these sizes, all together and for a single one, that would cost more time than it is worth: see probe. */
+/* Arrays that the kernel both needs and writes arrive in memory of their own first, so that a
+ * device that fails half-way leaves them as they were. Beyond these sizes, all together and for a
+ * single one, that would cost more time than it is worth: see probe. */
 static const size_t MOST_STAGED = (size_t)64 << 20, MOST_STAGED_ALONE = (size_t)4 << 20;
 enum { PROBED = 64 };
 
@@ -35,19 +36,26 @@ static void plan_temporary(tilek_device_arrays *device_arrays, int index)
     array->temporary = index;
 }
 
-/* Joins temporary `other` into `first`: the union of their ranges, copied in, since neither covers the other's part. */
-static tilek_status merge(tilek_device_arrays *device_arrays, tilek_temporary *first, tilek_temporary *other, tilek_message *why)
+/* Joins temporary `other` into `first`: the union of their ranges, copied in, since neither covers
+ * the other's part. */
+static tilek_status merge(tilek_device_arrays *device_arrays, tilek_temporary *first, tilek_temporary *other,
+                          tilek_message *why)
 {
     const tilek_array *a = &device_arrays->call->arrays[first->array], *b = &device_arrays->call->arrays[other->array];
-    char *const start = (uintptr_t)first->section.start < (uintptr_t)other->section.start ? first->section.start : other->section.start;
-    const uintptr_t first_end = (uintptr_t)first->section.start + first->section.bytes, other_end = (uintptr_t)other->section.start + other->section.bytes;
+    char *const start = (uintptr_t)first->section.start < (uintptr_t)other->section.start ? first->section.start
+                                                                                          : other->section.start;
+    const uintptr_t first_end = (uintptr_t)first->section.start + first->section.bytes,
+                    other_end = (uintptr_t)other->section.start + other->section.bytes;
     if (first->section.is_rows != other->section.is_rows ||
-        (first->section.is_rows && (a->base != b->base || memcmp(a->lower, b->lower, sizeof a->lower) != 0 || memcmp(a->length, b->length, sizeof a->length) != 0))) {
-        tilek_say(why, "%s and %s share memory in different forms", device_arrays->kernel->arrays[first->array].name, device_arrays->kernel->arrays[other->array].name);
+        (first->section.is_rows && (a->base != b->base || memcmp(a->lower, b->lower, sizeof a->lower) != 0 ||
+                                    memcmp(a->length, b->length, sizeof a->length) != 0))) {
+        tilek_say(why, "%s and %s share memory in different forms", device_arrays->kernel->arrays[first->array].name,
+                  device_arrays->kernel->arrays[other->array].name);
         return TILEK_UNSUPPORTED;
     }
     if (!first->section.is_rows) {
-        first->section.bytes = first->section.device_bytes = (size_t)((first_end > other_end ? first_end : other_end) - (uintptr_t)start);
+        first->section.bytes = first->section.device_bytes = (size_t)((first_end > other_end ? first_end : other_end) -
+                                                                      (uintptr_t)start);
         first->section.start = start;
     }
     first->in = 1;
@@ -56,7 +64,8 @@ static tilek_status merge(tilek_device_arrays *device_arrays, tilek_temporary *f
     first->in_place |= other->in_place;
     other->merged = 1;
     for (int index = 0; index < device_arrays->kernel->array_count; ++index)
-        if (device_arrays->arrays[index].temporary == (int)(other - device_arrays->temporaries)) device_arrays->arrays[index].temporary = (int)(first - device_arrays->temporaries);
+        if (device_arrays->arrays[index].temporary == (int)(other - device_arrays->temporaries))
+            device_arrays->arrays[index].temporary = (int)(first - device_arrays->temporaries);
     return TILEK_OK;
 }
 
@@ -103,7 +112,8 @@ static tilek_status place_array(tilek_device_arrays *device_arrays, int index, t
     const tilek_array *array = &device_arrays->call->arrays[index];
     tilek_device_array *resident = &device_arrays->arrays[index];
     const tilek_section *section = resident->present != NULL ? tilek_present_section(resident->present)
-                             : resident->temporary >= 0 ? &device_arrays->temporaries[resident->temporary].section : &resident->section;
+                                 : resident->temporary >= 0  ? &device_arrays->temporaries[resident->temporary].section
+                                                             : &resident->section;
     const intptr_t distance = (intptr_t)((uintptr_t)section->start - (uintptr_t)array->base);
     resident->geometry = resident->present != NULL ? tilek_present_geometry(resident->present) : array;
     if (shape->storage == TILEK_ROWS || section->bytes == 0) return TILEK_OK;
@@ -117,12 +127,14 @@ static tilek_status place_array(tilek_device_arrays *device_arrays, int index, t
     return TILEK_UNSUPPORTED;
 }
 
-/* Processors work in the host's memory where they run what the host would run: then their failure half-way is what the host's own would be. Rows are packed. */
+/* Processors work in the host's memory where they run what the host would run: then their failure
+ * half-way is what the host's own would be. Rows are packed. */
 static int works_in_place(const tilek_device_arrays *device_arrays, const tilek_temporary *temporary)
 {
     const tilek_place *place = &device_arrays->place;
-    return tilek_is_hosts(device_arrays->variant) && place->backend->share != NULL && place->backend->limits(place->device)->shares_memory && !temporary->section.is_rows &&
-           !temporary->apart && (device_arrays->kernel->arrays[temporary->array].flags & TILEK_UNKNOWN_EXTENT) == 0;
+    return tilek_is_hosts(device_arrays->variant) && place->backend->share != NULL &&
+           place->backend->limits(place->device)->shares_memory && !temporary->section.is_rows && !temporary->apart &&
+           (device_arrays->kernel->arrays[temporary->array].flags & TILEK_UNKNOWN_EXTENT) == 0;
 }
 
 static tilek_status refuse_copy(const tilek_array_shape *shape, tilek_message *why)
@@ -131,7 +143,8 @@ static tilek_status refuse_copy(const tilek_array_shape *shape, tilek_message *w
     return TILEK_UNSUPPORTED;
 }
 
-/* Whether a launch of the variant touches the array; of temporaries some are for other variants alone. */
+/* Whether a launch of the variant touches the array; of temporaries some are for other variants
+ * alone. */
 static int is_touched(const tilek_variant *variant, int array)
 {
     for (int launch = 0; launch < variant->launch_count; ++launch)
@@ -150,7 +163,9 @@ static tilek_status find_array(tilek_device_arrays *device_arrays, int index, ti
     tilek_status status;
     if ((shape->flags & TILEK_TEMPORARY) != 0 && !is_touched(device_arrays->variant, index)) return TILEK_OK;
     status = tilek_section_of(shape, &device_arrays->call->arrays[index], &array->section, why);
-    if (is_unknown && array->section.start != NULL) array->section.bytes = array->section.device_bytes = shape->element_size; /* what is present there is all of it */
+    /* what is present there is all of it */
+    if (is_unknown && array->section.start != NULL)
+        array->section.bytes = array->section.device_bytes = shape->element_size;
     if (status != TILEK_OK || array->section.bytes == 0) return status;
     switch (tilek_present_pin(shape, &device_arrays->call->arrays[index], &array->section, &array->present)) {
     case TILEK_INSIDE:
@@ -165,11 +180,15 @@ static tilek_status find_array(tilek_device_arrays *device_arrays, int index, ti
     }
     plan_temporary(device_arrays, index);
     device_arrays->temporaries[index].in_place = (shape->flags & TILEK_POSSIBLE_EXTENT) != 0;
-    return device_arrays->temporaries[index].in_place && !works_in_place(device_arrays, &device_arrays->temporaries[index]) ? refuse_copy(shape, why) : TILEK_OK;
+    return device_arrays->temporaries[index].in_place &&
+                   !works_in_place(device_arrays, &device_arrays->temporaries[index])
+             ? refuse_copy(shape, why)
+             : TILEK_OK;
 }
 
-tilek_status tilek_place_arrays(tilek_device_arrays *device_arrays, const tilek_kernel *kernel, const tilek_variant *variant, const tilek_call *call, const tilek_place *place,
-                          tilek_message *why)
+tilek_status tilek_place_arrays(tilek_device_arrays *device_arrays, const tilek_kernel *kernel,
+                                const tilek_variant *variant, const tilek_call *call, const tilek_place *place,
+                                tilek_message *why)
 {
     const size_t count = (size_t)kernel->array_count;
     tilek_status status = TILEK_OK;
@@ -186,9 +205,11 @@ tilek_status tilek_place_arrays(tilek_device_arrays *device_arrays, const tilek_
     device_arrays->arrays = device_arrays->block;
     device_arrays->temporaries = (tilek_temporary *)(void *)(device_arrays->arrays + count);
     for (size_t index = 0; index < count; ++index) device_arrays->arrays[index].temporary = -1;
-    for (int index = 0; index < kernel->array_count && status == TILEK_OK; ++index) status = find_array(device_arrays, index, why);
+    for (int index = 0; index < kernel->array_count && status == TILEK_OK; ++index)
+        status = find_array(device_arrays, index, why);
     if (status == TILEK_OK) status = merge_all(device_arrays, why);
-    for (int index = 0; index < kernel->array_count && status == TILEK_OK; ++index) status = place_array(device_arrays, index, why);
+    for (int index = 0; index < kernel->array_count && status == TILEK_OK; ++index)
+        status = place_array(device_arrays, index, why);
     return status;
 }
 
@@ -199,7 +220,9 @@ static tilek_status fill(tilek_device_arrays *device_arrays, tilek_temporary *te
     void *source = temporary->section.start;
     tilek_status status;
     temporary->shared = works_in_place(device_arrays, temporary) &&
-                        device_arrays->place.backend->share(device_arrays->place.device, source, temporary->section.bytes, &temporary->buffer, why) == TILEK_OK;
+                        device_arrays->place.backend->share(device_arrays->place.device, source,
+                                                            temporary->section.bytes, &temporary->buffer,
+                                                            why) == TILEK_OK;
     if (temporary->shared) return TILEK_OK;
     if (temporary->in_place) return refuse_copy(shape, why);
     status = tilek_take_buffer(&device_arrays->place, temporary->section.device_bytes, &temporary->buffer, why);
@@ -212,7 +235,9 @@ static tilek_status fill(tilek_device_arrays *device_arrays, tilek_temporary *te
         }
         status = tilek_pack(shape, array, array, source, why);
     }
-    if (status == TILEK_OK) status = tilek_copy_in(&device_arrays->place, &temporary->buffer, 0, source, temporary->section.device_bytes, why);
+    if (status == TILEK_OK)
+        status = tilek_copy_in(&device_arrays->place, &temporary->buffer, 0, source, temporary->section.device_bytes,
+                               why);
     if (temporary->section.is_rows) free(source);
     return status;
 }
@@ -223,7 +248,8 @@ tilek_status tilek_copy_arrays_in(tilek_device_arrays *device_arrays, tilek_mess
     for (int index = 0; index < device_arrays->kernel->array_count && status == TILEK_OK; ++index) {
         tilek_temporary *temporary = &device_arrays->temporaries[index];
         if (device_arrays->arrays[index].present != NULL)
-            status = tilek_present_on_device(device_arrays->arrays[index].present, &device_arrays->place, &device_arrays->arrays[index].buffer, why);
+            status = tilek_present_on_device(device_arrays->arrays[index].present, &device_arrays->place,
+                                             &device_arrays->arrays[index].buffer, why);
         else if (temporary->section.bytes > 0 && !temporary->merged) status = fill(device_arrays, temporary, why);
     }
     for (int index = 0; index < device_arrays->kernel->array_count && status == TILEK_OK; ++index) {
@@ -233,7 +259,10 @@ tilek_status tilek_copy_arrays_in(tilek_device_arrays *device_arrays, tilek_mess
     return status;
 }
 
-static int has_results(const tilek_temporary *temporary) { return temporary->out && !temporary->merged && temporary->section.bytes > 0; }
+static int has_results(const tilek_temporary *temporary)
+{
+    return temporary->out && !temporary->merged && temporary->section.bytes > 0;
+}
 
 static int goes_home(const tilek_temporary *temporary) { return has_results(temporary) && !temporary->shared; }
 
@@ -243,7 +272,8 @@ static int is_input(const tilek_temporary *temporary) { return temporary->in; }
 /* Whether a temporary's results wait in staging memory; rows always do. */
 static int is_staged(const tilek_temporary *temporary, size_t total, int count)
 {
-    return temporary->section.is_rows || (is_input(temporary) && total <= (count > 1 ? MOST_STAGED : MOST_STAGED_ALONE));
+    return temporary->section.is_rows ||
+           (is_input(temporary) && total <= (count > 1 ? MOST_STAGED : MOST_STAGED_ALONE));
 }
 
 static tilek_status fetch_staged(tilek_device_arrays *device_arrays, size_t total, int count, tilek_message *why)
@@ -257,7 +287,8 @@ static tilek_status fetch_staged(tilek_device_arrays *device_arrays, size_t tota
             tilek_say(why, "memory to stage %s is exhausted", device_arrays->kernel->arrays[index].name);
             return TILEK_NO_MEMORY;
         }
-        status = tilek_copy_out(&device_arrays->place, &temporary->buffer, 0, temporary->staging, temporary->section.device_bytes, why);
+        status = tilek_copy_out(&device_arrays->place, &temporary->buffer, 0, temporary->staging,
+                                temporary->section.device_bytes, why);
     }
     return status;
 }
@@ -268,7 +299,8 @@ static tilek_status fetch_results(tilek_device_arrays *device_arrays, tilek_mess
     for (int index = 0; index < device_arrays->kernel->array_count && status == TILEK_OK; ++index) {
         tilek_temporary *temporary = &device_arrays->temporaries[index];
         if (!goes_home(temporary) || temporary->staging != NULL || is_input(temporary)) continue;
-        status = tilek_copy_out(&device_arrays->place, &temporary->buffer, 0, temporary->section.start, temporary->section.device_bytes, why);
+        status = tilek_copy_out(&device_arrays->place, &temporary->buffer, 0, temporary->section.start,
+                                temporary->section.device_bytes, why);
     }
     return status;
 }
@@ -279,16 +311,19 @@ static tilek_status reclaim_shared(tilek_device_arrays *device_arrays, tilek_mes
     tilek_status status = TILEK_OK;
     for (int index = 0; index < device_arrays->kernel->array_count && status == TILEK_OK; ++index) {
         const tilek_temporary *temporary = &device_arrays->temporaries[index];
-        if (has_results(temporary) && temporary->shared) status = place->backend->reclaim(place->device, place->queue, &temporary->buffer, why);
+        if (has_results(temporary) && temporary->shared)
+            status = place->backend->reclaim(place->device, place->queue, &temporary->buffer, why);
     }
     return status;
 }
 
 /* A device that was lost since the kernel ended says so here, before any input is overwritten. */
-static tilek_status probe(const tilek_device_arrays *device_arrays, const tilek_temporary *temporary, tilek_message *why)
+static tilek_status probe(const tilek_device_arrays *device_arrays, const tilek_temporary *temporary,
+                          tilek_message *why)
 {
     char first[PROBED];
-    return tilek_copy_out(&device_arrays->place, &temporary->buffer, 0, first, temporary->section.bytes < PROBED ? temporary->section.bytes : PROBED, why);
+    return tilek_copy_out(&device_arrays->place, &temporary->buffer, 0, first,
+                          temporary->section.bytes < PROBED ? temporary->section.bytes : PROBED, why);
 }
 
 /* Large arrays that the kernel needs too. */
@@ -302,15 +337,18 @@ static tilek_status fetch_direct(tilek_device_arrays *device_arrays, tilek_messa
         if (!goes_home(temporary) || temporary->staging != NULL || !is_input(temporary)) continue;
         if (!probed && (status = probe(device_arrays, temporary, why)) != TILEK_OK) return status;
         probed = 1;
-        status = tilek_copy_out(&device_arrays->place, &temporary->buffer, 0, temporary->section.start, temporary->section.device_bytes, why);
+        status = tilek_copy_out(&device_arrays->place, &temporary->buffer, 0, temporary->section.start,
+                                temporary->section.device_bytes, why);
         if (status != TILEK_OK)
-            tilek_fail(kernel->file, kernel->line, TILEK_EXIT_STRICT, "kernel %s: the device failed while it returned %s, whose values are lost: %s",
-                       kernel->name, kernel->arrays[index].name, why->text);
+            tilek_fail(kernel->file, kernel->line, TILEK_EXIT_STRICT,
+                       "kernel %s: the device failed while it returned %s, whose values are lost: %s", kernel->name,
+                       kernel->arrays[index].name, why->text);
     }
     return TILEK_OK;
 }
 
-/* Infallible but for a row that became null meanwhile, which the user's own loop would not survive either. */
+/* Infallible but for a row that became null meanwhile, which the user's own loop would not survive
+ * either. */
 static void settle_staged(tilek_device_arrays *device_arrays)
 {
     for (int index = 0; index < device_arrays->kernel->array_count; ++index) {
@@ -318,7 +356,9 @@ static void settle_staged(tilek_device_arrays *device_arrays)
         const tilek_array *array = &device_arrays->call->arrays[temporary->array];
         tilek_message unused;
         if (temporary->staging == NULL) continue;
-        if (temporary->section.is_rows) (void)tilek_unpack(&device_arrays->kernel->arrays[temporary->array], array, array, temporary->staging, &unused);
+        if (temporary->section.is_rows)
+            (void)tilek_unpack(&device_arrays->kernel->arrays[temporary->array], array, array, temporary->staging,
+                               &unused);
         else memcpy(temporary->section.start, temporary->staging, temporary->section.bytes);
     }
 }
@@ -340,7 +380,9 @@ tilek_status tilek_copy_arrays_out(tilek_device_arrays *device_arrays, tilek_mes
     if (status != TILEK_OK) return status;
     settle_staged(device_arrays);
     for (int index = 0; index < device_arrays->kernel->array_count; ++index)
-        if (device_arrays->arrays[index].present != NULL && ((device_arrays->kernel->arrays[index].flags & TILEK_WRITES) != 0 || is_reduced(device_arrays->variant, index)))
+        if (device_arrays->arrays[index].present != NULL &&
+            ((device_arrays->kernel->arrays[index].flags & TILEK_WRITES) != 0 ||
+             is_reduced(device_arrays->variant, index)))
             tilek_present_written(device_arrays->arrays[index].present, &device_arrays->place);
     return TILEK_OK;
 }
@@ -349,9 +391,12 @@ int tilek_discard_arrays(tilek_device_arrays *device_arrays, tilek_message *why)
 {
     if (!device_arrays->started) return 1;
     for (int index = 0; index < device_arrays->kernel->array_count; ++index) {
-        if (device_arrays->arrays[index].present == NULL || (device_arrays->kernel->arrays[index].flags & TILEK_WRITES) == 0) continue;
+        if (device_arrays->arrays[index].present == NULL ||
+            (device_arrays->kernel->arrays[index].flags & TILEK_WRITES) == 0)
+            continue;
         if (tilek_present_spoiled(device_arrays->arrays[index].present, &device_arrays->place)) continue;
-        tilek_say(why, "the newest values of %s were on that device only, and are lost", device_arrays->kernel->arrays[index].name);
+        tilek_say(why, "the newest values of %s were on that device only, and are lost",
+                  device_arrays->kernel->arrays[index].name);
         return 0;
     }
     for (int index = 0; index < device_arrays->kernel->array_count; ++index) {
@@ -376,7 +421,9 @@ int tilek_index_bits(const tilek_device_arrays *device_arrays)
             for (int dimension = 0; dimension < shape->rank; ++dimension)
                 if (__builtin_mul_overflow(end, array->geometry->length[dimension], &end)) return 64;
         } else { /* counted from the object's start */
-            first = (int64_t)((intptr_t)((uintptr_t)array->section.start - (uintptr_t)device_arrays->call->arrays[index].base)) / size;
+            first = (int64_t)((intptr_t)((uintptr_t)array->section.start -
+                                         (uintptr_t)device_arrays->call->arrays[index].base)) /
+                    size;
             end = first + (int64_t)array->section.bytes / size;
         }
         if (first < -most || end > most) return 64;
@@ -387,7 +434,8 @@ int tilek_index_bits(const tilek_device_arrays *device_arrays)
 void tilek_release_arrays(tilek_device_arrays *device_arrays)
 {
     if (device_arrays->block == NULL) return;
-    /* Last first: the buffer given back last is the first to be taken, so that the next call has its arrays where they were (see launch_graphs.h). */
+    /* Last first: the buffer given back last is the first to be taken, so that the next call has
+     * its arrays where they were (see launch_graphs.h). */
     for (int index = device_arrays->kernel->array_count - 1; index >= 0; --index) {
         tilek_temporary *temporary = &device_arrays->temporaries[index];
         if (temporary->shared) device_arrays->place.backend->release(device_arrays->place.device, &temporary->buffer);

@@ -35,26 +35,32 @@ typedef struct tilek_device_arrays {
     tilek_place place;
     tilek_device_array *arrays;
     tilek_temporary *temporaries; /* one an array, unused ones empty */
-    int started;                  /* the owner's: a launch was queued, and may have written to what is shared or present */
+    /* the owner's: a launch was queued, and may have written to what is shared or present */
+    int started;
     void *block;
 } tilek_device_arrays;
 
-/* Finds or plans a place for every array; moves nothing. To be let go with tilek_release_arrays, after a failure too. `variant` lives as long. */
-tilek_status tilek_place_arrays(tilek_device_arrays *device_arrays, const tilek_kernel *kernel, const tilek_variant *variant, const tilek_call *call, const tilek_place *place,
-                          tilek_message *why);
+/* Finds or plans a place for every array; moves nothing. To be let go with tilek_release_arrays,
+ * after a failure too. `variant` lives as long. */
+tilek_status tilek_place_arrays(tilek_device_arrays *device_arrays, const tilek_kernel *kernel,
+                                const tilek_variant *variant, const tilek_call *call, const tilek_place *place,
+                                tilek_message *why);
 
 /* Allocates and copies in. */
 tilek_status tilek_copy_arrays_in(tilek_device_arrays *device_arrays, tilek_message *why);
 
-/* After all launches succeeded: copies out and marks what is present as written. A failure before any of the host's data have changed is
- * a status; a later one ends the program, since nothing could run from the data left. */
+/* After all launches succeeded: copies out and marks what is present as written. A failure before
+ * any of the host's data have changed is a status; a later one ends the program, since nothing
+ * could run from the data left. */
 tilek_status tilek_copy_arrays_out(tilek_device_arrays *device_arrays, tilek_message *why);
 
-/* After a launch failed. Where none was queued before it, nothing has changed. Returns 0 where values that only this device had may be lost, or those in memory that it shares with the host; `why` then
- * names the array. */
+/* After a launch failed. Where none was queued before it, nothing has changed. Returns 0 where
+ * values that only this device had may be lost, or those in memory that it shares with the host;
+ * `why` then names the array. */
 int tilek_discard_arrays(tilek_device_arrays *device_arrays, tilek_message *why);
 
-/* 32 where every position in an array of the call, as device code computes it, is far enough inside 32 bits; else 64. */
+/* 32 where every position in an array of the call, as device code computes it, is far enough inside
+ * 32 bits; else 64. */
 int tilek_index_bits(const tilek_device_arrays *device_arrays);
 
 void tilek_release_arrays(tilek_device_arrays *device_arrays);

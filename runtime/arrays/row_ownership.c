@@ -41,7 +41,8 @@ static int split(tilek_row_ownership *ownership, int64_t row)
 {
     const int index = run_at(ownership, row);
     if (row == (index > 0 ? ownership->runs[index - 1].end : ownership->first)) return index;
-    memmove(&ownership->runs[index + 1], &ownership->runs[index], (size_t)(ownership->count - index) * sizeof *ownership->runs);
+    memmove(&ownership->runs[index + 1], &ownership->runs[index],
+            (size_t)(ownership->count - index) * sizeof *ownership->runs);
     ownership->runs[index].end = row;
     ++ownership->count;
     return index + 1;
@@ -52,7 +53,8 @@ static void join(tilek_row_ownership *ownership)
 {
     int kept = 0;
     for (int index = 1; index < ownership->count; ++index) {
-        if (ownership->runs[index].owners == ownership->runs[kept].owners) ownership->runs[kept].end = ownership->runs[index].end;
+        if (ownership->runs[index].owners == ownership->runs[kept].owners)
+            ownership->runs[kept].end = ownership->runs[index].end;
         else ownership->runs[++kept] = ownership->runs[index];
     }
     ownership->count = kept + 1;
@@ -73,7 +75,8 @@ int tilek_change_owners(tilek_row_ownership *ownership, int64_t first, int64_t e
     }
     begin = split(ownership, first);
     beyond = end < last ? split(ownership, end) : ownership->count;
-    for (int index = begin; index < beyond; ++index) ownership->runs[index].owners = (ownership->runs[index].owners & keep) | added;
+    for (int index = begin; index < beyond; ++index)
+        ownership->runs[index].owners = (ownership->runs[index].owners & keep) | added;
     join(ownership);
     return 1;
 }

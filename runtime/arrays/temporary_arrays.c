@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A kernel's scratch must not take the machine's memory: beyond both of these its original loop runs, which does without. */
+/* A kernel's scratch must not take the machine's memory: beyond both of these its original loop
+ * runs, which does without. */
 static const size_t ALWAYS_ALLOWED = (size_t)256 << 20;
 enum { TIMES_THE_DATA = 4 };
 
@@ -54,32 +55,34 @@ void tilek_give_scratch(tilek_state *state, tilek_scratch *scratch)
     free(old);
 }
 
-tilek_status tilek_take_scratch(tilek_state *state, tilek_call *call, int devices, tilek_scratch *scratch, tilek_message *why)
+tilek_status tilek_take_scratch(tilek_state *state, tilek_call *call, int devices, tilek_scratch *scratch,
+                                tilek_message *why)
 {
     const tilek_kernel *kernel = state->kernel;
     const size_t arrays = (size_t)kernel->array_count * sizeof *call->arrays;
     size_t wanted = 0, others = 0, place = align(arrays);
-    tilek_array *own;
+    tilek_array *copies;
     for (int index = 0; index < kernel->array_count; ++index) {
         const size_t bytes = tilek_section_bytes(&kernel->arrays[index], &call->arrays[index]);
         if (is_wanted(&kernel->arrays[index], devices)) wanted = sum(wanted, align(bytes));
         else if ((kernel->arrays[index].flags & TILEK_TEMPORARY) == 0) others = sum(others, bytes);
     }
     if (wanted > ALWAYS_ALLOWED && wanted / TIMES_THE_DATA > others) {
-        tilek_say(why, "its temporary arrays would take %llu MiB, more than %d times its data", (unsigned long long)(wanted >> 20), (int)TIMES_THE_DATA);
+        tilek_say(why, "its temporary arrays would take %llu MiB, more than %d times its data",
+                  (unsigned long long)(wanted >> 20), (int)TIMES_THE_DATA);
         return TILEK_UNSUPPORTED;
     }
     if (!take(state, sum(place, wanted), scratch)) {
         tilek_say(why, "memory for its temporary arrays is exhausted");
         return TILEK_NO_MEMORY;
     }
-    own = scratch->block;
-    memcpy(own, call->arrays, arrays);
-    call->arrays = own;
+    copies = scratch->block;
+    memcpy(copies, call->arrays, arrays);
+    call->arrays = copies;
     for (int index = 0; index < kernel->array_count; ++index) {
         if (!is_wanted(&kernel->arrays[index], devices)) continue;
-        own[index].base = (char *)scratch->block + place;
-        place += align(tilek_section_bytes(&kernel->arrays[index], &own[index]));
+        copies[index].base = (char *)scratch->block + place;
+        place += align(tilek_section_bytes(&kernel->arrays[index], &copies[index]));
     }
     return TILEK_OK;
 }

@@ -1,8 +1,9 @@
 /* cache.c: one file an entry.
  *
- * Layout of an entry: magic (8 bytes), key (32), SHA-256 of the payload (32), length of the payload (8, little-endian), payload. The
- * key is stored so that an entry under another entry's name is not taken; the hash finds damage. Neither keeps out someone
- * who may write to the folder: that is the duty of the folder's owner and mode, checked on each use through the open descriptor. */
+ * Layout of an entry: magic (8 bytes), key (32), SHA-256 of the payload (32), length of the payload
+ * (8, little-endian), payload. The key is stored so that an entry under another entry's name is not
+ * taken; the hash finds damage. Neither keeps out someone who may write to the folder: that is the
+ * duty of the folder's owner and mode, checked on each use through the open descriptor. */
 #define _POSIX_C_SOURCE 200809L
 #include "base/cache.h"
 
@@ -28,7 +29,11 @@ typedef struct entry_header {
     unsigned char length[8];
 } entry_header;
 
-enum { NAME_BYTES = 2 * TILEK_SHA256_BYTES + sizeof TILEK_CACHE_SUFFIX, TEMPORARY_BYTES = NAME_BYTES + 64, PATH_BYTES = 4096 };
+enum {
+    NAME_BYTES = 2 * TILEK_SHA256_BYTES + sizeof TILEK_CACHE_SUFFIX,
+    TEMPORARY_BYTES = NAME_BYTES + 64,
+    PATH_BYTES = 4096
+};
 
 tilek_cache_key tilek_cache_key_of(size_t count, const char *const parts[])
 {
@@ -41,9 +46,10 @@ tilek_cache_key tilek_cache_key_of(size_t count, const char *const parts[])
     return key;
 }
 
-/* ---- The folder ------------------------------------------------------------------------------------------------- */
+/* ---- The folder ------------------------------------------------------------------------------ */
 
-/* 0 where the environment names no place for a cache. An XDG path that is relative is to be ignored, says its specification. */
+/* 0 where the environment names no place for a cache. An XDG path that is relative is to be
+ * ignored, says its specification. */
 static int folder_path(char path[PATH_BYTES])
 {
     const char *chosen = tilek_get_settings()->cache_directory;
@@ -69,7 +75,8 @@ static void make_folders(char path[PATH_BYTES])
     (void)mkdir(path, 0700);
 }
 
-/* A descriptor of the cache's folder, made where `make` says so; -1 where there is none that only we can write to. */
+/* A descriptor of the cache's folder, made where `make` says so; -1 where there is none that only
+ * we can write to. */
 static int open_folder(int make)
 {
     char path[PATH_BYTES];
@@ -87,14 +94,16 @@ static int open_folder(int make)
     }
     struct stat status;
     if (fstat(folder, &status) != 0 || status.st_uid != geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-        tilek_warn(NULL, 0, "compiled kernels are not kept: %s must belong to you and be writable by you alone (chmod 700)", path);
+        tilek_warn(NULL, 0,
+                   "compiled kernels are not kept: %s must belong to you and be writable by you alone (chmod 700)",
+                   path);
         (void)close(folder);
         return -1;
     }
     return folder;
 }
 
-/* ---- Entries ---------------------------------------------------------------------------------------------------- */
+/* ---- Entries --------------------------------------------------------------------------------- */
 
 static void entry_name(const tilek_cache_key *key, char name[NAME_BYTES])
 {
@@ -189,13 +198,15 @@ int tilek_cache_read(const tilek_cache_key *key, unsigned char **bytes, size_t *
     return *bytes != NULL;
 }
 
-/* A new file for one writer: its process and the time keep it apart from those of other processes and threads. */
+/* A new file for one writer: its process and the time keep it apart from those of other processes
+ * and threads. */
 static int make_temporary(int folder, const char *entry, char name[TEMPORARY_BYTES])
 {
     for (int attempt = 0; attempt < 16; ++attempt) {
         struct timespec now;
         (void)clock_gettime(CLOCK_REALTIME, &now);
-        (void)snprintf(name, TEMPORARY_BYTES, TILEK_CACHE_TEMPORARY "%s.%ld.%ld", entry, (long)getpid(), (long)now.tv_nsec + attempt);
+        (void)snprintf(name, TEMPORARY_BYTES, TILEK_CACHE_TEMPORARY "%s.%ld.%ld", entry, (long)getpid(),
+                       (long)now.tv_nsec + attempt);
         const int file = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (file >= 0 || errno != EEXIST)
             return file;
@@ -221,7 +232,8 @@ void tilek_cache_write(const tilek_cache_key *key, const unsigned char *bytes, s
         header.length[k] = (unsigned char)((uint64_t)size >> (8 * k));
     const int file = make_temporary(folder, name, temporary);
     if (file >= 0) {
-        /* No fsync: an entry torn by a power cut fails its check and is rebuilt. A full disk shows in write or close. */
+        /* No fsync: an entry torn by a power cut fails its check and is rebuilt. A full disk shows
+         * in write or close. */
         const int written = write_all(file, &header, sizeof header) && write_all(file, bytes, size);
         if (close(file) != 0 || !written || renameat(folder, temporary, folder, name) != 0)
             (void)unlinkat(folder, temporary, 0);

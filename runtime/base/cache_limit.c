@@ -1,4 +1,5 @@
-/* cache_limit.c: eviction from the folder of compiled device programs. The time of an entry's last change is that of its last use. */
+/* cache_limit.c: eviction from the folder of compiled device programs. The time of an entry's last
+ * change is that of its last use. */
 #define _POSIX_C_SOURCE 200809L
 #include "base/cache_limit.h"
 
@@ -14,8 +15,10 @@
 enum {
     DIGITS = 2 * TILEK_SHA256_BYTES,
     NAME_BYTES = DIGITS + sizeof TILEK_CACHE_SUFFIX,
-    MARK_SECONDS = 60,       /* an entry that was used since then is not marked again: programs that start often would write to the disk each time */
-    ABANDONED_SECONDS = 3600 /* nobody writes an entry for so long */
+    /* an entry that was used since then is not marked again: programs that start often would write
+     * to the disk each time */
+    MARK_SECONDS = 60,
+    ABANDONED_SECONDS = 3600 /* no writer takes that long */
 };
 
 typedef struct entry { char name[NAME_BYTES]; struct timespec used; uint64_t bytes; } entry;
@@ -24,7 +27,8 @@ typedef struct entry_list { entry *entries; size_t count, room; uint64_t bytes; 
 /* Whether `text` begins with an entry's name. */
 static int begins_with_entry(const char *text)
 {
-    return strspn(text, "0123456789abcdef") == DIGITS && strncmp(text + DIGITS, TILEK_CACHE_SUFFIX, strlen(TILEK_CACHE_SUFFIX)) == 0;
+    return strspn(text, "0123456789abcdef") == DIGITS &&
+           strncmp(text + DIGITS, TILEK_CACHE_SUFFIX, strlen(TILEK_CACHE_SUFFIX)) == 0;
 }
 
 void tilek_cache_used(int file, const struct timespec *last)
@@ -36,7 +40,7 @@ void tilek_cache_used(int file, const struct timespec *last)
 /* Without memory the entry is left out: less is evicted. */
 static void add(entry_list *list, const char *name, const struct stat *status)
 {
-    entry *one;
+    entry *added;
     if (list->count == list->room) {
         const size_t room = list->room > 0 ? 2 * list->room : 64;
         entry *entries = realloc(list->entries, room * sizeof *entries);
@@ -44,18 +48,20 @@ static void add(entry_list *list, const char *name, const struct stat *status)
         list->entries = entries;
         list->room = room;
     }
-    one = &list->entries[list->count++];
-    memcpy(one->name, name, NAME_BYTES);
-    one->used = status->st_mtim;
-    one->bytes = (uint64_t)status->st_size;
-    list->bytes += one->bytes;
+    added = &list->entries[list->count++];
+    memcpy(added->name, name, NAME_BYTES);
+    added->used = status->st_mtim;
+    added->bytes = (uint64_t)status->st_size;
+    list->bytes += added->bytes;
 }
 
 static void look_at(int folder, const char *name, time_t now, entry_list *list)
 {
     const int temporary = strncmp(name, TILEK_CACHE_TEMPORARY, strlen(TILEK_CACHE_TEMPORARY)) == 0;
     struct stat status;
-    if (!begins_with_entry(temporary ? name + strlen(TILEK_CACHE_TEMPORARY) : name) || (!temporary && strlen(name) != NAME_BYTES - 1)) return;
+    if (!begins_with_entry(temporary ? name + strlen(TILEK_CACHE_TEMPORARY) : name) ||
+        (!temporary && strlen(name) != NAME_BYTES - 1))
+        return;
     if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode)) return;
     if (!temporary) add(list, name, &status);
     else if (now - status.st_mtim.tv_sec > ABANDONED_SECONDS) (void)unlinkat(folder, name, 0);
@@ -78,7 +84,8 @@ void tilek_cache_limit(int folder, uint64_t limit)
         if (copy >= 0) (void)close(copy);
         return;
     }
-    for (const struct dirent *one = readdir(names); one != NULL; one = readdir(names)) look_at(folder, one->d_name, now, &list);
+    for (const struct dirent *file = readdir(names); file != NULL; file = readdir(names))
+        look_at(folder, file->d_name, now, &list);
     (void)closedir(names);
     if (list.bytes > limit) qsort(list.entries, list.count, sizeof *list.entries, by_use);
     for (size_t index = 0; index < list.count && list.bytes > limit; ++index) {

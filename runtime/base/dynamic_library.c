@@ -43,7 +43,8 @@ const char *tilek_library_bind(void *library, size_t count, const tilek_symbol s
         void *address = dlsym(library, symbols[k].name);
         if (address == NULL)
             return symbols[k].name;
-        /* POSIX lets an address from dlsym be a function's; ISO C has no cast for it, so the bytes are copied. */
+        /* POSIX lets an address from dlsym be a function's; ISO C has no cast for it, so the bytes
+         * are copied. */
         memcpy((char *)table + symbols[k].offset, &address, sizeof address);
     }
     return NULL;
@@ -58,8 +59,9 @@ void tilek_library_keep(const void *address)
         (void)dlopen(library.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-int tilek_library_differs(const void *one, const void *other)
+int tilek_library_differs(const void *address, const void *other)
 {
-    Dl_info first, second;
-    return dladdr(one, &first) != 0 && dladdr(other, &second) != 0 && first.dli_fbase != second.dli_fbase;
+    Dl_info library, other_library;
+    return dladdr(address, &library) != 0 && dladdr(other, &other_library) != 0 &&
+           library.dli_fbase != other_library.dli_fbase;
 }

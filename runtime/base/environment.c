@@ -15,7 +15,8 @@ enum { CACHE_MIB = 256, MOST_CACHE_MIB = 1 << 20 };
 
 static tilek_settings settings;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int is_read;             /* atomic: launches ask often, and a call of pthread_once takes longer than to look here */
+/* atomic: launches ask often, and a call of pthread_once takes longer than to look here */
+static int is_read;
 static tilek_message rejection; /* of the first bad value under STRICT */
 static int is_rejected;         /* atomic once the settings are read */
 static char *owned[4]; /* copies of strings: the environment may change under us */
@@ -38,10 +39,12 @@ static const char *keep(int place, const char *text)
     return owned[place] != NULL ? strcpy(owned[place], text) : NULL;
 }
 
-/* Under STRICT the first bad value ends the program, but only when all are read: exit handlers ask for the settings too. */
+/* Under STRICT the first bad value ends the program, but only when all are read: exit handlers ask
+ * for the settings too. */
 static void reject(const char *name, const char *value, const char *accepted)
 {
-    if (!settings.strict) tilek_warn(NULL, 0, "%s is \"%.200s\", which is not one of: %s; it is ignored", name, value, accepted);
+    if (!settings.strict)
+        tilek_warn(NULL, 0, "%s is \"%.200s\", which is not one of: %s; it is ignored", name, value, accepted);
     else if (!is_rejected) tilek_say(&rejection, "%s is \"%.200s\", which is not one of: %s", name, value, accepted);
     is_rejected = settings.strict;
 }
@@ -103,7 +106,8 @@ static void read_device(void)
     if (value == NULL) return;
     number = read_number(value, 0, &is_number);
     if (is_number) settings.device = number;
-    else if (value[0] == '-' || value[0] == '+') reject("TILEK_DEVICE", value, "a device's number from 0, a part of a device's name");
+    else if (value[0] == '-' || value[0] == '+')
+        reject("TILEK_DEVICE", value, "a device's number from 0, a part of a device's name");
     else settings.device_name = keep(0, value);
 }
 
@@ -161,9 +165,13 @@ static void read_tolerance(void)
     else reject("TILEK_TOLERANCE", value, "a number from 0, relative");
 }
 
-static int is_word(const char *text) { return text[0] != '\0' && text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")] == '\0'; }
+static int is_word(const char *text)
+{
+    return text[0] != '\0' &&
+           text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")] == '\0';
+}
 
-/* Takes `item` apart; whether it is one. */
+/* Parses `item`, and changes it; returns whether it is valid. */
 static int read_size(char *item, given_size *size)
 {
     char *equals = strchr(item, '='), *dot;
@@ -173,7 +181,8 @@ static int read_size(char *item, given_size *size)
     dot = strchr(item, '.');
     if (dot != NULL) *dot = '\0';
     *size = (given_size){dot != NULL ? item : NULL, dot != NULL ? dot + 1 : item, read_number(equals + 1, 1, &ok), 0};
-    return ok && equals[1] >= '0' && equals[1] <= '9' && size->value <= INT32_MAX && is_word(size->name) && (dot == NULL || is_word(item));
+    return ok && equals[1] >= '0' && equals[1] <= '9' && size->value <= INT32_MAX && is_word(size->name) &&
+           (dot == NULL || is_word(item));
 }
 
 static void read_sizes(void)
@@ -182,7 +191,7 @@ static void read_sizes(void)
     int items = 1, ok = 1;
     char *item;
     if (value == NULL || keep(3, value) == NULL) return;
-    for (const char *at = value; *at != '\0'; ++at) items += *at == ',';
+    for (const char *next = value; *next != '\0'; ++next) items += *next == ',';
     given_sizes = calloc((size_t)items, sizeof *given_sizes);
     if (given_sizes == NULL) return;
     item = owned[3];
@@ -193,21 +202,25 @@ static void read_sizes(void)
         item = comma != NULL ? comma + 1 : item;
     }
     given_size_count = ok ? items : 0;
-    if (!ok) reject("TILEK_SIZES", value, "NAME=SIZE or KERNEL.NAME=SIZE with sizes from 1, several with commas between them (i_size=32,lu.j_size=8)");
+    if (!ok)
+        reject(
+            "TILEK_SIZES", value,
+            "NAME=SIZE or KERNEL.NAME=SIZE with sizes from 1, several with commas between them "
+            "(i_size=32,lu.j_size=8)");
 }
 
-/* What is said of a kernel goes before what is said of all. */
+/* A size for one kernel takes precedence over a size for all. */
 int64_t tilek_given_size(const char *kernel, const char *name, int64_t usual)
 {
-    given_size *found = NULL;
+    given_size *given = NULL;
     (void)tilek_get_settings();
     for (int index = 0; index < given_size_count; ++index) {
         given_size *size = &given_sizes[index];
         if (strcmp(size->name, name) != 0 || (size->kernel != NULL && strcmp(size->kernel, kernel) != 0)) continue;
         __atomic_store_n(&size->asked_for, 1, __ATOMIC_RELAXED);
-        if (found == NULL || found->kernel == NULL || size->kernel != NULL) found = size;
+        if (given == NULL || given->kernel == NULL || size->kernel != NULL) given = size;
     }
-    return found != NULL ? found->value : usual;
+    return given != NULL ? given->value : usual;
 }
 
 void tilek_sizes_finish(void)
@@ -215,12 +228,15 @@ void tilek_sizes_finish(void)
     for (int index = 0; index < given_size_count; ++index) {
         const given_size *size = &given_sizes[index];
         if (__atomic_load_n(&size->asked_for, __ATOMIC_RELAXED)) continue;
-        if (size->kernel != NULL) tilek_warn(NULL, 0, "TILEK_SIZES names %s.%s, and no kernel %s with a tile size %s ran", size->kernel, size->name, size->kernel, size->name);
+        if (size->kernel != NULL)
+            tilek_warn(NULL, 0, "TILEK_SIZES names %s.%s, and no kernel %s with a tile size %s ran", size->kernel,
+                       size->name, size->kernel, size->name);
         else tilek_warn(NULL, 0, "TILEK_SIZES names %s, and no kernel with a tile size of that name ran", size->name);
     }
 }
 
-/* More than the pool has are no mistake of a program that is run on many machines, so that it goes on, under STRICT too. */
+/* More threads than the pool allows are only a warning, also under STRICT: a program runs on
+ * machines of many sizes. */
 static void read_threads(void)
 {
     const char *value = value_of("TILEK_NUM_THREADS");
@@ -228,11 +244,13 @@ static void read_threads(void)
     if (value != NULL) settings.threads = read_number(value, 1, &ok);
     if (!ok) reject("TILEK_NUM_THREADS", value, "a number from 1");
     if (settings.threads <= TILEK_MOST_THREADS) return;
-    tilek_warn(NULL, 0, "TILEK_NUM_THREADS is %.40s, and there are %d threads at most; these are used", value, (int)TILEK_MOST_THREADS);
+    tilek_warn(NULL, 0, "TILEK_NUM_THREADS is %.40s, and there are %d threads at most; these are used", value,
+               (int)TILEK_MOST_THREADS);
     settings.threads = TILEK_MOST_THREADS;
 }
 
-/* As OMP_STACKSIZE: a number, and behind it the unit. Below 64K the runtime itself would have no room. */
+/* As OMP_STACKSIZE: a number, and behind it the unit. Below 64K the runtime itself would have no
+ * room. */
 static void read_stack_size(void)
 {
     static const char *const units = "bkmg";
@@ -248,9 +266,11 @@ static void read_stack_size(void)
     end += strspn(end, " \t");
     if (*end != '\0') unit = strchr(units, tolower((unsigned char)*end++));
     end += strspn(end, " \t");
-    if (unit == NULL || *end != '\0' || number <= 0 || __builtin_mul_overflow((int64_t)number, (int64_t)1 << 10 * (unit - units), &bytes) || bytes < 65536 ||
+    if (unit == NULL || *end != '\0' || number <= 0 ||
+        __builtin_mul_overflow((int64_t)number, (int64_t)1 << 10 * (unit - units), &bytes) || bytes < 65536 ||
         (uint64_t)bytes > SIZE_MAX / 2)
-        reject("TILEK_STACKSIZE", value, "a size from 64K, with B, K, M or G behind the number (K where there is none)");
+        reject("TILEK_STACKSIZE", value,
+               "a size from 64K, with B, K, M or G behind the number (K where there is none)");
     else settings.stack_bytes = bytes;
 }
 

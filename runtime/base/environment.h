@@ -6,7 +6,7 @@
 
 typedef enum tilek_opencl_form { TILEK_FORM_BY_DEVICE, TILEK_FORM_GPU, TILEK_FORM_CPU } tilek_opencl_form;
 
-/* TILEK_MOST_THREADS: parts of a launch at most. */
+/* TILEK_MOST_THREADS: the most parts that a launch has. */
 enum { TILEK_MOST_SUBDEVICES = 16, TILEK_MOST_THREADS = 1024 };
 
 typedef struct tilek_settings {
@@ -35,10 +35,11 @@ typedef struct tilek_settings {
 /* The tile size that TILEK_SIZES gives for `name` of a kernel, else `usual`. */
 int64_t tilek_given_size(const char *kernel, const char *name, int64_t usual);
 
-/* At exit: says which names of TILEK_SIZES nothing has asked for. */
+/* At exit: warns of names in TILEK_SIZES that no kernel has asked for. */
 void tilek_sizes_finish(void);
 
-/* The program's settings. The first call reads the environment and complains about bad values; the strings live until exit. */
+/* The program's settings. The first call reads the environment and complains about bad values; the
+ * strings live until exit. */
 const tilek_settings *tilek_get_settings(void);
 
 /* At exit: frees their strings. */

@@ -22,7 +22,8 @@ static _Unwind_Reason_Code look_at(struct _Unwind_Context *context, void *is_sig
     return before ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
-/* A handler runs with its signal blocked: with a mask that the thread had outside of handlers, it is in none. Most threads have the same mask throughout. */
+/* A handler runs with its signal blocked. So a thread whose mask is one that it had outside of
+ * handlers is in no handler. Most threads have the same mask throughout. */
 int tilek_is_in_handler(void)
 {
     static __thread sigset_t calm;

@@ -7,9 +7,13 @@
 enum { FIRST_AT_FORK = TILEK_LOCK_BUILDING + 1 };
 
 #define UNLOCKED PTHREAD_MUTEX_INITIALIZER
-static pthread_mutex_t locks[TILEK_LOCKS] = {UNLOCKED, UNLOCKED, UNLOCKED, UNLOCKED, UNLOCKED, UNLOCKED, UNLOCKED, UNLOCKED, UNLOCKED, UNLOCKED, UNLOCKED, UNLOCKED, UNLOCKED};
-static __thread unsigned held;        /* set before a lock is taken and cleared after it was given back, so that a signal handler never takes it for free */
-static __thread unsigned before_fork; /* what the fork did not take, since a signal handler forks that has interrupted the holder */
+static pthread_mutex_t locks[TILEK_LOCKS] = {UNLOCKED, UNLOCKED, UNLOCKED, UNLOCKED, UNLOCKED, UNLOCKED, UNLOCKED,
+                                             UNLOCKED, UNLOCKED, UNLOCKED, UNLOCKED, UNLOCKED, UNLOCKED};
+/* set before a lock is taken and cleared after it was given back, so that a signal handler never
+ * takes it for free */
+static __thread unsigned held;
+/* locks held at the fork, if a signal handler forks that has interrupted their holder */
+static __thread unsigned before_fork;
 
 #ifdef TILEK_CHECK_LOCKS
 #include <stdlib.h>
@@ -62,15 +66,18 @@ void tilek_locks_forget(void) { held = 0; }
 void tilek_locks_before_fork(void)
 {
     before_fork = held;
-    for (int name = FIRST_AT_FORK; before_fork == 0 && name < TILEK_LOCKS; ++name) (void)pthread_mutex_lock(&locks[name]);
+    for (int name = FIRST_AT_FORK; before_fork == 0 && name < TILEK_LOCKS; ++name)
+        (void)pthread_mutex_lock(&locks[name]);
 }
 
 void tilek_locks_after_fork(void)
 {
-    for (int name = TILEK_LOCKS - 1; before_fork == 0 && name >= FIRST_AT_FORK; --name) (void)pthread_mutex_unlock(&locks[name]);
+    for (int name = TILEK_LOCKS - 1; before_fork == 0 && name >= FIRST_AT_FORK; --name)
+        (void)pthread_mutex_unlock(&locks[name]);
 }
 
-/* A lock that the forking thread itself holds stays held: it goes on from there in the child, too. */
+/* A lock that the forking thread itself holds stays held: it goes on from there in the child,
+ * too. */
 void tilek_locks_forked(void)
 {
     for (int name = 0; name < TILEK_LOCKS; ++name)

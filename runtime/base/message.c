@@ -23,7 +23,8 @@ void tilek_say(tilek_message *message, const char *format, ...)
     va_start(arguments, format);
     (void)vsnprintf(message->text, sizeof message->text, format, arguments);
     va_end(arguments);
-    for (length = strlen(message->text); length > 0 && strchr(" \n", message->text[length - 1]) != NULL; --length) message->text[length - 1] = '\0';
+    for (length = strlen(message->text); length > 0 && strchr(" \n", message->text[length - 1]) != NULL; --length)
+        message->text[length - 1] = '\0';
 }
 
 /* Whether this line is new; it is remembered. With the memory full, every line counts as new. */
@@ -39,10 +40,12 @@ static int is_new(const char *line)
 }
 
 /* Returns the line's length, its end included. */
-static size_t write_line(char text[LINE_LENGTH], const char *kind, const char *file, int line, const char *format, va_list arguments)
+static size_t write_line(char text[LINE_LENGTH], const char *kind, const char *file, int line, const char *format,
+                         va_list arguments)
 {
-    int used = file != NULL ? snprintf(text, LINE_LENGTH, "%.1000s:%d: tilek: %s%s: ", file, line, tilek_rank_prefix(), kind)
-                            : snprintf(text, LINE_LENGTH, "tilek: %s%s: ", tilek_rank_prefix(), kind);
+    int used = file != NULL
+                 ? snprintf(text, LINE_LENGTH, "%.1000s:%d: tilek: %s%s: ", file, line, tilek_rank_prefix(), kind)
+                 : snprintf(text, LINE_LENGTH, "tilek: %s%s: ", tilek_rank_prefix(), kind);
     if (used < 0) used = 0;
     (void)vsnprintf(text + used, LINE_LENGTH - (size_t)used - 1, format, arguments);
     return strlen(strcat(text, "\n"));
@@ -86,11 +89,13 @@ void tilek_warn(const char *file, int line, const char *format, ...)
     va_end(arguments);
 }
 
-static int (*may_exit_now)(void); /* set when the first launch or directive begins; before that nothing of the runtime's runs */
+/* set when the first launch or directive begins; before that nothing of the runtime's runs */
+static int (*may_exit_now)(void);
 
 void tilek_at_failure(int (*may_exit)(void)) { may_exit_now = may_exit; }
 
-/* exit runs handlers that join the runtime's own threads, so one of those must leave without them; and one of them may be what fails. */
+/* exit runs handlers that join the runtime's own threads, so one of those must leave without them;
+ * and one of them may be what fails. */
 void tilek_leave_program(int status)
 {
     if (may_exit_now == NULL || may_exit_now()) exit(status);

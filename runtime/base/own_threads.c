@@ -11,22 +11,25 @@ static __thread int is_own_thread;
 void tilek_mark_own_thread(void) { is_own_thread = 1; }
 int tilek_is_own_thread(void) { return is_own_thread; }
 
-/* Threads run kernels whose arrays stand on the stack, which the program's own limit is meant for. Memory is taken as far as it is touched. */
+/* Threads run kernels with arrays on the stack, for which the program's limit is set. Memory is
+ * taken only as it is touched. */
 static size_t stack_bytes(void)
 {
     const size_t unlimited = sizeof(void *) > 4 ? (size_t)1 << 30 : (size_t)1 << 26;
     struct rlimit limit;
     if (tilek_get_settings()->stack_bytes > 0) return (size_t)tilek_get_settings()->stack_bytes;
-    if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > unlimited) return unlimited;
+    if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > unlimited)
+        return unlimited;
     return (size_t)limit.rlim_cur;
 }
 
 void tilek_signals_block(sigset_t *before)
 {
-    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
+    static const int synchronous[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
     sigset_t blocked;
     (void)sigfillset(&blocked);
-    for (size_t index = 0; index < sizeof own / sizeof own[0]; ++index) (void)sigdelset(&blocked, own[index]);
+    for (size_t index = 0; index < sizeof synchronous / sizeof synchronous[0]; ++index)
+        (void)sigdelset(&blocked, synchronous[index]);
     (void)pthread_sigmask(SIG_BLOCK, &blocked, before);
 }
 

@@ -9,10 +9,12 @@
 void tilek_mark_own_thread(void);
 int tilek_is_own_thread(void);
 
-/* Starts a thread of the runtime's own: no signals of the program are delivered there, and its stack is as large as TILEK_STACKSIZE says. Whether there is one. */
+/* Starts a thread of the runtime's own: no signals of the program are delivered there, and its
+ * stack is as large as TILEK_STACKSIZE says. Returns whether it was started. */
 int tilek_thread_create(pthread_t *thread, void *(*body)(void *argument), void *argument);
 
-/* Of the calling thread, all but those that it causes itself. */
+/* Blocks all signals of the calling thread but those that it causes itself; *before is the mask to
+ * restore. */
 void tilek_signals_block(sigset_t *before);
 void tilek_signals_restore(const sigset_t *before);
 

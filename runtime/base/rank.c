@@ -17,7 +17,8 @@
 #define HAS_AFFINITY 0
 #endif
 
-/* What one launcher sets. `local_size` NULL: see slurm_local_size. `required`: set only where the others mean this process. */
+/* What one launcher sets. `local_size` NULL: see slurm_local_size. `required`: set only where the
+ * others mean this process. */
 typedef struct launcher { const char *rank, *local_rank, *local_size, *required; } launcher;
 
 static const launcher launchers[] = {
@@ -26,7 +27,8 @@ static const launcher launchers[] = {
     {"PMI_RANK", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", NULL}, /* Hydra: MPICH and Intel MPI */
     {"PALS_RANKID", "PALS_LOCAL_RANKID", "PALS_LOCAL_SIZE", NULL},
     {"PMI_RANK", "PMI_LOCAL_RANK", "PMI_LOCAL_SIZE", NULL},
-    {"SLURM_PROCID", "SLURM_LOCALID", NULL, "SLURM_STEP_TASKS_PER_NODE"}, /* a batch script has the first two as well, and is no rank */
+    /* a batch script has the first two as well, and is no rank */
+    {"SLURM_PROCID", "SLURM_LOCALID", NULL, "SLURM_STEP_TASKS_PER_NODE"},
     {"PMIX_RANK", NULL, NULL, NULL},
     {"PMI_RANK", NULL, NULL, NULL},
 };
@@ -77,16 +79,19 @@ static int64_t slurm_local_size(const char *text, int64_t node)
 static void read_launcher(void)
 {
     for (size_t index = 0; index < sizeof launchers / sizeof launchers[0]; ++index) {
-        const launcher *one = &launchers[index];
-        const int64_t rank = value_of(one->rank), local = value_of(one->local_rank);
+        const launcher *known = &launchers[index];
+        const int64_t rank = value_of(known->rank), local = value_of(known->local_rank);
         int64_t size;
-        if (rank < 0 || (one->local_rank != NULL && local < 0) || (one->required != NULL && getenv(one->required) == NULL)) continue;
-        size = one->required != NULL ? slurm_local_size(getenv(one->required), value_of("SLURM_NODEID")) : value_of(one->local_size);
+        if (rank < 0 || (known->local_rank != NULL && local < 0) ||
+            (known->required != NULL && getenv(known->required) == NULL))
+            continue;
+        size = known->required != NULL ? slurm_local_size(getenv(known->required), value_of("SLURM_NODEID"))
+                                       : value_of(known->local_size);
         world_rank = rank;
         (void)snprintf(prefix, sizeof prefix, "rank %lld: ", (long long)rank);
         if (local < 0) return;
         local_rank = local;
-        local_variable = one->local_rank;
+        local_variable = known->local_rank;
         if (size > local) local_size = size;
         return;
     }
@@ -129,7 +134,8 @@ static long parent_of(long process)
     return end != NULL && strlen(end) > 4 ? strtol(end + 4, NULL, 10) : 0;
 }
 
-/* Whether the process was started with the launcher's variable: then it is this rank too, a shell around it say. */
+/* Whether the process was started with the launcher's variable: then it belongs to this rank, such
+ * as a shell around the program. */
 static int is_in_rank(long process)
 {
     const size_t length = strlen(local_variable);
@@ -140,13 +146,14 @@ static int is_in_rank(long process)
     (void)snprintf(path, sizeof path, "/proc/%ld/environ", process);
     file = fopen(path, "re");
     if (file == NULL) return 0;
-    while (!is_set && getdelim(&line, &room, '\0', file) > 0) is_set = strncmp(line, local_variable, length) == 0 && line[length] == '=';
+    while (!is_set && getdelim(&line, &room, '\0', file) > 0)
+        is_set = strncmp(line, local_variable, length) == 0 && line[length] == '=';
     free(line);
     (void)fclose(file);
     return is_set;
 }
 
-/* The cores that the launcher may use: all of its ranks' together. */
+/* The cores that the launcher may use, which its ranks share. */
 static int64_t cores_of_launcher(int64_t cores)
 {
     long process = (long)getppid();
@@ -159,7 +166,9 @@ static int64_t cores_of_launcher(int64_t cores)
 static int64_t cores_of_launcher(int64_t cores) { return cores; }
 #endif
 
-/* A launcher that binds ranks, to a core or a socket, has divided already: of the ranks on the machine as many share this one's cores as there would be if all had as many. */
+/* A launcher that binds ranks to cores or sockets has divided the machine already. How many ranks
+ * share this rank's cores then follows from the numbers of ranks and of cores on the machine, as if
+ * every rank could use equally many. */
 int64_t tilek_cores_of_rank(int64_t cores)
 {
     int64_t sharing;

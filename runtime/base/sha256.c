@@ -19,7 +19,8 @@ static void add_block(uint32_t state[8], const unsigned char block[64])
 {
     uint32_t w[64];
     for (int t = 0; t < 16; ++t)
-        w[t] = (uint32_t)block[4 * t] << 24 | (uint32_t)block[4 * t + 1] << 16 | (uint32_t)block[4 * t + 2] << 8 | block[4 * t + 3];
+        w[t] = (uint32_t)block[4 * t] << 24 | (uint32_t)block[4 * t + 1] << 16 | (uint32_t)block[4 * t + 2] << 8 |
+               block[4 * t + 3];
     for (int t = 16; t < 64; ++t) {
         const uint32_t sigma0 = rotate(w[t - 15], 7) ^ rotate(w[t - 15], 18) ^ w[t - 15] >> 3;
         const uint32_t sigma1 = rotate(w[t - 2], 17) ^ rotate(w[t - 2], 19) ^ w[t - 2] >> 10;
@@ -43,7 +44,8 @@ static void add_block(uint32_t state[8], const unsigned char block[64])
 
 void tilek_sha256_begin(tilek_sha256 *hash)
 {
-    static const uint32_t initial[8] = {0x6a09e667u, 0xbb67ae85u, 0x3c6ef372u, 0xa54ff53au, 0x510e527fu, 0x9b05688cu, 0x1f83d9abu, 0x5be0cd19u};
+    static const uint32_t initial[8] = {0x6a09e667u, 0xbb67ae85u, 0x3c6ef372u, 0xa54ff53au,
+                                        0x510e527fu, 0x9b05688cu, 0x1f83d9abu, 0x5be0cd19u};
     memcpy(hash->state, initial, sizeof initial);
     hash->length = 0;
 }

@@ -1,4 +1,4 @@
-/* Made from tilepragma/plan/shared_constants.py, which says what the numbers mean; a test compares. */
+/* Made from tilepragma/plan/shared_constants.py, which explains the numbers; a test compares. */
 #ifndef TILEK_SHARED_CONSTANTS_H
 #define TILEK_SHARED_CONSTANTS_H
 

@@ -22,7 +22,8 @@
 enum { ENTERING = 2 };
 static const int64_t INSIDE = 1, COMPUTING = (int64_t)1 << 32;
 
-/* The calling thread's visit, in memory that outlives its stack frame: a jump may do away with that. */
+/* The calling thread's visit, in memory that outlives its stack frame: a jump may do away with
+ * that. */
 static __thread struct {
     int is_inside; /* ENTERING while what follows is written */
     uintptr_t frame;
@@ -32,7 +33,9 @@ static __thread struct {
 } here;
 
 static int ending;        /* atomic */
-static int64_t visiting;  /* atomic, of all threads: INSIDE for each visit that may use everything, COMPUTING for each other one, in host code */
+/* atomic, of all threads: INSIDE for each visit that may use everything, COMPUTING for each other
+ * one, in host code */
+static int64_t visiting;
 static int64_t visitors;  /* atomic: threads of the program that have been inside and have not ended */
 static pthread_key_t key;
 static int has_key;
@@ -60,13 +63,16 @@ static void leave(void)
     count(-counted);
 }
 
-/* The visit did not end, and never will. What it was doing on the host comes to an end; a device's library may have been left with its locks held. */
+/* The visit did not end, and never will. What it was doing on the host comes to an end; a device's
+ * library may have been left with its locks held. */
 static void give_up(void *unused)
 {
     (void)unused;
     if (!here.is_inside) return;
-    if (tilek_locks_held() != 0 && (here.phase != TILEK_PHASE_DEVICE || tilek_locks_held() != 1u << TILEK_LOCK_BUILDING))
-        tilek_end_at_once("a signal handler has left a launch or a directive in the midst of a change that cannot be undone");
+    if (tilek_locks_held() != 0 &&
+        (here.phase != TILEK_PHASE_DEVICE || tilek_locks_held() != 1u << TILEK_LOCK_BUILDING))
+        tilek_end_at_once(
+            "a signal handler has left a launch or a directive in the midst of a change that cannot be undone");
     tilek_locks_forget(); /* that of compilations for devices */
     parts->left(here.phase);
     leave();
@@ -74,7 +80,8 @@ static void give_up(void *unused)
 
 int tilek_has_visitors(void) { return __atomic_load_n(&visitors, __ATOMIC_SEQ_CST) > 0; }
 
-/* Whether the main thread has called pthread_exit, or may have. A program that launches in one short-lived thread after another keeps the pool where it has not. */
+/* Whether the main thread has called pthread_exit, or may have. A program that launches in one
+ * short-lived thread after another keeps the pool where it has not. */
 static int main_has_ended(void)
 {
 #ifdef __linux__
@@ -92,7 +99,8 @@ static int main_has_ended(void)
 #endif
 }
 
-/* A process whose main thread has called pthread_exit ends with its last thread, which is not to be one of ours that waits for work. */
+/* A process whose main thread has called pthread_exit ends with its last thread. The runtime's
+ * threads, which wait for work, must end before. */
 static void end_runtime_threads(void)
 {
     sigset_t before;
@@ -120,8 +128,9 @@ static int is_on_handlers_stack(void)
     return sigaltstack(NULL, &stack) == 0 && (stack.ss_flags & SS_ONSTACK) != 0;
 }
 
-/* Whether the stack no longer has the frame of the thread's visit: it has grown down from there ever since, unless the thread has jumped. A jump to frames that lie
- * deeper than that is not seen before the thread comes back from them. */
+/* Whether the frame of the thread's visit is gone from the stack, which only grows down from there
+ * unless the thread has jumped. A jump to frames that lie deeper than that is not seen before the
+ * thread comes back from them. */
 static int was_left(uintptr_t frame) { return here.is_inside == 1 && here.frame <= frame && !is_on_handlers_stack(); }
 
 static tilek_admission enter(uintptr_t frame)
@@ -129,8 +138,11 @@ static tilek_admission enter(uintptr_t frame)
     if (was_left(frame)) {
         const tilek_phase phase = here.phase;
         give_up(NULL);
-        tilek_trouble(NULL, 0, "a signal handler has jumped out of a launch, and its arrays are half written%s",
-                      phase == TILEK_PHASE_DEVICE ? "; it ran on a device, whose library cannot be used after that: kernels run on the host from now on" : "");
+        tilek_trouble(
+            NULL, 0, "a signal handler has jumped out of a launch, and its arrays are half written%s",
+            phase == TILEK_PHASE_DEVICE
+                ? "; it ran on a device, whose library cannot be used after that: kernels run on the host from now on"
+                : "");
     }
     if (here.is_inside) return TILEK_WITHIN;
     here.is_inside = ENTERING;
@@ -147,7 +159,8 @@ static tilek_admission enter(uintptr_t frame)
     return TILEK_LATE;
 }
 
-/* pthread_exit in a signal handler gives the visit up. A function of its own: compilers cannot tell that what they keep in registers here survives. */
+/* pthread_exit in a signal handler gives the visit up. This is a separate function, since compilers
+ * cannot know whether values in registers survive that. */
 static int go_through(int (*body)(void *context, tilek_admission admission), void *context, tilek_admission admission)
 {
     volatile int result;
@@ -179,7 +192,7 @@ int tilek_visit(const tilek_visit_parts *upper, int (*body)(void *context, tilek
 
 void tilek_visit_exits(void)
 {
-    if (here.is_inside) leave(); /* nobody is to wait for it */
+    if (here.is_inside) leave(); /* no handler of exit waits for it */
 }
 
 int tilek_visits_end(void)
@@ -187,7 +200,8 @@ int tilek_visits_end(void)
     __atomic_store_n(&ending, 1, __ATOMIC_SEQ_CST);
     if (was_left((uintptr_t)__builtin_frame_address(0))) give_up(NULL);
     if (tilek_locks_held() != 0 || here.is_inside) return 0;
-    while (__atomic_load_n(&visiting, __ATOMIC_SEQ_CST) % COMPUTING > 0) (void)nanosleep(&(struct timespec){0, 100000}, NULL);
+    while (__atomic_load_n(&visiting, __ATOMIC_SEQ_CST) % COMPUTING > 0)
+        (void)nanosleep(&(struct timespec){0, 100000}, NULL);
     return 1;
 }
 
@@ -195,7 +209,11 @@ int tilek_visits_go_on(void) { return __atomic_load_n(&visiting, __ATOMIC_SEQ_CS
 
 void tilek_visits_forked(void)
 {
-    __atomic_store_n(&visiting, !here.is_inside || here.is_late ? 0 : here.phase == TILEK_PHASE_HOST ? COMPUTING : INSIDE, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&visiting,
+                     !here.is_inside || here.is_late  ? 0
+                     : here.phase == TILEK_PHASE_HOST ? COMPUTING
+                                                      : INSIDE,
+                     __ATOMIC_SEQ_CST);
     __atomic_store_n(&visitors, here.is_known, __ATOMIC_SEQ_CST);
 }
 

@@ -1,4 +1,5 @@
-/* array_diff.c: differences between two copies of an array's section, in long double, which holds every other type's values. */
+/* array_diff.c: differences between two copies of an array's section, in long double, which holds
+ * every other type's values. */
 #define _POSIX_C_SOURCE 200809L
 #include "check/array_diff.h"
 
@@ -14,7 +15,7 @@ typedef struct walk {
     const tilek_array_shape *shape;
     const tilek_array *array;
     const char *result, *reference;
-    tilek_array_diff *found;
+    tilek_array_diff *diff;
     double asked;
     tilek_field field;
     size_t part;         /* of the field's `count` */
@@ -44,7 +45,10 @@ static long double load(tilek_type type, const char *place)
     return 0;
 }
 
-static int is_floating(tilek_type type) { return type == TILEK_FLOAT || type == TILEK_DOUBLE || type == TILEK_LONG_DOUBLE; }
+static int is_floating(tilek_type type)
+{
+    return type == TILEK_FLOAT || type == TILEK_DOUBLE || type == TILEK_LONG_DOUBLE;
+}
 
 static double tolerance_of(const walk *job)
 {
@@ -55,16 +59,19 @@ static double tolerance_of(const walk *job)
 
 static void name_element(const walk *job)
 {
-    char *text = job->found->element;
-    const size_t room = sizeof job->found->element;
+    char *text = job->diff->element;
+    const size_t room = sizeof job->diff->element;
     size_t used = (size_t)snprintf(text, room, "%.200s", job->shape->name);
-    for (int dimension = 0; job->shape->storage != TILEK_SCALAR && dimension < job->shape->rank && used < room; ++dimension)
+    for (int dimension = 0; job->shape->storage != TILEK_SCALAR && dimension < job->shape->rank && used < room;
+         ++dimension)
         used += (size_t)snprintf(text + used, room - used, "[%" PRId64 "]", job->index[dimension]);
-    if (job->field.name != NULL && job->field.name[0] != '\0' && used < room) used += (size_t)snprintf(text + used, room - used, ".%.100s", job->field.name);
+    if (job->field.name != NULL && job->field.name[0] != '\0' && used < room)
+        used += (size_t)snprintf(text + used, room - used, ".%.100s", job->field.name);
     if (job->field.count > 1 && used < room) (void)snprintf(text + used, room - used, "[%zu]", job->part);
 }
 
-/* Differences that rounding at the section's largest magnitude explains; none where the user said what to tolerate. */
+/* Differences that rounding at the section's largest magnitude explains; none where the user said
+ * what to tolerate. */
 static long double noise_of(const walk *job)
 {
     if (job->asked >= 0 || !is_floating(job->field.type)) return 0;
@@ -73,7 +80,8 @@ static long double noise_of(const walk *job)
 
 static void compare_values(walk *job, size_t offset)
 {
-    const long double result = load(job->field.type, job->result + offset), reference = load(job->field.type, job->reference + offset);
+    const long double result = load(job->field.type, job->result + offset),
+                      reference = load(job->field.type, job->reference + offset);
     const long double magnitude = fabsl(result) > fabsl(reference) ? fabsl(result) : fabsl(reference);
     long double absolute = fabsl(result - reference), relative;
     if (job->measuring) {
@@ -83,15 +91,15 @@ static void compare_values(walk *job, size_t offset)
     if (result == reference || (isnan(result) && isnan(reference))) return;
     if (isnan(absolute)) absolute = HUGE_VALL; /* NaN against a number */
     relative = isfinite(absolute) ? absolute / magnitude : HUGE_VALL;
-    if ((double)absolute > job->found->absolute) job->found->absolute = (double)absolute;
-    if ((double)relative > job->found->relative) job->found->relative = (double)relative;
-    if (job->found->beyond || relative <= tolerance_of(job) || absolute <= noise_of(job)) return;
-    job->found->beyond = 1;
-    job->found->result = (double)result;
-    job->found->reference = (double)reference;
-    job->found->element_absolute = (double)absolute;
-    job->found->element_relative = (double)relative;
-    job->found->tolerance = tolerance_of(job);
+    if ((double)absolute > job->diff->absolute) job->diff->absolute = (double)absolute;
+    if ((double)relative > job->diff->relative) job->diff->relative = (double)relative;
+    if (job->diff->beyond || relative <= tolerance_of(job) || absolute <= noise_of(job)) return;
+    job->diff->beyond = 1;
+    job->diff->result = (double)result;
+    job->diff->reference = (double)reference;
+    job->diff->element_absolute = (double)absolute;
+    job->diff->element_relative = (double)relative;
+    job->diff->tolerance = tolerance_of(job);
     name_element(job);
 }
 
@@ -101,7 +109,8 @@ static void walk_section(walk *job, int dimension, size_t element)
     const int64_t *strides = job->shape->storage == TILEK_ROWS ? job->array->length : job->array->extent;
     size_t stride = 1;
     if (job->shape->storage == TILEK_SCALAR || dimension == job->shape->rank) {
-        compare_values(job, element * job->shape->element_size + job->field.offset + job->part * tilek_type_size(job->field.type));
+        compare_values(job, element * job->shape->element_size + job->field.offset +
+                                job->part * tilek_type_size(job->field.type));
         return;
     }
     for (int inner = dimension + 1; inner < job->shape->rank; ++inner) stride *= (size_t)strides[inner];
@@ -111,11 +120,12 @@ static void walk_section(walk *job, int dimension, size_t element)
     }
 }
 
-void tilek_diff_arrays(const tilek_array_shape *shape, const tilek_array *array, const void *result, const void *reference, double tolerance, tilek_array_diff *found)
+void tilek_diff_arrays(const tilek_array_shape *shape, const tilek_array *array, const void *result,
+                       const void *reference, double tolerance, tilek_array_diff *diff)
 {
     const tilek_field bytes = {"", 0, TILEK_UINT8, shape->element_size}; /* of an element whose fields are not known */
-    walk job = {shape, array, result, reference, found, tolerance, bytes, 0, 0, 0, {0}};
-    memset(found, 0, sizeof *found);
+    walk job = {shape, array, result, reference, diff, tolerance, bytes, 0, 0, 0, {0}};
+    memset(diff, 0, sizeof *diff);
     for (int field = 0; field < (shape->field_count > 0 ? shape->field_count : 1); ++field) {
         job.field = shape->field_count > 0 ? shape->fields[field] : bytes;
         job.largest = 0;

@@ -11,9 +11,11 @@ typedef struct tilek_array_diff {
     double result, reference, element_absolute, element_relative, tolerance;
 } tilek_array_diff;
 
-/* Both copies have the layout of the section, or of packed rows. Values are compared field by field; NaN equals NaN. `tolerance` is
- * relative; negative: 0 for integers, 1e-5 for float, 1e-12 for wider types. Differences below 4 units in the last place of the section's largest
- * magnitude count as none: that is what cancellation leaves. */
-void tilek_diff_arrays(const tilek_array_shape *shape, const tilek_array *array, const void *result, const void *reference, double tolerance, tilek_array_diff *found);
+/* Both copies have the layout of the section, or of packed rows. Values are compared field by
+ * field; NaN equals NaN. `tolerance` is relative; negative: 0 for integers, 1e-5 for float, 1e-12
+ * for wider types. Differences below 4 units in the last place of the section's largest magnitude
+ * count as none: that is what cancellation leaves. */
+void tilek_diff_arrays(const tilek_array_shape *shape, const tilek_array *array, const void *result,
+                       const void *reference, double tolerance, tilek_array_diff *diff);
 
 #endif

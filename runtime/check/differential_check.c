@@ -1,4 +1,5 @@
-/* differential_check.c: TILEK_VERIFY: snapshots of a call's written arrays, and their comparison. */
+/* differential_check.c: TILEK_VERIFY: snapshots of a call's written arrays, and their
+ * comparison. */
 #define _POSIX_C_SOURCE 200809L
 #include "check/differential_check.h"
 
@@ -20,16 +21,20 @@ typedef struct snapshot { void *copies[1]; } snapshot;
 
 typedef struct record { snapshot *results; tilek_target target; } record;
 
-/* Temporaries are nobody's afterwards. */
-static int is_written(const tilek_kernel *kernel, int index) { return (kernel->arrays[index].flags & (TILEK_WRITES | TILEK_TEMPORARY)) == TILEK_WRITES; }
+/* Temporaries have no values afterwards. */
+static int is_written(const tilek_kernel *kernel, int index)
+{
+    return (kernel->arrays[index].flags & (TILEK_WRITES | TILEK_TEMPORARY)) == TILEK_WRITES;
+}
 
-/* Whether what the kernel leaves in the array can be seen later: values that stay on the device and go with it (live:not, create) are
- * not compared. */
+/* Whether what the kernel leaves in the array can be seen later: values that stay on the device and
+ * go with it (live:not, create) are not compared. */
 static int is_seen(const tilek_kernel *kernel, const tilek_call *call, int index)
 {
     const tilek_array_shape *shape = &kernel->arrays[index];
     tilek_message unused;
-    return is_written(kernel, index) && ((shape->flags & TILEK_COPY_OUT) != 0 || tilek_present_has(shape, &call->arrays[index], &unused));
+    return is_written(kernel, index) &&
+           ((shape->flags & TILEK_COPY_OUT) != 0 || tilek_present_has(shape, &call->arrays[index], &unused));
 }
 
 static void free_snapshot(const tilek_kernel *kernel, snapshot *taken)
@@ -38,11 +43,13 @@ static void free_snapshot(const tilek_kernel *kernel, snapshot *taken)
     free(taken);
 }
 
-/* An array that may be smaller than its section, and so cannot be kept; NULL where there is none. */
+/* An array that may be smaller than its section, and so cannot be kept; NULL where there is
+ * none. */
 static const char *without_extent(const tilek_kernel *kernel)
 {
     for (int index = 0; index < kernel->array_count; ++index)
-        if (is_written(kernel, index) && (kernel->arrays[index].flags & TILEK_POSSIBLE_EXTENT) != 0) return kernel->arrays[index].name;
+        if (is_written(kernel, index) && (kernel->arrays[index].flags & TILEK_POSSIBLE_EXTENT) != 0)
+            return kernel->arrays[index].name;
     return NULL;
 }
 
@@ -54,7 +61,9 @@ static int move_array(const tilek_kernel *kernel, const tilek_call *call, int in
     tilek_message unused;
     if (tilek_section_of(shape, array, &section, &unused) != TILEK_OK) return 0;
     if (section.bytes == 0) return 1;
-    if (section.is_rows) return (to_host ? tilek_unpack(shape, array, array, copy, &unused) : tilek_pack(shape, array, array, copy, &unused)) == TILEK_OK;
+    if (section.is_rows)
+        return (to_host ? tilek_unpack(shape, array, array, copy, &unused)
+                        : tilek_pack(shape, array, array, copy, &unused)) == TILEK_OK;
     if (to_host) tilek_scatter(shape, array, &section, copy);
     else tilek_gather(shape, array, &section, copy);
     return 1;
@@ -88,7 +97,8 @@ static void bring_home(tilek_state *state, const tilek_call *call)
 {
     tilek_message why;
     if (tilek_host_begins(state->kernel, state, call, &why) != TILEK_OK)
-        tilek_fail(state->kernel->file, state->kernel->line, TILEK_EXIT_STRICT, "kernel %s: %s", state->kernel->name, why.text);
+        tilek_fail(state->kernel->file, state->kernel->line, TILEK_EXIT_STRICT, "kernel %s: %s", state->kernel->name,
+                   why.text);
 }
 
 int tilek_verify_launch(tilek_state *state, tilek_call *call)
@@ -99,8 +109,11 @@ int tilek_verify_launch(tilek_state *state, tilek_call *call)
     record *kept;
     bring_home(state, call);
     if (unknown != NULL) {
-        tilek_trouble(kernel->file, kernel->line, "kernel %s is not verified: no copy of %s can be made, since no data clause says its extent; its original loop runs",
-                      kernel->name, unknown);
+        tilek_trouble(
+            kernel->file, kernel->line,
+            "kernel %s is not verified: no copy of %s can be made, since no data clause says its extent; its "
+            "original loop runs",
+            kernel->name, unknown);
         return 1;
     }
     kept = malloc(sizeof *kept);
@@ -114,37 +127,46 @@ int tilek_verify_launch(tilek_state *state, tilek_call *call)
             free_snapshot(kernel, inputs);
             return 1;
         }
-        tilek_trouble(kernel->file, kernel->line, "kernel %s is not verified: its results cannot be kept", kernel->name);
+        tilek_trouble(kernel->file, kernel->line, "kernel %s is not verified: its results cannot be kept",
+                      kernel->name);
         free(kept);
         free_snapshot(kernel, inputs);
         return 0; /* the kernel has run, and its results are in place */
     }
     if (kept == NULL || inputs == NULL)
-        tilek_trouble(kernel->file, kernel->line, "kernel %s is not verified: a copy of its inputs cannot be made; its original loop runs", kernel->name);
+        tilek_trouble(kernel->file, kernel->line,
+                      "kernel %s is not verified: a copy of its inputs cannot be made; its original loop runs",
+                      kernel->name);
     free(kept);
     free_snapshot(kernel, inputs);
     return 1;
 }
 
 /* Keeps the maxima over all launches; says what is wrong beyond the tolerance. */
-static void judge(tilek_state *state, const tilek_call *call, int index, tilek_target target, const void *result, const void *reference)
+static void judge(tilek_state *state, const tilek_call *call, int index, tilek_target target, const void *result,
+                  const void *reference)
 {
     const tilek_kernel *kernel = state->kernel;
-    tilek_array_diff found;
-    tilek_diff_arrays(&kernel->arrays[index], &call->arrays[index], result, reference, tilek_get_settings()->tolerance, &found);
+    tilek_array_diff diff;
+    tilek_diff_arrays(&kernel->arrays[index], &call->arrays[index], result, reference, tilek_get_settings()->tolerance,
+                      &diff);
     tilek_state_lock();
-    if (state->differences == NULL) state->differences = calloc((size_t)kernel->array_count, sizeof *state->differences);
+    if (state->differences == NULL)
+        state->differences = calloc((size_t)kernel->array_count, sizeof *state->differences);
     if (state->differences != NULL) {
         tilek_difference *known = &state->differences[index];
-        if (found.absolute > known->absolute) known->absolute = found.absolute;
-        if (found.relative > known->relative) known->relative = found.relative;
+        if (diff.absolute > known->absolute) known->absolute = diff.absolute;
+        if (diff.relative > known->relative) known->relative = diff.relative;
         ++known->comparisons;
     }
     tilek_state_unlock();
-    if (found.beyond)
-        tilek_fail(kernel->file, kernel->line, TILEK_EXIT_VERIFY,
-                   "kernel %s: %s is %.17g on %s and %.17g in the original loop; the difference is %.3g, relatively %.3g, and the tolerance %.3g", kernel->name,
-                   found.element, found.result, tilek_target_name(target), found.reference, found.element_absolute, found.element_relative, found.tolerance);
+    if (diff.beyond)
+        tilek_fail(
+            kernel->file, kernel->line, TILEK_EXIT_VERIFY,
+            "kernel %s: %s is %.17g on %s and %.17g in the original loop; the difference is %.3g, relatively %.3g, "
+            "and the tolerance %.3g",
+            kernel->name, diff.element, diff.result, tilek_target_name(target), diff.reference, diff.element_absolute,
+            diff.element_relative, diff.tolerance);
 }
 
 void tilek_verify_complete(tilek_state *state, tilek_call *call)
@@ -152,10 +174,13 @@ void tilek_verify_complete(tilek_state *state, tilek_call *call)
     const tilek_kernel *kernel = state->kernel;
     record *kept = call->state;
     snapshot *reference = take(kernel, call);
-    if (!tilek_has_ordered_zeros(kernel)) restore(kernel, call, kept->results); /* with them, a zero of the launch may have the wrong sign */
-    if (reference == NULL) tilek_trouble(kernel->file, kernel->line, "kernel %s is not verified: memory is exhausted", kernel->name);
+    /* with them, a zero of the launch may have the wrong sign */
+    if (!tilek_has_ordered_zeros(kernel)) restore(kernel, call, kept->results);
+    if (reference == NULL)
+        tilek_trouble(kernel->file, kernel->line, "kernel %s is not verified: memory is exhausted", kernel->name);
     for (int index = 0; reference != NULL && index < kernel->array_count; ++index)
-        if (is_seen(kernel, call, index)) judge(state, call, index, kept->target, kept->results->copies[index], reference->copies[index]);
+        if (is_seen(kernel, call, index))
+            judge(state, call, index, kept->target, kept->results->copies[index], reference->copies[index]);
     free_snapshot(kernel, reference);
     free_snapshot(kernel, kept->results);
     free(kept);
@@ -170,8 +195,12 @@ void tilek_verify_finish(void)
         for (int index = 0; state->differences != NULL && index < kernel->array_count; ++index) {
             const tilek_difference *known = &state->differences[index];
             if (known->comparisons > 0)
-                (void)fprintf(stderr, "%s:%d: tilek: %sverify: kernel %s, %s: largest difference %.3g absolute, %.3g relative, in %lld launches\n", kernel->file, kernel->line, tilek_rank_prefix(),
-                              kernel->name, kernel->arrays[index].name, known->absolute, known->relative, (long long)known->comparisons);
+                (void)fprintf(
+                    stderr,
+                    "%s:%d: tilek: %sverify: kernel %s, %s: largest difference %.3g absolute, %.3g relative, in %lld "
+                    "launches\n",
+                    kernel->file, kernel->line, tilek_rank_prefix(), kernel->name, kernel->arrays[index].name,
+                    known->absolute, known->relative, (long long)known->comparisons);
         }
     }
 }

@@ -1,4 +1,5 @@
-/* zero_sign.c: finds minima and maxima that have become a zero, whose sign the order of the iterations decides, so that the original loop runs again. */
+/* zero_sign.c: finds minima and maxima that have become a zero, whose sign the order of the
+ * iterations decides, so that the original loop runs again. */
 #define _POSIX_C_SOURCE 200809L
 #include "check/zero_sign.h"
 
@@ -16,15 +17,19 @@ int tilek_has_ordered_zeros(const tilek_kernel *kernel)
     return 0;
 }
 
-static int is_written_scalar(const tilek_array_shape *shape) { return shape->storage == TILEK_SCALAR && (shape->flags & TILEK_WRITES) != 0; }
+static int is_written_scalar(const tilek_array_shape *shape)
+{
+    return shape->storage == TILEK_SCALAR && (shape->flags & TILEK_WRITES) != 0;
+}
 
 /* Fetches the newest values of the scalars that `before` names. */
-static tilek_status bring_home(tilek_state *state, const tilek_call *call, const tilek_values_before *before, tilek_message *why)
+static tilek_status bring_home(tilek_state *state, const tilek_call *call, const tilek_values_before *before,
+                               tilek_message *why)
 {
     tilek_array_shape shapes[TILEK_MOST_RESTORED];
     tilek_array arrays[TILEK_MOST_RESTORED];
     tilek_kernel scalars = *state->kernel;
-    tilek_call own = *call;
+    tilek_call on_scalars = *call;
     if (tilek_nothing_is_present()) return TILEK_OK;
     for (int index = 0; index < before->count; ++index) {
         shapes[index] = state->kernel->arrays[before->arrays[index]];
@@ -32,11 +37,12 @@ static tilek_status bring_home(tilek_state *state, const tilek_call *call, const
     }
     scalars.array_count = before->count;
     scalars.arrays = shapes;
-    own.arrays = arrays;
-    return tilek_host_begins(&scalars, state, &own, why);
+    on_scalars.arrays = arrays;
+    return tilek_host_begins(&scalars, state, &on_scalars, why);
 }
 
-tilek_status tilek_keep_values(tilek_state *state, const tilek_call *call, tilek_values_before *before, tilek_message *why)
+tilek_status tilek_keep_values(tilek_state *state, const tilek_call *call, tilek_values_before *before,
+                               tilek_message *why)
 {
     tilek_status status;
     before->count = 0;
@@ -51,14 +57,16 @@ tilek_status tilek_keep_values(tilek_state *state, const tilek_call *call, tilek
     }
     if ((status = bring_home(state, call, before, why)) != TILEK_OK) return status;
     for (int index = 0; index < before->count; ++index)
-        memcpy(before->values[index].bytes, call->arrays[before->arrays[index]].base, state->kernel->arrays[before->arrays[index]].element_size);
+        memcpy(before->values[index].bytes, call->arrays[before->arrays[index]].base,
+               state->kernel->arrays[before->arrays[index]].element_size);
     return TILEK_OK;
 }
 
 void tilek_restore_values(const tilek_kernel *kernel, const tilek_call *call, const tilek_values_before *before)
 {
     for (int index = 0; index < before->count; ++index)
-        memcpy(call->arrays[before->arrays[index]].base, before->values[index].bytes, kernel->arrays[before->arrays[index]].element_size);
+        memcpy(call->arrays[before->arrays[index]].base, before->values[index].bytes,
+               kernel->arrays[before->arrays[index]].element_size);
 }
 
 static int is_zero(tilek_type type, const void *value)
@@ -74,21 +82,26 @@ static int is_zero(tilek_type type, const void *value)
     }
 }
 
-/* Whether fmin or fmax reduces the scalar. C leaves open which zero they give; a comparison keeps a zero from before the loop. */
+/* Whether fmin or fmax reduces the scalar. C leaves open which zero they give; a comparison keeps a
+ * zero from before the loop. */
 static int is_of_numbers(const tilek_launch_shape launches[], int count, int array)
 {
     for (int launch = 0; launch < count; ++launch)
         for (int index = 0; index < launches[launch].reduction_count; ++index) {
             const tilek_reduction *reduction = &launches[launch].reductions[index];
-            if (reduction->array == array && (reduction->operation == TILEK_MINIMUM_NUMBER || reduction->operation == TILEK_MAXIMUM_NUMBER)) return 1;
+            if (reduction->array == array &&
+                (reduction->operation == TILEK_MINIMUM_NUMBER || reduction->operation == TILEK_MAXIMUM_NUMBER))
+                return 1;
         }
     return 0;
 }
 
-tilek_status tilek_find_ordered_zero(tilek_state *state, const tilek_call *call, tilek_target target, const tilek_values_before *before, const char **name, tilek_message *why)
+tilek_status tilek_find_ordered_zero(tilek_state *state, const tilek_call *call, tilek_target target,
+                                     const tilek_values_before *before, const char **name, tilek_message *why)
 {
     const tilek_kernel *const kernel = state->kernel;
-    const unsigned flag = target == TILEK_SERIAL || target == TILEK_THREADS ? TILEK_ORDERED_ZERO_ON_HOSTS : TILEK_ORDERED_ZERO_ON_DEVICES;
+    const unsigned flag = target == TILEK_SERIAL || target == TILEK_THREADS ? TILEK_ORDERED_ZERO_ON_HOSTS
+                                                                            : TILEK_ORDERED_ZERO_ON_DEVICES;
     tilek_status status;
     *name = NULL;
     if ((status = bring_home(state, call, before, why)) != TILEK_OK) return status;
@@ -97,7 +110,8 @@ tilek_status tilek_find_ordered_zero(tilek_state *state, const tilek_call *call,
         const tilek_array_shape *const shape = &kernel->arrays[array];
         const tilek_type type = shape->fields[0].type;
         if ((shape->flags & flag) == 0 || !is_zero(type, call->arrays[array].base)) continue;
-        if (!is_zero(type, before->values[index].bytes) || is_of_numbers(kernel->host_launches, kernel->host_launch_count, array) ||
+        if (!is_zero(type, before->values[index].bytes) ||
+            is_of_numbers(kernel->host_launches, kernel->host_launch_count, array) ||
             is_of_numbers(kernel->device_launches, kernel->device_launch_count, array))
             *name = shape->name;
     }

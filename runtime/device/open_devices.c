@@ -20,7 +20,8 @@ enum { BACKENDS = 2 };
 static const tilek_backend *opened[BACKENDS];  /* atomic, in the order of opening */
 static int opened_count;
 static int opening[BACKENDS];                  /* threads that are about to, by target */
-static const tilek_backend *parents[BACKENDS]; /* those that were open at a fork; changes only where there is one thread */
+/* those that were open at a fork; changes only where there is one thread */
+static const tilek_backend *parents[BACKENDS];
 static int devices_are_left;                   /* atomic */
 static void (*finish_at_exit)(void);
 
@@ -31,9 +32,10 @@ const tilek_backend *tilek_backend_of(tilek_target target)
 
 static int is_among(const tilek_backend *const backends[BACKENDS], const tilek_backend *backend)
 {
-    int is = 0;
-    for (int index = 0; index < BACKENDS; ++index) is |= __atomic_load_n(&backends[index], __ATOMIC_ACQUIRE) == backend;
-    return is;
+    int is_member = 0;
+    for (int index = 0; index < BACKENDS; ++index)
+        is_member |= __atomic_load_n(&backends[index], __ATOMIC_ACQUIRE) == backend;
+    return is_member;
 }
 
 int tilek_has_devices(void) { return __atomic_load_n(&opened[0], __ATOMIC_ACQUIRE) != NULL; }
@@ -55,7 +57,8 @@ static void opened_now(const tilek_backend *backend)
     if (is_among(opened, backend)) return;
     tilek_lock(TILEK_LOCK_STATES);
     if (!is_among(opened, backend) && opened_count < BACKENDS) {
-        /* Device libraries have threads that would wait for the loader's lock, which whoever closes this library holds. */
+        /* Device libraries have threads that would wait for the loader's lock, which whoever closes
+         * this library holds. */
         if (opened_count == 0) tilek_library_keep(&opened);
         if (opened_count == 0 && finish_at_exit != NULL) (void)atexit(finish_at_exit);
         __atomic_store_n(&opened[opened_count++], backend, __ATOMIC_RELEASE);
@@ -66,7 +69,8 @@ static void opened_now(const tilek_backend *backend)
 static tilek_status open_more(const tilek_backend *backend, int64_t number, tilek_device **device, tilek_message *why)
 {
     const tilek_settings *settings = tilek_get_settings();
-    const tilek_status status = backend->open(number >= 0 ? number : settings->device, number >= 0 ? NULL : settings->device_name, device, why);
+    const tilek_status status = backend->open(number >= 0 ? number : settings->device,
+                                              number >= 0 ? NULL : settings->device_name, device, why);
     if (status == TILEK_OK) opened_now(backend);
     return status;
 }
@@ -74,7 +78,8 @@ static tilek_status open_more(const tilek_backend *backend, int64_t number, tile
 static int tried[TILEK_TARGETS]; /* atomic */
 
 /* Threads that the device's library makes take no signals that are meant for the program's. */
-static tilek_status open_first(tilek_target target, const tilek_backend *backend, int64_t number, tilek_device **device, tilek_message *why)
+static tilek_status open_first(tilek_target target, const tilek_backend *backend, int64_t number, tilek_device **device,
+                               tilek_message *why)
 {
     sigset_t before;
     tilek_status status;
@@ -87,7 +92,8 @@ static tilek_status open_first(tilek_target target, const tilek_backend *backend
     return status;
 }
 
-tilek_status tilek_open_device(tilek_target target, int64_t number, int gpu_only, const tilek_backend **backend, tilek_device **device, tilek_message *why)
+tilek_status tilek_open_device(tilek_target target, int64_t number, int gpu_only, const tilek_backend **backend,
+                               tilek_device **device, tilek_message *why)
 {
     tilek_status status;
     tilek_phase phase;
@@ -101,7 +107,8 @@ tilek_status tilek_open_device(tilek_target target, int64_t number, int gpu_only
         return TILEK_DEVICE_LOST;
     }
     phase = tilek_visit_phase(TILEK_PHASE_DEVICE);
-    status = __atomic_load_n(&tried[target], __ATOMIC_ACQUIRE) ? open_more(*backend, number, device, why) : open_first(target, *backend, number, device, why);
+    status = __atomic_load_n(&tried[target], __ATOMIC_ACQUIRE) ? open_more(*backend, number, device, why)
+                                                               : open_first(target, *backend, number, device, why);
     (void)tilek_visit_phase(phase);
     if (status != TILEK_OK) return status;
     if (!gpu_only || number >= 0 || (*backend)->limits(*device)->is_gpu) return TILEK_OK;

@@ -25,8 +25,10 @@ static void run(void *argument, int device_queue)
     const tilek_kernel *kernel = later->state->kernel;
     tilek_target ran;
     tilek_message why;
-    if (tilek_execute(later->state, later->call, device_queue, &ran) != TILEK_OK && tilek_run_host(later->state, later->call, TILEK_SERIAL, &why) != TILEK_OK)
-        tilek_fail(kernel->file, kernel->line, TILEK_EXIT_STRICT, "kernel %s cannot run asynchronously: %s", kernel->name, why.text);
+    if (tilek_execute(later->state, later->call, device_queue, &ran) != TILEK_OK &&
+        tilek_run_host(later->state, later->call, TILEK_SERIAL, &why) != TILEK_OK)
+        tilek_fail(kernel->file, kernel->line, TILEK_EXIT_STRICT, "kernel %s cannot run asynchronously: %s",
+                   kernel->name, why.text);
     discard(later);
 }
 

@@ -1,4 +1,5 @@
-/* async_queues.c: asynchronous queues. Each has a thread that runs its jobs in order; a job waits for others by their numbers. */
+/* async_queues.c: asynchronous queues. Each has a thread that runs its jobs in order; a job waits
+ * for others by their numbers. */
 #define _POSIX_C_SOURCE 200809L
 #include "dispatch/async_queues.h"
 
@@ -34,10 +35,11 @@ struct queue {
 };
 
 /* TILEK_LOCK_QUEUES guards everything here. */
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* a job was added or completed, or queues close or have closed */
+/* a job was added or completed, or queues close or have closed */
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static queue *queues;
 static int queue_count; /* atomic for tilek_has_queues */
-static int stopping; /* the queues are closing: whoever wants to use them waits */
+static int stopping; /* the queues are closing: threads that want to use them wait */
 
 static void await(const milestone *wait)
 {
@@ -46,23 +48,23 @@ static void await(const milestone *wait)
 
 static void *serve(void *argument)
 {
-    queue *own = argument;
+    queue *served = argument;
     tilek_mark_own_thread();
     tilek_use_all_cores();
     tilek_lock(TILEK_LOCK_QUEUES);
     for (;;) {
         job *next;
-        while (own->first == NULL && !stopping) tilek_lock_await(TILEK_LOCK_QUEUES, &changed);
-        if (own->first == NULL) break;
-        next = own->first;
+        while (served->first == NULL && !stopping) tilek_lock_await(TILEK_LOCK_QUEUES, &changed);
+        if (served->first == NULL) break;
+        next = served->first;
         for (int index = 0; index < next->wait_count; ++index) await(&next->waits[index]);
         tilek_unlock(TILEK_LOCK_QUEUES);
-        next->run(next->argument, own->device_queue);
+        next->run(next->argument, served->device_queue);
         tilek_lock(TILEK_LOCK_QUEUES);
-        own->first = next->next;
-        if (own->first == NULL) own->end = &own->first;
+        served->first = next->next;
+        if (served->first == NULL) served->end = &served->first;
         free(next);
-        ++own->completed;
+        ++served->completed;
         (void)pthread_cond_broadcast(&changed);
     }
     tilek_unlock(TILEK_LOCK_QUEUES);
@@ -83,26 +85,26 @@ static void forget_queues(void)
 
 static queue *find(int64_t name)
 {
-    queue *one = queues;
-    while (one != NULL && one->name != name) one = one->next;
-    return one;
+    queue *named = queues;
+    while (named != NULL && named->name != name) named = named->next;
+    return named;
 }
 
 static queue *find_or_make(int64_t name)
 {
-    queue *one = find(name);
-    if (one != NULL || (one = calloc(1, sizeof *one)) == NULL) return one;
-    one->name = name;
-    one->device_queue = 1 + queue_count % (TILEK_DEVICE_QUEUES - 1);
-    one->end = &one->first;
-    if (!tilek_thread_create(&one->thread, serve, one)) {
-        free(one);
+    queue *made = find(name);
+    if (made != NULL || (made = calloc(1, sizeof *made)) == NULL) return made;
+    made->name = name;
+    made->device_queue = 1 + queue_count % (TILEK_DEVICE_QUEUES - 1);
+    made->end = &made->first;
+    if (!tilek_thread_create(&made->thread, serve, made)) {
+        free(made);
         return NULL;
     }
-    one->next = queues;
-    queues = one;
+    made->next = queues;
+    queues = made;
     (void)__atomic_add_fetch(&queue_count, 1, __ATOMIC_RELEASE);
-    return one;
+    return made;
 }
 
 static void add_wait(job *added, queue *owner)
@@ -110,15 +112,17 @@ static void add_wait(job *added, queue *owner)
     if (owner != NULL) added->waits[added->wait_count++] = (milestone){owner, owner->submitted};
 }
 
-tilek_status tilek_enqueue(int64_t name, int wait_count, const int64_t waits[], void (*run)(void *argument, int device_queue), void *argument)
+tilek_status tilek_enqueue(int64_t name, int wait_count, const int64_t waits[],
+                           void (*run)(void *argument, int device_queue), void *argument)
 {
     tilek_status status = TILEK_NO_MEMORY;
-    queue *own;
+    queue *chosen;
     job *added = NULL;
     tilek_lock(TILEK_LOCK_QUEUES);
     while (stopping) tilek_lock_await(TILEK_LOCK_QUEUES, &changed);
-    own = find_or_make(name);
-    if (own != NULL) added = malloc(sizeof *added + (size_t)tilek_maximum(wait_count, queue_count) * sizeof(milestone));
+    chosen = find_or_make(name);
+    if (chosen != NULL)
+        added = malloc(sizeof *added + (size_t)tilek_maximum(wait_count, queue_count) * sizeof(milestone));
     if (added != NULL) {
         added->next = NULL;
         added->run = run;
@@ -127,10 +131,10 @@ tilek_status tilek_enqueue(int64_t name, int wait_count, const int64_t waits[], 
         for (int index = 0; index < wait_count; ++index)
             if (waits[index] != name) add_wait(added, find(waits[index]));
         for (queue *other = queues; wait_count < 0 && other != NULL; other = other->next)
-            if (other != own) add_wait(added, other);
-        *own->end = added;
-        own->end = &added->next;
-        ++own->submitted;
+            if (other != chosen) add_wait(added, other);
+        *chosen->end = added;
+        chosen->end = &added->next;
+        ++chosen->submitted;
         (void)pthread_cond_broadcast(&changed);
         status = TILEK_OK;
     }
@@ -140,12 +144,13 @@ tilek_status tilek_enqueue(int64_t name, int wait_count, const int64_t waits[], 
 
 int tilek_has_queues(void) { return __atomic_load_n(&queue_count, __ATOMIC_ACQUIRE) > 0; }
 
-/* For threads of the program: a signal handler may jump away from here, between two short waits, where no lock is held. Queues live to the end. */
-static void wait_for(queue *one, const sigset_t *before)
+/* For threads of the program: a signal handler may jump away from here, between two short waits,
+ * where no lock is held. Queues live to the end. */
+static void wait_for(queue *waited, const sigset_t *before)
 {
-    const int64_t number = one->submitted;
+    const int64_t number = waited->submitted;
     sigset_t blocked;
-    while (one->completed < number) {
+    while (waited->completed < number) {
         tilek_lock_await_shortly(TILEK_LOCK_QUEUES, &changed, 50);
         tilek_unlock(TILEK_LOCK_QUEUES);
         tilek_signals_restore(before);
@@ -163,16 +168,17 @@ void tilek_queues_wait(int count, const int64_t names[])
     tilek_lock(TILEK_LOCK_QUEUES);
     while (stopping) tilek_lock_await(TILEK_LOCK_QUEUES, &changed);
     for (int index = 0; index < count; ++index) {
-        queue *one = find(names[index]);
+        queue *named = find(names[index]);
         everything |= names[index] == TILEK_QUEUES_ALL;
-        if (one != NULL) wait_for(one, &before);
+        if (named != NULL) wait_for(named, &before);
     }
-    for (queue *one = queues; everything && one != NULL; one = one->next) wait_for(one, &before);
+    for (queue *each = queues; everything && each != NULL; each = each->next) wait_for(each, &before);
     tilek_unlock(TILEK_LOCK_QUEUES);
     tilek_signals_restore(&before);
 }
 
-/* Whether the queues are to close, whose threads still run all that was queued. Meanwhile no thread of the program uses one. */
+/* Whether the queues are to close, whose threads still run all that was queued. Meanwhile no thread
+ * of the program uses one. */
 static int begin_closing(int is_exit)
 {
     int begins;

@@ -26,7 +26,8 @@
 
 static void print_profile(void) { tilek_profile_finish(tilek_tunings_print); }
 
-/* Handlers of exit join the runtime's own threads, so one of those must leave without them. What was measured is said all the same. */
+/* Handlers of exit join the runtime's own threads, so one of those must leave without them. What
+ * was measured is said all the same. */
 static int may_exit(void)
 {
     if (tilek_is_ending()) return 0;
@@ -52,8 +53,9 @@ static void *release_devices(void *unused)
     return NULL;
 }
 
-/* Runs before the device libraries' own exit handlers, since it was registered after their opening. The thread-local objects that such a
- * library has made in this thread are gone by now (Oclgrind writes to them all the same), so that a fresh thread calls it. */
+/* Runs before the device libraries' own exit handlers, since it was registered after their opening.
+ * The thread-local objects that such a library has made in this thread are gone by now (Oclgrind
+ * writes to them all the same), so that a fresh thread calls it. */
 static void finish_devices(void)
 {
     pthread_t releasing;
@@ -64,11 +66,13 @@ static void finish_devices(void)
     else (void)release_devices(NULL);
 }
 
-/* What another thread's launch still computes with is left to the system, which takes all memory back in a moment. */
+/* What another thread's launch still computes with is left to the system, which takes all memory
+ * back in a moment. */
 static void finish(void)
 {
     if (!tilek_visits_end()) {
-        if (tilek_profiling()) tilek_warn_at_once(NULL, 0, "exit was called in a signal handler during a launch: there is no profile");
+        if (tilek_profiling())
+            tilek_warn_at_once(NULL, 0, "exit was called in a signal handler during a launch: there is no profile");
         return;
     }
     tilek_queues_finish();
@@ -86,7 +90,8 @@ static void finish(void)
     tilek_visits_free();
 }
 
-/* What the parent has on devices is not touched in the child, neither used nor freed; so is what it was about to open. */
+/* What the parent has on devices is not touched in the child, neither used nor freed; so is what it
+ * was about to open. */
 static void forked(void)
 {
     tilek_locks_forked();

@@ -11,7 +11,8 @@ static int visit(void *context, tilek_admission admission)
 {
     const waiting *wait = context;
     if (admission != TILEK_WITHIN) tilek_queues_wait(wait->count, wait->names);
-    else if (tilek_has_queues()) tilek_end_at_once("a signal handler waits for queues inside of a launch or a directive, which may never end");
+    else if (tilek_has_queues())
+        tilek_end_at_once("a signal handler waits for queues inside of a launch or a directive, which may never end");
     return 0;
 }
 

@@ -1,4 +1,5 @@
-/* cores.c: the cores that this process may use, by the system's affinity and control groups where it has them. */
+/* cores.c: the cores that this process may use, by the system's affinity and control groups where
+ * it has them. */
 #define _GNU_SOURCE /* sched_getaffinity, sched_getcpu where they exist */
 #define _POSIX_C_SOURCE 200809L
 #include "host/cores.h"
@@ -27,8 +28,8 @@ static cpu_set_t usable; /* guarded by TILEK_LOCK_CORES */
 
 static void add_cores(pid_t thread)
 {
-    cpu_set_t own;
-    if (sched_getaffinity(thread, sizeof own, &own) == 0) CPU_OR(&usable, &usable, &own);
+    cpu_set_t cores;
+    if (sched_getaffinity(thread, sizeof cores, &cores) == 0) CPU_OR(&usable, &usable, &cores);
 }
 #endif
 
@@ -91,17 +92,17 @@ int tilek_current_core(void)
 int tilek_move_to_free_core(const int *taken, int64_t count)
 {
 #if HAS_AFFINITY
-    cpu_set_t allowed, one;
+    cpu_set_t allowed, target;
     if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) {
         cpu_set_t unused = allowed;
         int core = 0;
         for (int64_t index = 0; index < count; ++index)
             if (taken[index] >= 0 && taken[index] < CPU_SETSIZE) CPU_CLR(taken[index], &unused);
         while (core < CPU_SETSIZE && !CPU_ISSET(core, &unused)) ++core;
-        CPU_ZERO(&one);
+        CPU_ZERO(&target);
         if (core < CPU_SETSIZE) {
-            CPU_SET(core, &one);
-            if (sched_setaffinity(0, sizeof one, &one) == 0) (void)sched_setaffinity(0, sizeof allowed, &allowed);
+            CPU_SET(core, &target);
+            if (sched_setaffinity(0, sizeof target, &target) == 0) (void)sched_setaffinity(0, sizeof allowed, &allowed);
         }
     }
 #else

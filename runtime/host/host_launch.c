@@ -28,7 +28,8 @@ typedef struct distribution {
 static void run_part(void *context, int64_t part)
 {
     const distribution *distribution = context;
-    const int64_t share = distribution->instances / distribution->parts, extra = distribution->instances % distribution->parts;
+    const int64_t share = distribution->instances / distribution->parts,
+                  extra = distribution->instances % distribution->parts;
     const int64_t first = part * share + tilek_minimum(part, extra);
     const int64_t last = first + share + (part < extra);
     if (first < last) distribution->launch->host(distribution->call, first, last);
@@ -42,7 +43,7 @@ static void run_alone(void *context)
 
 static void run_waves_alone(void *context) { tilek_wavefronts_run(context, 0); }
 
-/* What the pool and the calling thread do the same work with. */
+/* Work that the pool and the calling thread can both do. */
 typedef struct work {
     void (*alone)(void *context);
     void (*part)(void *context, int64_t part);
@@ -50,7 +51,8 @@ typedef struct work {
     int64_t parts, iterations;
 } work;
 
-/* What the steps of one launch have taken so far, for the choice between the pool and the calling thread. */
+/* What the steps of one launch have taken so far, for the choice between the pool and the calling
+ * thread. */
 typedef struct pace {
     double rate;  /* nanoseconds of an iteration on the calling thread; negative: not known */
     int patience; /* this many more short steps on the pool, and the calling thread is tried */
@@ -64,7 +66,8 @@ enum { SMALL = 1280 };
 
 enum { MOST_REDUCTIONS = 32 };
 
-/* All that workers read of a launch stands in here or in what it points to: a signal handler may jump out of the caller's frame while they work. */
+/* All that workers read of a launch is in here, or where this points: a signal handler may jump out
+ * of the caller's frame while they work. */
 typedef struct host_job {
     tilek_run run;
     tilek_state *state;
@@ -104,17 +107,19 @@ static size_t place_partials(const tilek_launch_shape *launch, int64_t instances
     return total;
 }
 
-/* Nanoseconds. Waking and gathering the pool takes about what TILEK_BREAK_EVEN says; a step of the pool longer than SHORT is worth it on any machine. */
+/* Nanoseconds. Waking and gathering the pool takes about what TILEK_BREAK_EVEN says; a step of the
+ * pool longer than SHORT is worth it on any machine. */
 enum { SHORT_STEP = 30000, PATIENCE = 16, TIMED_EACH = 16, MOST_LOSSES = 4, ALONE = 64 };
 
-/* A loop of the host around small launches must not cost more than the original: what is known to be small runs on the calling thread, and so does
- * what the pool is slow with, because others have its cores. */
-static void run_paced(pace *own, const work *work)
+/* A loop of the host around small launches must not cost more than the original: what is known to
+ * be small runs on the calling thread, and so does what the pool is slow with, because others have
+ * its cores. */
+static void run_paced(pace *pace, const work *work)
 {
-    const double expected = own->rate * (double)work->iterations;
-    const int on_caller = (own->rate >= 0 && expected < TILEK_BREAK_EVEN) || own->alone > 0 || own->patience == 0;
+    const double expected = pace->rate * (double)work->iterations;
+    const int on_caller = (pace->rate >= 0 && expected < TILEK_BREAK_EVEN) || pace->alone > 0 || pace->patience == 0;
     int64_t start, took;
-    if (on_caller && own->rate >= 0 && expected < TILEK_BREAK_EVEN / 4 && ++own->untimed < TIMED_EACH) {
+    if (on_caller && pace->rate >= 0 && expected < TILEK_BREAK_EVEN / 4 && ++pace->untimed < TIMED_EACH) {
         work->alone(work->context);
         return;
     }
@@ -122,18 +127,18 @@ static void run_paced(pace *own, const work *work)
     if (on_caller) work->alone(work->context);
     else tilek_parallel(work->parts, work->part, work->context);
     took = tilek_now() - start;
-    own->untimed = 0;
+    pace->untimed = 0;
     if (on_caller) {
-        own->rate = (double)took / (double)tilek_maximum(work->iterations, 1);
-        own->patience = PATIENCE;
-        own->alone -= own->alone > 0;
+        pace->rate = (double)took / (double)tilek_maximum(work->iterations, 1);
+        pace->patience = PATIENCE;
+        pace->alone -= pace->alone > 0;
         return;
     }
-    own->patience -= took < SHORT_STEP;
-    own->losses = own->rate >= 0 && (double)took > expected ? own->losses + 1 : 0;
-    if (own->losses < MOST_LOSSES) return;
-    own->losses = 0;
-    own->alone = ALONE;
+    pace->patience -= took < SHORT_STEP;
+    pace->losses = pace->rate >= 0 && (double)took > expected ? pace->losses + 1 : 0;
+    if (pace->losses < MOST_LOSSES) return;
+    pace->losses = 0;
+    pace->alone = ALONE;
 }
 
 /* Runs what is queued of wavefronts. Each has its share of the time in profiles. */
@@ -145,11 +150,13 @@ static tilek_status finish(tilek_run *run, tilek_message *why)
     (void)why;
     if (job->waves == NULL || (count = tilek_wavefronts_count(job->waves)) == 0) return TILEK_OK;
     tilek_wavefronts_begin(job->waves);
-    run_paced(&job->paces[job->waves_launch], &(work){run_waves_alone, tilek_wavefronts_run, job->waves, tilek_minimum(job->parts, tilek_wavefronts_width(job->waves)),
+    run_paced(&job->paces[job->waves_launch], &(work){run_waves_alone, tilek_wavefronts_run, job->waves,
+                                                      tilek_minimum(job->parts, tilek_wavefronts_width(job->waves)),
                                                       tilek_wavefronts_tiles(job->waves)});
     each = job->profiling ? (tilek_now() - start) / count : 0;
     for (int64_t index = 0; index < count && job->profiling; ++index)
-        tilek_record_step(job->state, job->target, 1, job->waves_launch, run->sizes, start + index * each, each, tilek_share(run, job->waves_launch, job->touched));
+        tilek_record_step(job->state, job->target, 1, job->waves_launch, run->sizes, start + index * each, each,
+                          tilek_share(run, job->waves_launch, job->touched));
     tilek_wavefronts_clear(job->waves);
     return TILEK_OK;
 }
@@ -189,28 +196,41 @@ static tilek_status perform(tilek_run *run, int launch, const void *const values
     const tilek_planned *planned = &run->planned[launch];
     const tilek_geometry *geometry = &planned->geometry;
     const int64_t start = job->profiling ? tilek_now() : 0;
-    job->host_call = (tilek_host_call){run->call->arrays, run->call->scalars, geometry->bounds, geometry->tiles, run->call->tile_arguments,
-                                       geometry->axes, job->places, keep_values(job, shape, values), run->sizes};
-    job->distribution = (distribution){shape, &job->host_call, geometry->instances, tilek_minimum(job->parts, geometry->instances)};
+    job->host_call = (tilek_host_call){run->call->arrays,
+                                       run->call->scalars,
+                                       geometry->bounds,
+                                       geometry->tiles,
+                                       run->call->tile_arguments,
+                                       geometry->axes,
+                                       job->places,
+                                       keep_values(job, shape, values),
+                                       run->sizes};
+    job->distribution = (distribution){shape, &job->host_call, geometry->instances,
+                                       tilek_minimum(job->parts, geometry->instances)};
     if (put_off(run, launch, &job->host_call, why)) return TILEK_OK;
     (void)finish(run, why);
     (void)place_partials(shape, geometry->instances, job->partials, job->places);
     if (job->distribution.parts <= 1) shape->host(&job->host_call, 0, geometry->instances);
     else if (run->steps == NULL) tilek_parallel(job->distribution.parts, run_part, &job->distribution);
-    else run_paced(&job->paces[launch], &(work){run_alone, run_part, &job->distribution, job->distribution.parts, planned->iterations});
+    else
+        run_paced(&job->paces[launch],
+                  &(work){run_alone, run_part, &job->distribution, job->distribution.parts, planned->iterations});
     for (int index = 0; index < shape->reduction_count; ++index) {
         const tilek_reduction *reduction = &shape->reductions[index];
-        (void)tilek_combine(reduction->operation, reduction->type, run->call->arrays[reduction->array].base, job->places[index], geometry->instances);
+        (void)tilek_combine(reduction->operation, reduction->type, run->call->arrays[reduction->array].base,
+                            job->places[index], geometry->instances);
     }
-    if (job->profiling) tilek_record_step(job->state, job->target, 1, launch, run->sizes, start, tilek_now() - start, tilek_share(run, launch, job->touched));
+    if (job->profiling)
+        tilek_record_step(job->state, job->target, 1, launch, run->sizes, start, tilek_now() - start,
+                          tilek_share(run, launch, job->touched));
     return TILEK_OK;
 }
 
 static void find_most_values(const tilek_launch_shape *launch, size_t *values, size_t *bytes)
 {
-    size_t own = 0;
-    for (int index = 0; index < launch->value_count; ++index) own += align(launch->value_sizes[index]);
-    if (own > *bytes) *bytes = own;
+    size_t needed = 0;
+    for (int index = 0; index < launch->value_count; ++index) needed += align(launch->value_sizes[index]);
+    if (needed > *bytes) *bytes = needed;
     if ((size_t)launch->value_count > *values) *values = (size_t)launch->value_count;
 }
 
@@ -222,12 +242,14 @@ static layout layout_of(const tilek_kernel *kernel, const tilek_variant *variant
     const size_t launches = (size_t)kernel->host_launch_count;
     layout made = {align(tilek_run_room(kernel, variant)), align(launches * sizeof(pace)), 0, 0};
     size_t values = 0;
-    for (size_t index = 0; index < launches; ++index) find_most_values(&kernel->host_launches[index], &values, &made.value_bytes);
+    for (size_t index = 0; index < launches; ++index)
+        find_most_values(&kernel->host_launches[index], &values, &made.value_bytes);
     made.bytes = made.room + made.paces + made.value_bytes + values * sizeof(void *);
     return made;
 }
 
-static tilek_status start(host_job *job, tilek_state *state, const tilek_call *call, int64_t threads, tilek_message *why)
+static tilek_status start(host_job *job, tilek_state *state, const tilek_call *call, int64_t threads,
+                          tilek_message *why)
 {
     const tilek_kernel *kernel = state->kernel;
     const tilek_variant variant = tilek_host_variant(kernel);
@@ -262,7 +284,8 @@ static tilek_status make_partials(host_job *job, tilek_message *why)
 {
     size_t most = 0;
     for (int index = 0; index < job->run.launch_count; ++index) {
-        const size_t bytes = place_partials(&job->run.launches[index], job->run.planned[index].most_instances, NULL, NULL);
+        const size_t bytes = place_partials(&job->run.launches[index], job->run.planned[index].most_instances, NULL,
+                                            NULL);
         if (bytes > most) most = bytes;
     }
     if (most == 0 || (job->partials = malloc(most)) != NULL) return TILEK_OK;
@@ -286,15 +309,17 @@ int tilek_host_can_run(tilek_state *state, const tilek_call *call)
     return can;
 }
 
-static tilek_status run(host_job *job, tilek_state *state, const tilek_call *call, tilek_target target, int64_t threads, int64_t parts, tilek_call *own, tilek_message *why)
+static tilek_status run(host_job *job, tilek_state *state, const tilek_call *call, tilek_target target, int64_t threads,
+                        int64_t parts, tilek_call *copy, tilek_message *why)
 {
     const tilek_kernel *kernel = state->kernel;
     tilek_status status = start(job, state, call, threads, why);
     job->target = target;
     job->parts = parts;
-    job->call = own;
+    job->call = copy;
     job->profiling = tilek_profiling();
-    job->touched = job->profiling ? tilek_touched(kernel, call) / (size_t)tilek_maximum(kernel->host_launch_count, 1) : 0;
+    job->touched = job->profiling ? tilek_touched(kernel, call) / (size_t)tilek_maximum(kernel->host_launch_count, 1)
+                                  : 0;
     if (status == TILEK_OK) status = make_partials(job, why);
     if (status == TILEK_OK) status = tilek_host_begins(kernel, state, call, why);
     if (status == TILEK_OK) {
@@ -335,21 +360,27 @@ void tilek_host_thread_ends(void) { give_job(NULL, 0); }
 int tilek_host_needs_memory(const tilek_kernel *kernel, int on_pool)
 {
     const tilek_variant variant = tilek_host_variant(kernel);
-    int needs = kernel->host_steps != NULL || (on_pool && kept.bytes < job_bytes(kernel)) || layout_of(kernel, &variant).bytes > SMALL;
-    for (int index = 0; index < kernel->host_launch_count; ++index) needs |= kernel->host_launches[index].reduction_count > 0;
+    int needs = kernel->host_steps != NULL || (on_pool && kept.bytes < job_bytes(kernel)) ||
+                layout_of(kernel, &variant).bytes > SMALL;
+    for (int index = 0; index < kernel->host_launch_count; ++index)
+        needs |= kernel->host_launches[index].reduction_count > 0;
     return needs;
 }
 
 tilek_status tilek_run_host(tilek_state *state, const tilek_call *call, tilek_target target, tilek_message *why)
 {
     const tilek_settings *settings = tilek_get_settings();
-    const int64_t wanted = call->axes[TILEK_AXIS_THREAD] > 0 ? call->axes[TILEK_AXIS_THREAD] : settings->threads > 0 ? settings->threads : tilek_core_count();
+    const int64_t wanted = call->axes[TILEK_AXIS_THREAD] > 0 ? call->axes[TILEK_AXIS_THREAD]
+                         : settings->threads > 0             ? settings->threads
+                                                             : tilek_core_count();
     const int64_t parts = target == TILEK_SERIAL ? 1 : tilek_minimum(wanted, TILEK_MOST_THREADS);
     const size_t bytes = parts > 1 ? job_bytes(state->kernel) : 0;
-    host_job own;
+    host_job on_stack;
     host_job *const job = bytes > 0 ? take_job(bytes) : NULL;
-    tilek_call *const copy = job != NULL ? tilek_copy_call_to((char *)job + align(sizeof *job), state->kernel, call) : NULL;
-    const tilek_status status = run(job != NULL ? job : &own, state, job != NULL ? copy : call, target, wanted, parts, copy, why);
+    tilek_call *const copy = job != NULL ? tilek_copy_call_to((char *)job + align(sizeof *job), state->kernel, call)
+                                         : NULL;
+    const tilek_status status = run(job != NULL ? job : &on_stack, state, job != NULL ? copy : call, target, wanted,
+                                    parts, copy, why);
     if (job != NULL) give_job(job, bytes);
     return status;
 }

@@ -4,10 +4,12 @@
 
 #include "kernel/kernel_state.h"
 
-/* On the calling thread (TILEK_SERIAL) or the pool (TILEK_THREADS). Fails before anything has run. */
+/* On the calling thread (TILEK_SERIAL) or the pool (TILEK_THREADS). Fails before anything has
+ * run. */
 tilek_status tilek_run_host(tilek_state *state, const tilek_call *call, tilek_target target, tilek_message *why);
 
-/* Whether a launch of the calling thread on the pool, or by itself, asks the C library for memory; it may say yes for no. */
+/* Whether a launch of the calling thread on the pool, or by itself, asks the C library for memory;
+ * it may say yes for no. */
 int tilek_host_needs_memory(const tilek_kernel *kernel, int on_pool);
 
 /* Gives back what the calling thread keeps for its next launch. */

@@ -1,7 +1,8 @@
-/* thread_pool.c: one pool of threads for the process. A launch is published by a new generation number; workers spin shortly for it,
- * then sleep until there is one with a part for them: those that were made for launches of more parts take no core from others. Static
- * partition: worker k takes part k, so that a core meets the same data launch after launch. A part whose worker has not begun it (it
- * sleeps, or others have its core) is taken by whoever is through with its own. */
+/* thread_pool.c: one pool of threads for the process. A launch is published by a new generation
+ * number; workers spin shortly for it, then sleep until there is one with a part for them: those
+ * that were made for launches of more parts take no core from others. Static partition: worker k
+ * takes part k, so that a core meets the same data launch after launch. A part whose worker has not
+ * begun it (it sleeps, or others have its core) is taken by a thread that has finished its own. */
 #define _POSIX_C_SOURCE 200809L
 #include "host/thread_pool.h"
 
@@ -16,7 +17,8 @@
 #include <string.h>
 #include <time.h>
 
-/* About a millisecond where every thread has a core of its own; where not, spinning keeps others from their work. */
+/* About a millisecond where every thread has a core of its own; where not, spinning keeps others
+ * from their work. */
 enum { SPINS = 50000, CROWDED_SPINS = 50, MOST_WORKERS = TILEK_MOST_THREADS - 1 };
 
 static struct {
@@ -29,7 +31,7 @@ static struct {
     int left;              /* atomic: the caller has jumped away */
     int lost;              /* this is the child of a fork during a launch, whose workers are the parent's */
     int stopping;
-    int64_t parts; /* this and what follows is to be read only by one who has taken a part that is not through */
+    int64_t parts; /* this and what follows may be read only by a thread with a part that is not through */
     void (*body)(void *, int64_t);
     void *context;
     struct slot {
@@ -59,10 +61,12 @@ static void relax(void)
 #endif
 }
 
-/* Whoever goes to sleep says so first and then looks again; whoever changes something looks for sleepers afterwards. Both in one total
- * order (SEQ_CST), so that one of the two always sees the other, and nobody takes the mutex while all are awake. */
+/* A thread that goes to sleep says so first and then looks again; a thread that changes something
+ * looks for sleepers afterwards. Both in one total order (SEQ_CST), so that one of the two always
+ * sees the other, and no thread takes the mutex while all are awake. */
 
-/* A generation after `seen`, or 0 where the pool ends. It may be none of those without a part for worker `number`, which sleeps when its spins are used up. */
+/* A generation after `seen`, or 0 where the pool ends. It may be none of those without a part for
+ * worker `number`, which sleeps when its spins are used up. */
 static uint64_t await_work(int64_t number, uint64_t seen, int *spins)
 {
     int *const sleeps = &pool.sleeps[number];
@@ -83,15 +87,17 @@ static uint64_t await_work(int64_t number, uint64_t seen, int *spins)
     return stop ? 0 : generation;
 }
 
-/* Whether the caller has got part `part` of a generation. All slots of threads are taken when a generation ends, so a thread that comes
- * late gets nothing. */
+/* Whether the caller has got part `part` of a generation. All slots of threads are taken when a
+ * generation ends, so a thread that comes late gets nothing. */
 static int take(int64_t part, uint64_t generation)
 {
     uint64_t taken = __atomic_load_n(&pool.slots[part].taken, __ATOMIC_RELAXED);
-    return taken < generation && __atomic_compare_exchange_n(&pool.slots[part].taken, &taken, generation, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    return taken < generation && __atomic_compare_exchange_n(&pool.slots[part].taken, &taken, generation, 0,
+                                                             __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-/* Runs the parts that nobody has begun, and counts them before they run. The caller has a part of this generation that is not reported yet. */
+/* Runs the parts that no thread has begun, and counts them before they run. The caller has a part
+ * of this generation that is not reported yet. */
 static void run_left_over(uint64_t generation, int64_t *taken)
 {
     for (int64_t part = 1; part < pool.parts; ++part) {
@@ -101,8 +107,9 @@ static void run_left_over(uint64_t generation, int64_t *taken)
     }
 }
 
-/* Sees to it that worker `number` is not on a core of the pool's other threads. Systems start a thread, or wake it, where its maker is,
- * and a balance comes late between two that spin: for a quarter of a second such a pair was slower than one thread alone. */
+/* Sees to it that worker `number` is not on a core of the pool's other threads. Systems start a
+ * thread, or wake it, where its maker is, and a balance comes late between two that spin: for a
+ * quarter of a second such a pair was slower than one thread alone. */
 static void settle(int64_t number)
 {
     const int core = tilek_current_core();
@@ -110,14 +117,17 @@ static void settle(int64_t number)
     int others[MOST_WORKERS + 1];
     int64_t count = 0, shared = 0;
     if (core < 0 || number >= parts) return;
-    if (core == __atomic_load_n(&pool.slots[number].core, __ATOMIC_RELAXED) && core != __atomic_load_n(&pool.slots[0].core, __ATOMIC_RELAXED)) return;
+    if (core == __atomic_load_n(&pool.slots[number].core, __ATOMIC_RELAXED) &&
+        core != __atomic_load_n(&pool.slots[0].core, __ATOMIC_RELAXED))
+        return;
     if (__atomic_load_n(&pool.spins, __ATOMIC_RELAXED) == CROWDED_SPINS) return; /* some must share */
     for (int64_t other = 0; other < parts; ++other) {
         if (other == number) continue;
         others[count] = __atomic_load_n(&pool.slots[other].core, __ATOMIC_RELAXED);
         shared += others[count++] == core;
     }
-    __atomic_store_n(&pool.slots[number].core, shared > 0 ? tilek_move_to_free_core(others, count) : core, __ATOMIC_RELAXED);
+    __atomic_store_n(&pool.slots[number].core, shared > 0 ? tilek_move_to_free_core(others, count) : core,
+                     __ATOMIC_RELAXED);
 }
 
 typedef struct worker_start { int64_t number; uint64_t generation; } worker_start;
@@ -133,11 +143,13 @@ static void *work(void *argument)
     while ((seen = await_work(start.number, seen, &spins)) != 0) {
         int64_t ran = 1;
         settle(start.number);
-        if (start.number < __atomic_load_n(&pool.parts, __ATOMIC_RELAXED)) spins = __atomic_load_n(&pool.spins, __ATOMIC_RELAXED);
+        if (start.number < __atomic_load_n(&pool.parts, __ATOMIC_RELAXED))
+            spins = __atomic_load_n(&pool.spins, __ATOMIC_RELAXED);
         if (!take(start.number, seen)) continue;
         pool.body(pool.context, start.number);
         run_left_over(seen, &ran);
-        if (__atomic_sub_fetch(&pool.unfinished, ran, __ATOMIC_SEQ_CST) == 0 && __atomic_load_n(&pool.caller_sleeps, __ATOMIC_SEQ_CST)) {
+        if (__atomic_sub_fetch(&pool.unfinished, ran, __ATOMIC_SEQ_CST) == 0 &&
+            __atomic_load_n(&pool.caller_sleeps, __ATOMIC_SEQ_CST)) {
             tilek_lock(TILEK_LOCK_POOL);
             (void)pthread_cond_signal(&pool.done);
             tilek_unlock(TILEK_LOCK_POOL);
@@ -164,7 +176,8 @@ static int add_worker(void)
     return 0;
 }
 
-/* Makes workers up to `wanted`; the caller owns the pool. Signals wait: a handler that jumps away would leave a worker behind that is not counted. */
+/* Makes workers up to `wanted`; the caller owns the pool. Signals wait: a handler that jumps away
+ * would leave a worker behind that is not counted. */
 static void grow(int64_t wanted)
 {
     sigset_t before;
@@ -175,7 +188,8 @@ static void grow(int64_t wanted)
     pool.is_full = pool.thread_count < wanted;
     tilek_signals_restore(&before);
     if (pool.is_full)
-        tilek_warn(NULL, 0, "of %lld threads only %lld can be made, and run what is meant for all of them", (long long)wanted + 1, (long long)pool.thread_count + 1);
+        tilek_warn(NULL, 0, "of %lld threads only %lld can be made, and run what is meant for all of them",
+                   (long long)wanted + 1, (long long)pool.thread_count + 1);
 }
 
 /* Wakes those of the first workers that sleep. */
@@ -199,13 +213,15 @@ static void publish(uint64_t generation, int64_t parts, void (*body)(void *, int
     __atomic_store_n(&pool.slots[0].core, tilek_current_core(), __ATOMIC_RELAXED);
     pool.body = body;
     pool.context = context;
-    for (int64_t part = parts; part <= pool.thread_count; ++part) __atomic_store_n(&pool.slots[part].taken, generation, __ATOMIC_RELAXED);
+    for (int64_t part = parts; part <= pool.thread_count; ++part)
+        __atomic_store_n(&pool.slots[part].taken, generation, __ATOMIC_RELAXED);
     __atomic_store_n(&pool.unfinished, parts - 1, __ATOMIC_RELAXED);
     __atomic_store_n(&pool.generation, generation, __ATOMIC_SEQ_CST);
     wake(tilek_minimum(parts - 1, pool.thread_count));
 }
 
-/* Sleeps for a moment, unless all is done; whether it is. A handler may jump away between two of these. */
+/* Sleeps for a moment, unless all is done; whether it is. A handler may jump away between two of
+ * these. */
 static int rest(void)
 {
     sigset_t before;
@@ -213,7 +229,8 @@ static int rest(void)
     tilek_signals_block(&before);
     tilek_lock(TILEK_LOCK_POOL);
     __atomic_store_n(&pool.caller_sleeps, 1, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&pool.unfinished, __ATOMIC_SEQ_CST) != 0) tilek_lock_await_shortly(TILEK_LOCK_POOL, &pool.done, 50);
+    if (__atomic_load_n(&pool.unfinished, __ATOMIC_SEQ_CST) != 0)
+        tilek_lock_await_shortly(TILEK_LOCK_POOL, &pool.done, 50);
     is_done = __atomic_load_n(&pool.unfinished, __ATOMIC_SEQ_CST) == 0;
     __atomic_store_n(&pool.caller_sleeps, 0, __ATOMIC_SEQ_CST);
     tilek_unlock(TILEK_LOCK_POOL);
@@ -228,14 +245,18 @@ static void await_done(void)
         relax();
     }
     while (!rest())
-        if (pool.lost) tilek_end_at_once("the child of a fork in a signal handler during a launch cannot go on with that launch: its other threads are the parent's");
+        if (pool.lost)
+            tilek_end_at_once(
+                "the child of a fork in a signal handler during a launch cannot go on with that launch: its other "
+                "threads are the parent's");
 }
 
 /* Whether the pool is the calling thread's now. */
 static int take_pool(void)
 {
-    const void *nobody = NULL;
-    return __atomic_load_n(&pool.owner, __ATOMIC_RELAXED) == NULL && __atomic_compare_exchange_n(&pool.owner, &nobody, &launching, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+    const void *none = NULL;
+    return __atomic_load_n(&pool.owner, __ATOMIC_RELAXED) == NULL &&
+           __atomic_compare_exchange_n(&pool.owner, &none, &launching, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
 static void give_pool(void)
@@ -280,10 +301,13 @@ void tilek_parallel_left(void)
         __atomic_store_n(&pool.left, 1, __ATOMIC_RELEASE);
         for (int64_t part = 1; part < pool.parts; ++part) launching.taken += take(part, generation);
         report_taken();
-        while (__atomic_load_n(&pool.unfinished, __ATOMIC_ACQUIRE) > 0 && !pool.lost) (void)nanosleep(&(struct timespec){0, 100000}, NULL);
+        while (__atomic_load_n(&pool.unfinished, __ATOMIC_ACQUIRE) > 0 && !pool.lost)
+            (void)nanosleep(&(struct timespec){0, 100000}, NULL);
         __atomic_store_n(&pool.left, 0, __ATOMIC_RELEASE);
-    } else if (generation != 0) { /* it was about to be published: nobody runs it, and the next one has another number */
-        for (int64_t part = 0; part <= MOST_WORKERS; ++part) __atomic_store_n(&pool.slots[part].taken, generation, __ATOMIC_RELAXED);
+    /* it was about to be published: no thread runs it, and the next one has another number */
+    } else if (generation != 0) {
+        for (int64_t part = 0; part <= MOST_WORKERS; ++part)
+            __atomic_store_n(&pool.slots[part].taken, generation, __ATOMIC_RELAXED);
         __atomic_store_n(&pool.generation, generation, __ATOMIC_SEQ_CST);
     }
     give_pool();
@@ -295,7 +319,9 @@ void tilek_await(const int *value, int least)
         if (__atomic_load_n(value, __ATOMIC_ACQUIRE) >= least) return;
         relax();
     }
-    while (__atomic_load_n(value, __ATOMIC_ACQUIRE) < least && !__atomic_load_n(&pool.left, __ATOMIC_ACQUIRE)) (void)sched_yield(); /* who is waited for may want this core */
+    /* who is waited for may want this core */
+    while (__atomic_load_n(value, __ATOMIC_ACQUIRE) < least && !__atomic_load_n(&pool.left, __ATOMIC_ACQUIRE))
+        (void)sched_yield();
 }
 
 void tilek_threads_free(void)

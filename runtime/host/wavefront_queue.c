@@ -1,6 +1,7 @@
-/* wavefront_queue.c: tiles of wavefronts in one order for all threads, wavefront after wavefront; whoever is free takes the next. All that a tile waits
- * for comes before it in that order, so whoever has the first that is not done never waits, and all get on. No wavefront ends with threads that have
- * nothing to do while others still work: those take the tiles of the next one. */
+/* wavefront_queue.c: tiles of wavefronts in one order for all threads, wavefront after wavefront; a
+ * free thread takes the next. All that a tile waits for comes before it in that order, so the
+ * thread with the first unfinished tile never waits, and all make progress. No wavefront ends with
+ * threads that have nothing to do while others still work: those take the tiles of the next one. */
 #define _POSIX_C_SOURCE 200809L
 #include "host/wavefront_queue.h"
 
@@ -42,7 +43,8 @@ int tilek_wavefronts_take(const tilek_launch_shape *launch, const tilek_planned 
     return planned->bounds[0].step == 1 && planned->bounds[0].trip <= MOST_TILES;
 }
 
-int tilek_wavefronts_add(tilek_wavefront_queue *waves, const tilek_launch_shape *launch, const tilek_planned *planned, const tilek_host_call *call, int64_t number)
+int tilek_wavefronts_add(tilek_wavefront_queue *waves, const tilek_launch_shape *launch, const tilek_planned *planned,
+                         const tilek_host_call *call, int64_t number)
 {
     const tilek_bounds *bounds = &planned->bounds[0];
     wave *added = &waves->waves[waves->count];
@@ -57,7 +59,8 @@ int tilek_wavefronts_add(tilek_wavefront_queue *waves, const tilek_launch_shape 
         waves->call.partials = NULL;
     }
     *added = (wave){number, bounds->lower, bounds->trip, waves->tiles, 0, {0}};
-    for (int index = 0; index < launch->value_count; ++index) memcpy(&added->values[index], call->values[index], launch->value_sizes[index]);
+    for (int index = 0; index < launch->value_count; ++index)
+        memcpy(&added->values[index], call->values[index], launch->value_sizes[index]);
     ++waves->count;
     waves->tiles += bounds->trip;
     waves->width = tilek_maximum(waves->width, bounds->trip);
@@ -78,13 +81,13 @@ void tilek_wavefronts_begin(tilek_wavefront_queue *waves)
 void tilek_wavefronts_clear(tilek_wavefront_queue *waves) { waves->count = waves->width = waves->tiles = 0; }
 
 /* One tile as a launch of its own: its loop has the one iteration. */
-static void run_tile(const tilek_wavefront_queue *waves, const wave *own, int64_t column)
+static void run_tile(const tilek_wavefront_queue *waves, const wave *front, int64_t column)
 {
     const tilek_bounds bounds = {column, column, 1, 1}, *const loops[] = {&bounds};
     const tilek_tile *const tiles[] = {waves->numbers};
     const void *values[MOST_VALUES];
     tilek_host_call call = waves->call;
-    for (int index = 0; index < MOST_VALUES; ++index) values[index] = &own->values[index];
+    for (int index = 0; index < MOST_VALUES; ++index) values[index] = &front->values[index];
     call.loops = loops;
     call.tiles = tiles;
     call.values = values;
@@ -92,10 +95,10 @@ static void run_tile(const tilek_wavefront_queue *waves, const wave *own, int64_
 }
 
 /* Waits for the tile of a wavefront in a column, if it has one there. */
-static void await_tile(const tilek_wavefront_queue *waves, const wave *of, int64_t column)
+static void await_tile(const tilek_wavefront_queue *waves, const wave *front, int64_t column)
 {
-    if (column < of->lower || column - of->lower >= of->tiles) return;
-    tilek_await(&waves->done[of->first + (column - of->lower)], 1);
+    if (column < front->lower || column - front->lower >= front->tiles) return;
+    tilek_await(&waves->done[front->first + (column - front->lower)], 1);
 }
 
 void tilek_wavefronts_run(void *context, int64_t part)
@@ -105,20 +108,22 @@ void tilek_wavefronts_run(void *context, int64_t part)
     (void)part;
     for (;;) {
         const int64_t tile = __atomic_fetch_add(&waves->next, 1, __ATOMIC_RELAXED);
-        wave *own;
+        wave *front;
         int64_t column;
         if (tile >= waves->tiles) return;
         while (tile >= waves->waves[current].first + waves->waves[current].tiles) ++current;
-        own = &waves->waves[current];
-        column = own->lower + (tile - own->first);
-        /* A wavefront need not have the columns of those around it: of those before the last, all are waited for. */
-        for (; complete < current - 1; ++complete) tilek_await(&waves->waves[complete].done, (int)waves->waves[complete].tiles);
+        front = &waves->waves[current];
+        column = front->lower + (tile - front->first);
+        /* A wavefront need not have the columns of those around it: of those before the last, all
+         * are waited for. */
+        for (; complete < current - 1; ++complete)
+            tilek_await(&waves->waves[complete].done, (int)waves->waves[complete].tiles);
         if (current > 0) {
-            await_tile(waves, own - 1, column - 1);
-            await_tile(waves, own - 1, column);
+            await_tile(waves, front - 1, column - 1);
+            await_tile(waves, front - 1, column);
         }
-        run_tile(waves, own, column);
+        run_tile(waves, front, column);
         __atomic_store_n(&waves->done[tile], 1, __ATOMIC_RELEASE);
-        (void)__atomic_add_fetch(&own->done, 1, __ATOMIC_RELEASE);
+        (void)__atomic_add_fetch(&front->done, 1, __ATOMIC_RELEASE);
     }
 }

@@ -1,8 +1,10 @@
-/* tilek.h: what generated code and the runtime agree on. C90 with stdint.h; no other header of the runtime is public.
+/* tilek.h: what generated code and the runtime agree on. C90 with stdint.h; no other header of the
+ * runtime is public.
  *
- * A translated region is a constant tilek_kernel (what is known when the source is translated) and, at each execution, a
- * tilek_call (what is known when it is launched). tilek_launch runs the call on a target; where it cannot, or where
- * TILEK_VERIFY asks for it, it returns nonzero, and the generated code runs the user's own loop, then tilek_complete. */
+ * A translated region is a constant tilek_kernel (what is known when the source is translated) and,
+ * at each execution, a tilek_call (what is known when it is launched). tilek_launch runs the call
+ * on a target; where it cannot, or where TILEK_VERIFY asks for it, it returns nonzero, and the
+ * generated code runs the user's own loop, then tilek_complete. */
 #ifndef TILEK_H
 #define TILEK_H
 
@@ -13,7 +15,8 @@
 extern "C" {
 #endif
 
-/* A program has one runtime, that of the program or of the first library with kernels: data regions of one are known to all others. */
+/* A program has one runtime, that of the program or of the first library with kernels: data regions
+ * of one are known to all others. */
 #if defined(__GNUC__)
 #pragma GCC visibility push(default)
 #endif
@@ -39,9 +42,16 @@ typedef enum tilek_status {
     TILEK_UNSUPPORTED  /* sizes or counts beyond what the target can do */
 } tilek_status;
 
-typedef enum tilek_target { TILEK_SERIAL, TILEK_THREADS, TILEK_OPENCL, TILEK_CUDA, TILEK_TARGETS, TILEK_AUTO = TILEK_TARGETS } tilek_target;
+typedef enum tilek_target {
+    TILEK_SERIAL,
+    TILEK_THREADS,
+    TILEK_OPENCL,
+    TILEK_CUDA,
+    TILEK_TARGETS,
+    TILEK_AUTO = TILEK_TARGETS
+} tilek_target;
 
-/* ---- Algorithm 1: tile counts and strides (tile.c) ------------------------------------------------------------- */
+/* ---- Algorithm 1: tile counts and strides (tile.c) ------------------------------------------- */
 
 typedef enum tilek_tile_kind {
     TILEK_TILE_STATIC,  /* argument = count */
@@ -58,27 +68,30 @@ typedef struct tilek_tile {
     int64_t stride;
 } tilek_tile;
 
-/* Trip count of for (i = lower; i COMPARISON upper; i += step), comparison one of '<', 'l' (<=), '>', 'g' (>=), '!'.
- * `step` nonzero; a step against the comparison's direction gives 0 for an empty loop, -1 (endless) otherwise. Exact for all of int64. */
+/* Trip count of for (i = lower; i COMPARISON upper; i += step), comparison one of '<', 'l' (<=),
+ * '>', 'g' (>=), '!'. `step` nonzero; a step against the comparison's direction gives 0 for an
+ * empty loop, -1 (endless) otherwise. Exact for all of int64. */
 int64_t tilek_trip(int64_t lower, int64_t upper, int64_t step, char comparison);
 
-/* docs/LANGUAGE.md, Algorithm 1. Tiles in declaration order. A tile of extent size S counts as static with ceil(what is left / S)… outermost in.
- * Without a dynamic tile the product of counts must be >= trip: TILEK_INVALID otherwise (the translator appends a dynamic tile).
- * *exact is set to 1 where every combination of tile iterators is an iteration (no guard is needed). */
+/* docs/LANGUAGE.md, Algorithm 1. Tiles in declaration order. A tile of extent size S counts as
+ * static with ceil(what is left / S)… outermost in. Without a dynamic tile the product of counts
+ * must be >= trip: TILEK_INVALID otherwise (the translator appends a dynamic tile). *exact is set
+ * to 1 where every combination of tile iterators is an iteration (no guard is needed). */
 tilek_status tilek_tiles(int64_t trip, int tile_count, const tilek_tile_kind kinds[], const int64_t arguments[],
                          tilek_tile tiles[], int *exact);
 
 /* The paper's figures for the same tiles: length = stride * count, both times the loop's step. */
 void tilek_lengths(int64_t step, int tile_count, const tilek_tile tiles[], int64_t lengths[], int64_t strides[]);
 
-/* ---- What a translated region is (constant) ------------------------------------------------------------------- */
+/* ---- What a translated region is (constant) -------------------------------------------------- */
 
 typedef enum tilek_type {
     TILEK_INT8, TILEK_UINT8, TILEK_INT16, TILEK_UINT16, TILEK_INT32, TILEK_UINT32, TILEK_INT64, TILEK_UINT64,
     TILEK_FLOAT, TILEK_DOUBLE, TILEK_LONG_DOUBLE, TILEK_BOOL
 } tilek_type;
 
-/* `count` consecutive values of `type` at `offset` in an element; a plain number is one field at 0. */
+/* `count` consecutive values of `type` at `offset` in an element; a plain number is one field at
+ * 0. */
 typedef struct tilek_field { const char *name; size_t offset; tilek_type type; size_t count; } tilek_field;
 
 typedef enum tilek_storage { TILEK_SCALAR, TILEK_CONTIGUOUS, TILEK_ROWS } tilek_storage;
@@ -87,13 +100,22 @@ enum { /* tilek_array_shape.flags */
     TILEK_READS = 1, TILEK_WRITES = 2,
     TILEK_COPY_IN = 4, TILEK_COPY_OUT = 8, /* what moves where the array is not present */
     TILEK_MUST_BE_PRESENT = 16,
-    TILEK_UNKNOWN_EXTENT = 32, /* there is no section; in kernels without launches, or of arrays that are only read and apart from what is written: devices
-                                * need one that is present, and held as far as it is read */
-    TILEK_TEMPORARY = 64, /* the kernel's own, for the time of a launch: the runtime allocates it, `base` is NULL in the call; its section is all of it */
-    TILEK_DEVICES_ONLY = 128, /* of a temporary: no host launch touches it, so that there is none where no device may be chosen */
-    TILEK_POSSIBLE_EXTENT = 256, /* the section holds all that may be touched, but the array may be smaller, or NULL: nothing may read or write all of it */
-    /* Launches reduce this scalar to a minimum or maximum in any order, which may change the sign of a zero. If it ends as a zero, the runtime restores the
-     * scalars and the original loop runs. The kernel reads nothing else that it writes. */
+    /* The section is not known: only in kernels without launches, or of arrays that are only read
+     * and share no memory with what is written. Devices need such an array to be present as far as
+     * it is read. */
+    TILEK_UNKNOWN_EXTENT = 32,
+    /* The kernel's own, for the time of a launch: the runtime allocates it, and `base` is NULL in
+     * the call. Its section is all of it. */
+    TILEK_TEMPORARY = 64,
+    /* Of a temporary: no host launch touches it, so that it is allocated only where a device may be
+     * chosen. */
+    TILEK_DEVICES_ONLY = 128,
+    /* The section holds all that may be touched, but the array may be smaller, or NULL: nothing may
+     * read or write all of it. */
+    TILEK_POSSIBLE_EXTENT = 256,
+    /* Launches reduce this scalar to a minimum or maximum in any order, which may change the sign
+     * of a zero. If it ends as a zero, the runtime restores the scalars and the original loop runs.
+     * The kernel reads nothing else that it writes. */
     TILEK_ORDERED_ZERO_ON_HOSTS = 512, TILEK_ORDERED_ZERO_ON_DEVICES = 1024
 };
 
@@ -120,26 +142,43 @@ typedef struct tilek_loop_shape {
     const tilek_tile_kind *kinds;
     const int *axes;         /* per tile the axis index, or -1 */
     int first_argument;      /* its tiles' arguments start here in tilek_call.tile_arguments (one a tile) */
-    int64_t iterator_minimum; /* range of the iterator's type: bounds plus stride must stay inside, else TILEK_UNSUPPORTED */
+    /* range of the iterator's type: bounds plus stride must stay inside, else TILEK_UNSUPPORTED */
+    int64_t iterator_minimum;
     int64_t iterator_maximum; /* INT64_MAX for unsigned 64-bit */
 } tilek_loop_shape;
 
-typedef enum tilek_operator { TILEK_ADD, TILEK_MULTIPLY, TILEK_MINIMUM, TILEK_MAXIMUM, TILEK_BIT_AND, TILEK_BIT_OR, TILEK_BIT_XOR,
-                              TILEK_LOGICAL_AND, TILEK_LOGICAL_OR,
-                              TILEK_MINIMUM_NUMBER, TILEK_MAXIMUM_NUMBER /* fmin and fmax: NaNs are passed over */ } tilek_operator;
+typedef enum tilek_operator {
+    TILEK_ADD,
+    TILEK_MULTIPLY,
+    TILEK_MINIMUM,
+    TILEK_MAXIMUM,
+    TILEK_BIT_AND,
+    TILEK_BIT_OR,
+    TILEK_BIT_XOR,
+    TILEK_LOGICAL_AND,
+    TILEK_LOGICAL_OR,
+    TILEK_MINIMUM_NUMBER,
+    TILEK_MAXIMUM_NUMBER /* fmin and fmax: NaNs are passed over */
+} tilek_operator;
 
-/* Instances deliver partial values; the runtime combines them in a binary tree over their indices (tilek_combine), and then with the scalar's old
- * value. `array` is the index of the reduced scalar among the kernel's arrays (storage SCALAR). */
+/* Instances deliver partial values; the runtime combines them in a binary tree over their indices
+ * (tilek_combine), and then with the scalar's old value. `array` is the index of the reduced scalar
+ * among the kernel's arrays (storage SCALAR). */
 typedef struct tilek_reduction { tilek_operator operation; tilek_type type; int array; } tilek_reduction;
 
-/* Parameters of a device entry point, in order. Those with a `constant` name may be given as -DNAME=value instead (TILEK_SPECIALIZE):
- * then TILEK_SPECIALIZED is defined and they are not passed, and TILEK_WITHOUT_ENTRY for each entry point that no step of the call reaches. Numbers that differ
- * from launch to launch are passed even then: TILEK_ARGUMENTS_ENTRY is defined as their declarations, with a comma before them where others come first.
- * All numbers are passed as 64-bit signed; SCALAR by its own bytes. */
+/* Parameters of a device entry point, in order. Those with a `constant` name may be given as
+ * -DNAME=value instead (TILEK_SPECIALIZE): then TILEK_SPECIALIZED is defined and they are not
+ * passed, and TILEK_WITHOUT_ENTRY for each entry point that no step of the call reaches. Numbers
+ * that differ from launch to launch are passed even then: TILEK_ARGUMENTS_ENTRY is defined as their
+ * declarations, with a comma before them where others come first. All numbers are passed as 64-bit
+ * signed; SCALAR by its own bytes. */
 typedef enum tilek_parameter_kind {
     TILEK_PARAMETER_ARRAY,      /* device address; index = array */
-    TILEK_PARAMETER_ORIGIN,     /* CONTIGUOUS: elements between the object's start and the device copy's start; index = array */
-    TILEK_PARAMETER_LENGTH,     /* CONTIGUOUS: the object's own length of `dimension` >= 1; ROWS: the packed length; index = array */
+    /* CONTIGUOUS: elements between the object's start and the device copy's start; index = array */
+    TILEK_PARAMETER_ORIGIN,
+    /* CONTIGUOUS: the object's own length of `dimension` >= 1; ROWS: the packed length; index =
+     * array */
+    TILEK_PARAMETER_LENGTH,
     TILEK_PARAMETER_LOWER,      /* ROWS: first index of `dimension` that is packed; index = array */
     TILEK_PARAMETER_SCALAR,     /* index = scalar */
     TILEK_PARAMETER_LOOP_LOWER, /* index = loop, among the launch's loops */
@@ -148,33 +187,48 @@ typedef enum tilek_parameter_kind {
     TILEK_PARAMETER_TILE_COUNT,  /* index = loop, dimension = tile */
     TILEK_PARAMETER_TILE_STRIDE, /* index = loop, dimension = tile */
     TILEK_PARAMETER_AXIS_COUNT,  /* index = axis */
-    TILEK_PARAMETER_TILE_ARGUMENT,   /* index = entry of tile_arguments: for loops whose tiles are computed in the kernel */
+    /* index = entry of tile_arguments: for loops whose tiles are computed in the kernel */
+    TILEK_PARAMETER_TILE_ARGUMENT,
     TILEK_PARAMETER_PARTIALS,    /* device buffer of one partial value a gang; index = reduction */
-    TILEK_PARAMETER_AXIS_ROUNDS, /* index = axis of threads or gangs: how many of its instances a group of the launch takes at most */
+    /* index = axis of threads or gangs: how many of its instances a group of the launch takes at
+     * most */
+    TILEK_PARAMETER_AXIS_ROUNDS,
     TILEK_PARAMETER_VALUE,       /* index = value of the step (tilek_step), by its own bytes */
     TILEK_PARAMETER_SIZE,        /* index = tile size of the kernel */
-    TILEK_PARAMETER_INDEX_BITS,  /* 32 where positions in all arrays, and what leads to them, fit in 31 bits with room to spare; else 64 */
+    /* 32 where positions in all arrays, and what leads to them, fit in 31 bits with room to spare;
+     * else 64 */
+    TILEK_PARAMETER_INDEX_BITS,
     /* Of persistent launches, those of all wavefronts at once (tilek_kernel.persistent): */
     TILEK_PARAMETER_FLAGS,        /* device buffer of one 64-bit number a column */
-    TILEK_PARAMETER_BOXES,        /* device buffer of 64-bit numbers: of each wavefront from the first to the last, of each loop over gangs, its first and its last iteration */
-    TILEK_PARAMETER_FLAGS_BASE,   /* no flag is greater before the launch; after n wavefronts of a column its flag is this + n */
+    /* device buffer of 64-bit numbers: of each wavefront from the first to the last, of each loop
+     * over gangs, its first and its last iteration */
+    TILEK_PARAMETER_BOXES,
+    /* no flag is greater before the launch; after n wavefronts of a column its flag is this + n */
+    TILEK_PARAMETER_FLAGS_BASE,
     TILEK_PARAMETER_WAVE_FIRST,   /* the first wavefront's number (tilek_wave) */
     TILEK_PARAMETER_WAVE_LAST,
     TILEK_PARAMETER_COLUMN_LOWER, /* index = loop: the least of its iterations in any wavefront */
     TILEK_PARAMETER_COLUMN_COUNT  /* index = loop: as many from there on are in some wavefront */
 } tilek_parameter_kind;
 
-typedef struct tilek_parameter { tilek_parameter_kind kind; int index; int dimension; const char *constant; } tilek_parameter;
+typedef struct tilek_parameter {
+    tilek_parameter_kind kind;
+    int index;
+    int dimension;
+    const char *constant;
+} tilek_parameter;
 
 struct tilek_host_call;
 struct tilek_call;
 struct tilek_run;
 
-/* tilek_launch_shape.axes: there is something to do even where the first loop has no iteration (it is not the loop of a nest that is all of the launch). */
+/* tilek_launch_shape.axes: the launch has work even where its first loop has no iteration, since
+ * that loop is not around all of it. */
 enum { TILEK_LAUNCH_ALWAYS = 1 << 8 };
 
-/* One nest. A host function computes the instances [first, last) of the launch's parallel space: the thread axis, else the gangs
- * (linearised, dimension 0 fastest), else one instance. It loops over workers itself. */
+/* One nest. A host function computes the instances [first, last) of the launch's parallel space:
+ * the thread axis, else the gangs (linearised, dimension 0 fastest), else one instance. It loops
+ * over workers itself. */
 typedef struct tilek_launch_shape {
     const char *entry; /* name in the device source; also shown in profiles */
     int loop_count;
@@ -187,29 +241,43 @@ typedef struct tilek_launch_shape {
     const tilek_parameter *parameters;
     int value_count;           /* values that differ from step to step: iterators of host loops around the launch */
     const size_t *value_sizes;
-    int64_t chunk; /* 0: the order of its reductions does not matter. Else partial values are formed in it, so that the loops' trips alone say how many instances
-                      there are: each takes so many iterations of its loop at least */
+    /* 0: its reductions may be combined in any order. Else their order is fixed: the loops' trips
+     * alone decide the number of instances, each of which takes at least this many iterations of
+     * its loop. */
+    int64_t chunk;
 } tilek_launch_shape;
 
-/* A tile's extent that is chosen at launch: by TILEK_SIZES=name=8,kernel.name=32, or one of these. */
+/* A tile's extent that is chosen at launch: by TILEK_SIZES=name=8,kernel.name=32, or one of
+ * these. */
 typedef struct tilek_size { const char *name; int64_t host, device; } tilek_size;
 
-/* What a call takes whose arrays have `bytes` bytes together at most (their sections', those of devices only left out) and whose outermost loop has `trips`
- * iterations at most; INT64_MAX: however many. `version`: 0: the kernel itself, else versions[version - 1] of it. `sizes`: one per tile size of that one, each
- * >= 1; NULL: those that stand with their names. */
+/* What calls take whose arrays have at most `bytes` bytes in their sections (arrays for devices
+ * only do not count) and whose outermost loop has at most `trips` iterations; INT64_MAX: no limit.
+ * `version`: 0: the kernel itself, else versions[version - 1] of it. `sizes`: one per tile size of
+ * that version, each >= 1; NULL: the defaults in tilek_size. */
 typedef struct tilek_choice { int64_t bytes, trips; const int64_t *sizes; int version; } tilek_choice;
 
-/* What a launch touches of an array, by rows: indices of its first dimension. An iteration of the divided loop whose iterator is i touches rows
- * scale * i + least to scale * i + greatest (scale 0: all iterations the same ones); INT64_MIN and INT64_MAX: all rows. `rank`: dimensions of the array
- * as device code sees it, by which rows are as long as they are. `base`: which of tilek_call.row_bases, counted from 1, is added to both; 0: none. */
-typedef struct tilek_row_use { int array; unsigned access; /* TILEK_READS, TILEK_WRITES */ int rank; int64_t scale, least, greatest; int base; } tilek_row_use;
+/* What a launch touches of an array, by rows: indices of its first dimension. An iteration of the
+ * divided loop whose iterator is i touches rows scale * i + least to scale * i + greatest (scale 0:
+ * all iterations the same ones); INT64_MIN and INT64_MAX: all rows. `rank`: dimensions of the array
+ * as device code sees it, by which rows are as long as they are. `base`: which of
+ * tilek_call.row_bases, counted from 1, is added to both; 0: none. */
+typedef struct tilek_row_use {
+    int array;
+    unsigned access; /* TILEK_READS, TILEK_WRITES */
+    int rank;
+    int64_t scale, least, greatest;
+    int base;
+} tilek_row_use;
 
-/* How the iterations of a device launch are distributed over several devices: those of `loop` in blocks, so that different iterations write different rows;
- * -1: all of the launch on one device. Arrays that it does not touch have no use. */
+/* How the iterations of a device launch are distributed over several devices: those of `loop` in
+ * blocks, so that different iterations write different rows; -1: all of the launch on one device.
+ * Arrays that it does not touch have no use. */
 typedef struct tilek_division { int loop, use_count; const tilek_row_use *uses; } tilek_division;
 
-/* The order in which a kernel's launches run, with loops around them: calls tilek_step once for each, and returns at once with what
- * tilek_step returned where that is nonzero; else 0. It changes nothing but its own variables, and may be called more than once. */
+/* The order in which a kernel's launches run, with loops around them: calls tilek_step once for
+ * each, and returns at once with what tilek_step returned where that is nonzero; else 0. It changes
+ * nothing but its own variables, and may be called more than once. */
 typedef int (*tilek_steps)(struct tilek_run *run, const struct tilek_call *call);
 
 enum { /* tilek_kernel.flags */
@@ -228,11 +296,14 @@ typedef struct tilek_kernel {
     unsigned flags;
     unsigned targets;       /* bit t: built for target t */
     tilek_target preferred; /* what the source says; TILEK_AUTO leaves it to the environment */
-    const char *const *opencl; /* the program's text in pieces to be concatenated, closed by NULL; NULL where there is none */
+    /* the program's text in pieces to be concatenated, ended by NULL; NULL where there is none */
+    const char *const *opencl;
     const char *const *cuda;   /* likewise */
-    const char *const *processors; /* likewise: OpenCL's program for devices that are processors. Its entry points are the host's launches: each computes a
-                                      stretch of the instances [0, AXIS_COUNTs' product) a group, in one work-item. NULL: they run `opencl` (that alone may be NULL: of a
-                                      version that hosts alone take) */
+    /* Likewise: OpenCL's program for devices that are processors. Its entry points are the host's
+     * launches: each group, of one work-item, computes a stretch of the instances [0, AXIS_COUNTs'
+     * product). NULL: processors run `opencl`. In a version for hosts alone, `opencl` is NULL and
+     * this is not. */
+    const char *const *processors;
     int array_count;
     const tilek_array_shape *arrays;
     int scalar_count;
@@ -242,7 +313,9 @@ typedef struct tilek_kernel {
     int device_launch_count;
     const tilek_launch_shape *device_launches;
     int tile_argument_count;
-    int loop_count; /* entries of tilek_call.loops: bounds of every loop with launch bounds, shared by host and device launches */
+    /* entries of tilek_call.loops: bounds of every loop with launch bounds, shared by host and
+     * device launches */
+    int loop_count;
     const int *host_loops;   /* per loop of all host launches, concatenated: its entry in tilek_call.loops */
     const int *device_loops; /* likewise for device launches */
     tilek_steps host_steps;   /* NULL: every launch once, in order, with bounds from tilek_call.loops */
@@ -254,20 +327,28 @@ typedef struct tilek_kernel {
     void **state; /* the runtime's memory of this kernel: address of a static void * that starts NULL */
     const tilek_division *divisions; /* one a device launch; NULL: a call runs on one device */
     int row_base_count; /* entries of tilek_call.row_bases */
-    int persistent_count;  /* behind device_launch_count of device_launches there are so many more, of `cuda` alone: */
-    const int *persistent; /* persistent forms of the launches with these numbers. Loops, and values but for the last, are those of these */
+    /* Behind its device_launch_count launches, device_launches has so many more, for `cuda` alone:
+     * persistent variants of the launches with these numbers. They have the same loops, and the
+     * same values but for the last. */
+    int persistent_count;
+    const int *persistent;
     int device_choice_count;
     const tilek_choice *device_choices; /* of launches of devices */
     int version_count;
-    const struct tilek_kernel *const *versions; /* the same region in other ways; tilek_version says which one a call is to be launched with */
+    /* the same region in other ways; tilek_version says which one a call is to be launched with */
+    const struct tilek_kernel *const *versions;
     int version;                /* of one of these: its number, from 1 */
     const char *version_text;   /* and what it is, for readers */
     int processor_choice_count;
-    const tilek_choice *processor_choices; /* of launches of hosts on OpenCL devices that are processors, which look at them before `choices` */
-    const char *const *constant_numbers; /* closed by NULL: names of parameters' constants that specialised programs need as constants; NULL: there are none */
+    /* of launches of hosts on OpenCL devices that are processors, which look at them before
+     * `choices` */
+    const tilek_choice *processor_choices;
+    /* ended by NULL: names of parameters' constants that specialised programs need as constants;
+     * NULL: there are none */
+    const char *const *constant_numbers;
 } tilek_kernel;
 
-/* ---- What a launch is ------------------------------------------------------------------------------------------ */
+/* ---- What a launch is ------------------------------------------------------------------------ */
 
 typedef struct tilek_array {
     void *base; /* the object: its first element, &scalar, or the row-pointer array */
@@ -275,7 +356,8 @@ typedef struct tilek_array {
     int64_t extent[TILEK_MAX_RANK]; /* CONTIGUOUS: the object's own lengths; [0] = -1 where unknown */
 } tilek_array;
 
-typedef struct tilek_bounds { int64_t lower, upper, step, trip; } tilek_bounds; /* trip = tilek_trip(…), -1 where endless */
+/* trip = tilek_trip(…), -1 where endless */
+typedef struct tilek_bounds { int64_t lower, upper, step, trip; } tilek_bounds;
 
 enum { TILEK_DEVICES_ALL = -2 }; /* device(all) */
 enum { TILEK_QUEUE_SYNCHRONOUS = -1, TILEK_QUEUE_DEFAULT = -2, TILEK_QUEUES_ALL = -1 };
@@ -292,7 +374,9 @@ typedef struct tilek_call {
     int wait_count;           /* -1 = wait for all queues */
     int enabled;              /* if(e) */
     double operations;        /* floating-point operations of the region, for profiles; 0 where not known */
-    int64_t trips;            /* iterations of the region's outermost loop, -1 where endless; for `choices` of the kernel that ask for them */
+    /* iterations of the region's outermost loop, -1 where endless; for `choices` of the kernel that
+     * ask for them */
+    int64_t trips;
     void *state;              /* the runtime's; NULL at first */
     const int64_t *row_bases; /* see tilek_row_use */
     int layout;               /* the runtime's; 0 at first: which tile sizes the call takes (tile_sizes.h) */
@@ -313,55 +397,71 @@ typedef struct tilek_host_call {
     const int64_t *sizes;      /* per tile size of the kernel, each >= 1 */
 } tilek_host_call;
 
-/* Called by tilek_steps functions alone. tilek_step runs a launch (its number among the host's or the device's) with these bounds, one a loop
- * of the launch, and these values; nonzero: stop. tilek_size_of gives a tile size of the kernel. */
+/* Called by tilek_steps functions alone. tilek_step runs a launch (its number among the host's or
+ * the device's) with these bounds, one a loop of the launch, and these values; nonzero: stop.
+ * tilek_size_of gives a tile size of the kernel. */
 int tilek_step(struct tilek_run *run, int launch, const tilek_bounds loops[], const void *const values[]);
 int64_t tilek_size_of(const struct tilek_run *run, int size);
 
-/* As tilek_size_of, for blocks of the rows from `lower` to `upper` that are distributed over threads, and for columns of tiles in wavefronts, of the rows up to `upper`. On hosts
- * a default size becomes another multiple of `unit`, for this call, that gives all threads about as much to do; few rows are distributed where they are known to
- * be so many `operations` that it is worth it. The same at each call with the same rows. */
-int64_t tilek_size_of_blocks(struct tilek_run *run, int size, int64_t lower, int64_t upper, int64_t unit, double operations);
+/* As tilek_size_of, for blocks of the rows from `lower` to `upper`, which are distributed over
+ * threads, and for columns of tiles in wavefronts, of the rows up to `upper`. On hosts a default
+ * size is replaced, for this call, by the multiple of `unit` that gives all threads about the same
+ * work. Few rows are distributed only where they are known to take enough `operations`. The same
+ * rows give the same size in every call. */
+int64_t tilek_size_of_blocks(struct tilek_run *run, int size, int64_t lower, int64_t upper, int64_t unit,
+                             double operations);
 int64_t tilek_size_of_columns(struct tilek_run *run, int size, int64_t upper, int64_t unit);
 
-/* As tilek_step, for the only launch of a loop over wavefronts, of which this is number `wave`: with c the iterations of its loops over threads or gangs, an
- * instance needs of the wavefront k before nothing but what instances c - e have done there, no part of e being negative and their sum k at most. Then tiles
- * of several wavefronts may run at once, until tilek_waves_end, which stands behind that loop; nonzero: stop. */
+/* As tilek_step, for the only launch of a loop over wavefronts; `wave` is the wavefront's number.
+ * Let c be the iterations of the launch's loops over threads or gangs. An instance c needs from
+ * wavefront `wave` - k only what instances c - e have done there, where no component of e is
+ * negative and their sum is at most k. So tiles of several wavefronts may run together, until
+ * tilek_waves_end, which stands behind that loop. Nonzero: stop. */
 int tilek_wave(struct tilek_run *run, int launch, const tilek_bounds loops[], const void *const values[], int64_t wave);
 int tilek_waves_end(struct tilek_run *run);
 
-/* The version of the kernel that the plan's own call is to be launched with, from 0, once it has been given what that version has otherwise. */
+/* Chooses the version that runs a call: 0 is the plan itself, n is versions[n - 1]. `call` is the
+ * plan's; generated code then changes in it what the version has otherwise, and launches that. */
 int tilek_version(const tilek_kernel *kernel, tilek_call *call);
 
-/* Reports, once a kernel, a check of a call that does not hold, so that its original loop runs; with `value_count` pairs of a name (const char *) and a value (int64_t),
- * which is one of uint64_t where a '+' stands before the name. */
+/* Reports a launch check that does not hold, once for each kernel; the caller then runs the
+ * original loop. `value_count` pairs follow, of a name (const char *) and a value (int64_t). A '+'
+ * before the name says that the value is a uint64_t. */
 void tilek_check_failed(const tilek_kernel *kernel, const char *check, int value_count, ...);
 
-/* Runs the call. 0: done. Nonzero: the caller must run the original loop now, then tilek_complete with the same call. */
+/* Runs the call. 0: done. Nonzero: the caller must run the original loop now, then tilek_complete
+ * with the same call. */
 int tilek_launch(const tilek_kernel *kernel, tilek_call *call);
 void tilek_complete(const tilek_kernel *kernel, tilek_call *call);
 
-/* ---- Data directives --------------------------------------------------------------------------------------------- */
+/* ---- Data directives ------------------------------------------------------------------------- */
 
-/* KEEP: as COPY, but what cannot be kept is not, without a word: nobody asked for it. */
+/* KEEP: as COPY, but an array that cannot be made present is left out without a message, since no
+ * directive asks for it. */
 typedef enum tilek_motion { TILEK_COPY, TILEK_COPYIN, TILEK_COPYOUT, TILEK_CREATE, TILEK_DELETE, TILEK_PRESENT,
                             TILEK_UPDATE_SELF, TILEK_UPDATE_DEVICE, TILEK_KEEP } tilek_motion;
 
-typedef struct tilek_data_item { const tilek_array_shape *shape; tilek_array array; tilek_motion motion; } tilek_data_item;
+typedef struct tilek_data_item {
+    const tilek_array_shape *shape;
+    tilek_array array;
+    tilek_motion motion;
+} tilek_data_item;
 
-/* Locations are the directive's; each call reports its own failures (a warning, or exit under TILEK_STRICT). */
+/* Locations are the directive's; each call reports its own failures (a warning, or exit under
+ * TILEK_STRICT). */
 void tilek_data_enter(const char *file, int line, int item_count, const tilek_data_item items[]);
 void tilek_data_exit(const char *file, int line, int item_count, const tilek_data_item items[]);
 void tilek_data_update(const char *file, int line, int item_count, const tilek_data_item items[], int64_t queue);
 
-/* Before the host reads elements of these types (1u << tilek_type, several together): present arrays that have such come home. */
+/* Before the host reads elements of these types (1u << tilek_type, several together): brings home
+ * the present arrays that have such elements. */
 void tilek_data_home(const char *file, int line, unsigned types);
 
-/* Before the host reads an element: the array that it lies in comes home, if it is present. */
+/* Before the host reads an element: brings home the array that it lies in, if that is present. */
 void tilek_element_home(const char *file, int line, const void *element, size_t bytes);
 void tilek_wait(int queue_count, const int64_t queues[]); /* -1 = all */
 
-/* ---- Small helpers of generated code ----------------------------------------------------------------------------- */
+/* ---- Small helpers of generated code --------------------------------------------------------- */
 
 TILEK_INLINE int64_t tilek_minimum(int64_t a, int64_t b) { return a < b ? a : b; }
 TILEK_INLINE int64_t tilek_maximum(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -376,27 +476,28 @@ TILEK_INLINE tilek_bounds tilek_bounded(int64_t lower, int64_t upper, int64_t st
     return bounds;
 }
 
-/* Generated code is C99. Where the user's own is C90, compilers take that code all the same, as an extension. */
+/* Generated code is C99. Where the user's own is C90, compilers take that code all the same, as an
+ * extension. */
 #if defined(__GNUC__) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L)
-#define TILEK_C89_GENERATED                                                                                                 \
-    _Pragma("GCC diagnostic ignored \"-Wpedantic\"") _Pragma("GCC diagnostic ignored \"-Wlong-long\"")                   \
+#define TILEK_C89_GENERATED                                                                                            \
+    _Pragma("GCC diagnostic ignored \"-Wpedantic\"") _Pragma("GCC diagnostic ignored \"-Wlong-long\"")                 \
     _Pragma("GCC diagnostic ignored \"-Woverlength-strings\"") _Pragma("GCC diagnostic ignored \"-Wvariadic-macros\"")
 #else
 #define TILEK_C89_GENERATED
 #endif
 
-/* Generated code stands between these two: warnings that a user asks for about code of their own (of implicit conversions, say)
- * are not about it. */
+/* Generated code stands between these two: warnings that a user asks for about code of their own
+ * (of implicit conversions, say) are not about it. */
 #if defined(__GNUC__)
-#define TILEK_GENERATED_BEGIN                                                                                                \
-    _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wconversion\"")                                        \
-    _Pragma("GCC diagnostic ignored \"-Wsign-conversion\"") _Pragma("GCC diagnostic ignored \"-Wfloat-conversion\"")        \
-    _Pragma("GCC diagnostic ignored \"-Wsign-compare\"")                                                                   \
-    _Pragma("GCC diagnostic ignored \"-Wdouble-promotion\"") _Pragma("GCC diagnostic ignored \"-Wfloat-equal\"")            \
-    _Pragma("GCC diagnostic ignored \"-Wcast-qual\"") _Pragma("GCC diagnostic ignored \"-Wshadow\"")                        \
-    _Pragma("GCC diagnostic ignored \"-Wc++-compat\"") _Pragma("GCC diagnostic ignored \"-Wtype-limits\"")                  \
-    _Pragma("GCC diagnostic ignored \"-Wimplicit-fallthrough\"")                                                           \
-    _Pragma("GCC diagnostic ignored \"-Wvla\"") _Pragma("GCC diagnostic ignored \"-Wdeclaration-after-statement\"")      \
+#define TILEK_GENERATED_BEGIN                                                                                          \
+    _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wconversion\"")                                  \
+    _Pragma("GCC diagnostic ignored \"-Wsign-conversion\"") _Pragma("GCC diagnostic ignored \"-Wfloat-conversion\"")   \
+    _Pragma("GCC diagnostic ignored \"-Wsign-compare\"")                                                               \
+    _Pragma("GCC diagnostic ignored \"-Wdouble-promotion\"") _Pragma("GCC diagnostic ignored \"-Wfloat-equal\"")       \
+    _Pragma("GCC diagnostic ignored \"-Wcast-qual\"") _Pragma("GCC diagnostic ignored \"-Wshadow\"")                   \
+    _Pragma("GCC diagnostic ignored \"-Wc++-compat\"") _Pragma("GCC diagnostic ignored \"-Wtype-limits\"")             \
+    _Pragma("GCC diagnostic ignored \"-Wimplicit-fallthrough\"")                                                       \
+    _Pragma("GCC diagnostic ignored \"-Wvla\"") _Pragma("GCC diagnostic ignored \"-Wdeclaration-after-statement\"")    \
     _Pragma("GCC diagnostic ignored \"-Wmisleading-indentation\"") TILEK_C89_GENERATED
 #define TILEK_GENERATED_END _Pragma("GCC diagnostic pop")
 #else
@@ -411,7 +512,8 @@ TILEK_INLINE tilek_bounds tilek_bounded(int64_t lower, int64_t upper, int64_t st
 #define TILEK_ROW static
 #endif
 
-/* Functions with register tiles, which are as wide as the vectors that -march names: compilers take shorter ones on some processors. */
+/* Functions with register tiles, which are as wide as the vectors that -march names: compilers take
+ * shorter ones on some processors. */
 #if defined(__AVX512F__) && defined(__clang__)
 #define TILEK_WIDE __attribute__((min_vector_width(512)))
 #elif defined(__AVX512F__) && defined(__GNUC__) && __GNUC__ >= 8

@@ -4,7 +4,8 @@
 
 #include "tilek.h"
 
-/* A copy with all numbers and sections of the call, in one block that `free` takes; it waits for no queue. NULL: memory is exhausted. */
+/* A copy with all numbers and sections of the call, in one block that `free` takes; it waits for no
+ * queue. NULL: memory is exhausted. */
 tilek_call *tilek_copy_call(const tilek_kernel *kernel, const tilek_call *call);
 
 /* The same in a block of so many bytes, aligned as malloc's. */

@@ -15,9 +15,10 @@ void tilek_state_unlock(void) { tilek_unlock(TILEK_LOCK_STATES); }
 
 tilek_state *tilek_first_state(void) { return __atomic_load_n(&states, __ATOMIC_ACQUIRE); }
 
-/* Two kernels with one text in two files have states of their own: a state hangs on the kernel's own pointer. The state needs the kernel
- * to the end, for profiles and device programs, so another library's kernels must not go away before. A library with a runtime of its own
- * may go: closing it runs the handlers that the runtime has given to atexit. */
+/* Two kernels with one text in two files have states of their own: a state hangs on the kernel's
+ * own pointer. The state needs the kernel to the end, for profiles and device programs, so another
+ * library's kernels must not go away before. A library with a runtime of its own may go: closing it
+ * runs the handlers that the runtime has given to atexit. */
 tilek_state *tilek_state_of(const tilek_kernel *kernel)
 {
     tilek_state *state = __atomic_load_n(kernel->state, __ATOMIC_ACQUIRE);

@@ -37,10 +37,16 @@ typedef struct tilek_device_program {
     int64_t constants[];
 } tilek_device_program;
 
-/* A number of a variant's launches that programs have as a constant until it has changed twice, or once where another is an argument already: most follow from one bound. */
-typedef struct tilek_changing { const tilek_launch_shape *launches; const char *name; int64_t last; int changes, is_argument; } tilek_changing;
+/* A number of a variant's launches. Programs have it as a constant until it has changed twice, or
+ * once where another number is an argument already, since most numbers follow from one bound. */
+typedef struct tilek_changing {
+    const tilek_launch_shape *launches;
+    const char *name;
+    int64_t last;
+    int changes, is_argument;
+} tilek_changing;
 
-/* The runtime's memory of one kernel; `mutex` of kernel_state.c guards what changes. */
+/* The runtime's memory of one kernel; tilek_state_lock guards what changes. */
 typedef struct tilek_state {
     struct tilek_state *next;
     const tilek_kernel *kernel;
@@ -53,15 +59,17 @@ typedef struct tilek_state {
     struct tilek_recording *recordings; /* see launch_graphs.h */
     unsigned refused;       /* bit t: target t can never run this kernel (it does not compile) */
     tilek_figures figures[TILEK_TARGETS + 1]; /* the last: the original loop */
-    tilek_step_figures *steps[TILEK_TARGETS][2]; /* per launch, NULL before the first step that is measured; [1]: of the host's variant */
-    tilek_traced_sizes *taken;     /* different ones each; guarded by the profile's mutex */
+    /* per launch, NULL before the first step that is measured; [1]: of the host's variant */
+    tilek_step_figures *steps[TILEK_TARGETS][2];
+    tilek_traced_sizes *taken;     /* each different; guarded by TILEK_LOCK_PROFILE */
     struct tilek_tuning *tunings; /* see online_tuning.h */
     void *scratch;          /* memory of the last launch's temporaries, for the next; NULL while one has it */
     size_t scratch_bytes;
     tilek_difference *differences; /* per array, NULL before the first verification */
 } tilek_state;
 
-/* The kernel's state, made at its first launch; NULL where memory is exhausted or the program is ending. Cheap when it exists. */
+/* The kernel's state, made at its first launch; NULL where memory is exhausted or the program is
+ * ending. Cheap when it exists. */
 tilek_state *tilek_state_of(const tilek_kernel *kernel);
 
 /* All states, newest first; stable while the program runs. */

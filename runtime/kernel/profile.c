@@ -64,7 +64,8 @@ static uint64_t thread_number(void)
     return number >> 12 & 0xffffffu; /* JSON readers keep 53 bits */
 }
 
-/* The kernel's own copy of a call's tile sizes; NULL where there are none, or memory is exhausted. */
+/* The kernel's own copy of a call's tile sizes; NULL where there are none, or memory is
+ * exhausted. */
 static const tilek_traced_sizes *traced_sizes_of(tilek_state *state, const int64_t sizes[])
 {
     const size_t bytes = (size_t)state->kernel->size_count * sizeof *sizes;
@@ -78,12 +79,15 @@ static const tilek_traced_sizes *traced_sizes_of(tilek_state *state, const int64
     return taken;
 }
 
-static void record(tilek_state *state, const char *name, int is_hosts, tilek_target target, tilek_activity activity, const int64_t sizes[], int64_t start,
-                   int64_t duration, size_t bytes)
+static void record(tilek_state *state, const char *name, int is_hosts, tilek_target target, tilek_activity activity,
+                   const int64_t sizes[], int64_t start, int64_t duration, size_t bytes)
 {
     tilek_figures *figures = state != NULL ? &state->figures[target] : &data_figures[target];
     switch (activity) {
-    case TILEK_ACTIVITY_KERNEL: figures->kernel_nanoseconds += duration; figures->bytes_touched += (int64_t)bytes; break;
+    case TILEK_ACTIVITY_KERNEL:
+        figures->kernel_nanoseconds += duration;
+        figures->bytes_touched += (int64_t)bytes;
+        break;
     case TILEK_ACTIVITY_COPY_IN: figures->copy_nanoseconds += duration; figures->bytes_in += (int64_t)bytes; break;
     case TILEK_ACTIVITY_COPY_OUT: figures->copy_nanoseconds += duration; figures->bytes_out += (int64_t)bytes; break;
     case TILEK_ACTIVITY_COMPILE: figures->compile_nanoseconds += duration; break;
@@ -91,12 +95,17 @@ static void record(tilek_state *state, const char *name, int is_hosts, tilek_tar
     if (owner == 0) owner = getpid();
     if (first_time == 0 || start < first_time) first_time = start;
     if (tilek_get_settings()->trace != NULL) {
-        const event added = {state, name, is_hosts, target, activity, start, duration, bytes, thread_number(), sizes != NULL ? traced_sizes_of(state, sizes) : NULL};
+        const event added = {state,           name,
+                             is_hosts,        target,
+                             activity,        start,
+                             duration,        bytes,
+                             thread_number(), sizes != NULL ? traced_sizes_of(state, sizes) : NULL};
         add_event(&added);
     }
 }
 
-void tilek_record(tilek_state *state, tilek_target target, tilek_activity activity, int64_t start, int64_t duration, size_t bytes)
+void tilek_record(tilek_state *state, tilek_target target, tilek_activity activity, int64_t start, int64_t duration,
+                  size_t bytes)
 {
     if (!tilek_profiling()) return;
     tilek_lock(TILEK_LOCK_PROFILE);
@@ -104,14 +113,18 @@ void tilek_record(tilek_state *state, tilek_target target, tilek_activity activi
     tilek_unlock(TILEK_LOCK_PROFILE);
 }
 
-static int launch_count(const tilek_kernel *kernel, int is_hosts) { return is_hosts ? kernel->host_launch_count : kernel->device_launch_count; }
+static int launch_count(const tilek_kernel *kernel, int is_hosts)
+{
+    return is_hosts ? kernel->host_launch_count : kernel->device_launch_count;
+}
 
 static const char *launch_name(const tilek_kernel *kernel, int is_hosts, int launch)
 {
     return (is_hosts ? kernel->host_launches : kernel->device_launches)[launch].entry;
 }
 
-void tilek_record_step(tilek_state *state, tilek_target target, int is_hosts, int launch, const int64_t sizes[], int64_t start, int64_t duration, size_t bytes)
+void tilek_record_step(tilek_state *state, tilek_target target, int is_hosts, int launch, const int64_t sizes[],
+                       int64_t start, int64_t duration, size_t bytes)
 {
     if (!tilek_profiling()) return;
     tilek_lock(TILEK_LOCK_PROFILE);
@@ -121,7 +134,8 @@ void tilek_record_step(tilek_state *state, tilek_target target, int is_hosts, in
         ++(*figures)[launch].steps;
         (*figures)[launch].nanoseconds += duration;
     }
-    record(state, launch_name(state->kernel, is_hosts, launch), is_hosts, target, TILEK_ACTIVITY_KERNEL, sizes, start, duration, bytes);
+    record(state, launch_name(state->kernel, is_hosts, launch), is_hosts, target, TILEK_ACTIVITY_KERNEL, sizes, start,
+           duration, bytes);
     tilek_unlock(TILEK_LOCK_PROFILE);
 }
 
@@ -152,13 +166,19 @@ static void print_row(const char *name, tilek_target target, const tilek_figures
 {
     char rate[32], share[32], copies[32], flops[32];
     const int64_t moved = figures->bytes_in + figures->bytes_out;
-    const double speed = figures->kernel_nanoseconds > 0 ? (double)figures->bytes_touched / (double)figures->kernel_nanoseconds : 0;
+    const double speed = figures->kernel_nanoseconds > 0
+                           ? (double)figures->bytes_touched / (double)figures->kernel_nanoseconds
+                           : 0;
     const double copy_speed = figures->copy_nanoseconds > 0 ? (double)moved / (double)figures->copy_nanoseconds : 0;
-    const double flop_rate = figures->kernel_nanoseconds > 0 ? figures->operations / (double)figures->kernel_nanoseconds : 0;
+    const double flop_rate = figures->kernel_nanoseconds > 0 ? figures->operations / (double)figures->kernel_nanoseconds
+                                                             : 0;
     if (figures->launches == 0 && moved == 0 && figures->compile_nanoseconds == 0) return;
-    (void)fprintf(stderr, "%s%-24.24s %-8s %9" PRId64 " %12.3f %12.3f %12.3f %9.1f %9s %9s %9s %8s\n", tilek_rank_prefix(), name, tilek_target_name(target), figures->launches,
-                  (double)figures->kernel_nanoseconds / 1e6, (double)figures->copy_nanoseconds / 1e6, (double)figures->compile_nanoseconds / 1e6, (double)moved / 1e6,
-                  figure(copies, sizeof copies, copy_speed), figure(rate, sizeof rate, speed), figure(flops, sizeof flops, flop_rate),
+    (void)fprintf(stderr, "%s%-24.24s %-8s %9" PRId64 " %12.3f %12.3f %12.3f %9.1f %9s %9s %9s %8s\n",
+                  tilek_rank_prefix(), name, tilek_target_name(target), figures->launches,
+                  (double)figures->kernel_nanoseconds / 1e6, (double)figures->copy_nanoseconds / 1e6,
+                  (double)figures->compile_nanoseconds / 1e6, (double)moved / 1e6,
+                  figure(copies, sizeof copies, copy_speed), figure(rate, sizeof rate, speed),
+                  figure(flops, sizeof flops, flop_rate),
                   figure(share, sizeof share, bandwidths[target] > 0 ? 100e9 * speed / bandwidths[target] : 0));
 }
 
@@ -171,18 +191,21 @@ static void print_steps(const tilek_state *state, tilek_target target, int is_ho
     for (int launch = 0; in_steps && all != NULL && launch < launch_count(kernel, is_hosts); ++launch) {
         const tilek_step_figures *figures = &all[launch];
         if (figures->steps == 0) continue;
-        (void)fprintf(stderr, "%s  %-22.22s %-8s %9" PRId64 " %12.3f\n", tilek_rank_prefix(), launch_name(kernel, is_hosts, launch), tilek_target_name(target), figures->steps,
+        (void)fprintf(stderr, "%s  %-22.22s %-8s %9" PRId64 " %12.3f\n", tilek_rank_prefix(),
+                      launch_name(kernel, is_hosts, launch), tilek_target_name(target), figures->steps,
                       (double)figures->nanoseconds / 1e6);
     }
 }
 
-/* The numbers that programs of the kernel take as arguments, since they changed from launch to launch. The caller holds the states' lock. */
+/* The numbers that programs of the kernel take as arguments, since they changed from launch to
+ * launch. The caller holds the states' lock. */
 static void print_changing(const tilek_state *state)
 {
     int count = 0;
     for (int index = 0; index < state->changing_count; ++index) {
         if (!state->changing[index].is_argument) continue;
-        (void)fprintf(stderr, "%s%s%s", count == 0 ? tilek_rank_prefix() : "", count == 0 ? "  arguments, since they change: " : ", ", state->changing[index].name);
+        (void)fprintf(stderr, "%s%s%s", count == 0 ? tilek_rank_prefix() : "",
+                      count == 0 ? "  arguments, since they change: " : ", ", state->changing[index].name);
         ++count;
     }
     if (count > 0) (void)fputc('\n', stderr);
@@ -190,30 +213,41 @@ static void print_changing(const tilek_state *state)
 
 static void print_table(void (*print_tuned)(const tilek_state *state))
 {
-    (void)fprintf(stderr, "%s%-24s %-8s %9s %12s %12s %12s %9s %9s %9s %9s %8s\n", tilek_rank_prefix(), "tilek: kernel", "target", "launches", "kernel ms", "copy ms", "compile ms", "copied MB",
-                  "copy GB/s", "GB/s", "GFLOP/s", "% limit");
+    (void)fprintf(stderr, "%s%-24s %-8s %9s %12s %12s %12s %9s %9s %9s %9s %8s\n", tilek_rank_prefix(), "tilek: kernel",
+                  "target", "launches", "kernel ms", "copy ms", "compile ms", "copied MB", "copy GB/s", "GB/s",
+                  "GFLOP/s", "% limit");
     for (const tilek_state *state = tilek_first_state(); state != NULL; state = state->next)
         for (int target = 0; target <= TILEK_TARGETS; ++target) {
             char name[64];
             if (state->kernel->version == 0) (void)snprintf(name, sizeof name, "%s", state->kernel->name);
             else (void)snprintf(name, sizeof name, "%.12s, version %d", state->kernel->name, state->kernel->version);
             print_row(name, (tilek_target)target, &state->figures[target]);
-            for (int is_hosts = 0; target < TILEK_TARGETS && is_hosts < 2; ++is_hosts) print_steps(state, (tilek_target)target, is_hosts);
+            for (int is_hosts = 0; target < TILEK_TARGETS && is_hosts < 2; ++is_hosts)
+                print_steps(state, (tilek_target)target, is_hosts);
             if (target == TILEK_TARGETS) print_changing(state);
         }
-    for (int target = 0; target <= TILEK_TARGETS; ++target) print_row("(data directives)", (tilek_target)target, &data_figures[target]);
+    for (int target = 0; target <= TILEK_TARGETS; ++target)
+        print_row("(data directives)", (tilek_target)target, &data_figures[target]);
     if (tilek_get_settings()->adapt) (void)fputs("tilek: adapted tile sizes\n", stderr);
     for (const tilek_state *state = tilek_first_state(); state != NULL; state = state->next) print_tuned(state);
 }
 
-/* The bytes of the character of UTF-8 at `text`, 0 where there is none: names of files may have any bytes. */
+/* The bytes of the character of UTF-8 at `text`, 0 where there is none: names of files may have any
+ * bytes. */
 static int utf8_bytes(const char *text)
 {
     const unsigned char *byte = (const unsigned char *)text;
-    const int length = byte[0] < 0x80 ? 1 : byte[0] < 0xC2 ? 0 : byte[0] < 0xE0 ? 2 : byte[0] < 0xF0 ? 3 : byte[0] < 0xF5 ? 4 : 0;
+    const int length = byte[0] < 0x80 ? 1
+                     : byte[0] < 0xC2 ? 0
+                     : byte[0] < 0xE0 ? 2
+                     : byte[0] < 0xF0 ? 3
+                     : byte[0] < 0xF5 ? 4
+                                      : 0;
     for (int k = 1; k < length; ++k)
         if ((byte[k] & 0xC0) != 0x80) return 0;
-    if ((byte[0] == 0xE0 && byte[1] < 0xA0) || (byte[0] == 0xED && byte[1] >= 0xA0) || (byte[0] == 0xF0 && byte[1] < 0x90) || (byte[0] == 0xF4 && byte[1] >= 0x90)) return 0;
+    if ((byte[0] == 0xE0 && byte[1] < 0xA0) || (byte[0] == 0xED && byte[1] >= 0xA0) ||
+        (byte[0] == 0xF0 && byte[1] < 0x90) || (byte[0] == 0xF4 && byte[1] >= 0x90))
+        return 0;
     return length;
 }
 
@@ -242,22 +276,31 @@ static void write_sizes(FILE *file, const tilek_kernel *kernel, const int64_t si
     (void)fputc('}', file);
 }
 
-static void write_event(FILE *file, const event *one)
+static void write_event(FILE *file, const event *traced)
 {
-    (void)fprintf(file, "{\"ph\": \"X\", \"pid\": %ld, \"tid\": %" PRIu64 ", \"ts\": %.3f, \"dur\": %.3f, \"cat\": \"%s\", \"name\": ", (long)owner, one->thread,
-                  (double)(one->start - first_time) / 1e3, (double)one->duration / 1e3, activity_names[one->activity]);
-    write_string(file, one->name != NULL ? one->name : one->activity == TILEK_ACTIVITY_KERNEL && one->state != NULL ? one->state->kernel->name : activity_names[one->activity]);
-    (void)fprintf(file, ", \"args\": {\"target\": \"%s\", \"bytes\": %zu, \"kernel\": ", tilek_target_name(one->target), one->bytes);
-    write_string(file, one->state != NULL ? one->state->kernel->name : "");
-    if (one->activity == TILEK_ACTIVITY_KERNEL) (void)fprintf(file, ", \"form\": \"%s\"", one->is_hosts ? "host" : "device");
+    (void)fprintf(file,
+                  "{\"ph\": \"X\", \"pid\": %ld, \"tid\": %" PRIu64
+                  ", \"ts\": %.3f, \"dur\": %.3f, \"cat\": \"%s\", \"name\": ",
+                  (long)owner, traced->thread, (double)(traced->start - first_time) / 1e3,
+                  (double)traced->duration / 1e3, activity_names[traced->activity]);
+    write_string(file, traced->name != NULL ? traced->name
+                       : traced->activity == TILEK_ACTIVITY_KERNEL && traced->state != NULL
+                           ? traced->state->kernel->name
+                           : activity_names[traced->activity]);
+    (void)fprintf(file,
+                  ", \"args\": {\"target\": \"%s\", \"bytes\": %zu, \"kernel\": ", tilek_target_name(traced->target),
+                  traced->bytes);
+    write_string(file, traced->state != NULL ? traced->state->kernel->name : "");
+    if (traced->activity == TILEK_ACTIVITY_KERNEL)
+        (void)fprintf(file, ", \"form\": \"%s\"", traced->is_hosts ? "host" : "device");
     (void)fputs(", \"source\": ", file);
-    write_string(file, one->state != NULL ? one->state->kernel->file : "");
-    (void)fprintf(file, ", \"line\": %d", one->state != NULL ? one->state->kernel->line : 0);
-    if (one->state != NULL && one->state->kernel->version > 0) {
-        (void)fprintf(file, ", \"version\": %d, \"version text\": ", one->state->kernel->version);
-        write_string(file, one->state->kernel->version_text);
+    write_string(file, traced->state != NULL ? traced->state->kernel->file : "");
+    (void)fprintf(file, ", \"line\": %d", traced->state != NULL ? traced->state->kernel->line : 0);
+    if (traced->state != NULL && traced->state->kernel->version > 0) {
+        (void)fprintf(file, ", \"version\": %d, \"version text\": ", traced->state->kernel->version);
+        write_string(file, traced->state->kernel->version_text);
     }
-    if (one->taken != NULL) write_sizes(file, one->state->kernel, one->taken->sizes);
+    if (traced->taken != NULL) write_sizes(file, traced->state->kernel, traced->taken->sizes);
     (void)fputs("}}", file);
 }
 
@@ -268,7 +311,8 @@ static void write_trace(const char *given)
     const int stem = (int)strlen(given) - 5; /* the settings take no name without .json */
     FILE *file;
     int failed = tilek_rank() < 0 ? snprintf(name, sizeof name, "%s", given) >= (int)sizeof name
-                                  : snprintf(name, sizeof name, "%.*s.%" PRId64 ".json", stem, given, tilek_rank()) >= (int)sizeof name;
+                                  : snprintf(name, sizeof name, "%.*s.%" PRId64 ".json", stem, given, tilek_rank()) >=
+                                        (int)sizeof name;
     (void)snprintf(temporary, sizeof temporary, "%s.%ld", name, (long)getpid());
     file = failed ? NULL : fopen(temporary, "w");
     if (file == NULL) {

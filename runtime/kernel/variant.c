@@ -7,7 +7,8 @@
 
 tilek_variant tilek_host_variant(const tilek_kernel *kernel)
 {
-    const tilek_variant variant = {TILEK_SIDE_HOST, kernel->host_launch_count, 0, NULL, 0, kernel->host_launches, kernel->host_loops, kernel->host_steps, NULL};
+    const tilek_variant variant = {TILEK_SIDE_HOST,    kernel->host_launch_count, 0,   NULL, 0, kernel->host_launches,
+                                   kernel->host_loops, kernel->host_steps,        NULL};
     return variant;
 }
 
@@ -15,21 +16,30 @@ tilek_variant tilek_device_variant(const tilek_kernel *kernel, tilek_target targ
 {
     const tilek_opencl_form wanted = tilek_get_settings()->opencl_form;
     const int on_processor = wanted == TILEK_FORM_BY_DEVICE ? !limits->is_gpu : wanted == TILEK_FORM_CPU;
-    tilek_variant variant = {TILEK_SIDE_DEVICE, kernel->device_launch_count, 0, NULL, 0, kernel->device_launches, kernel->device_loops, kernel->device_steps,
-                       target == TILEK_CUDA ? kernel->cuda : kernel->opencl};
+    tilek_variant variant = {TILEK_SIDE_DEVICE,
+                             kernel->device_launch_count,
+                             0,
+                             NULL,
+                             0,
+                             kernel->device_launches,
+                             kernel->device_loops,
+                             kernel->device_steps,
+                             target == TILEK_CUDA ? kernel->cuda : kernel->opencl};
     if (target == TILEK_CUDA) {
         variant.persistent_count = kernel->persistent_count;
         variant.persistent = kernel->persistent;
         variant.persists = limits->persists && tilek_get_settings()->persistent;
     }
-    if (target != TILEK_OPENCL || kernel->processors == NULL || kernel->host_launch_count == 0 || !on_processor) return variant;
+    if (target != TILEK_OPENCL || kernel->processors == NULL || kernel->host_launch_count == 0 || !on_processor)
+        return variant;
     variant = tilek_host_variant(kernel);
     variant.side = TILEK_SIDE_PROCESSOR;
     variant.program = kernel->processors;
     return variant;
 }
 
-int tilek_find_side(const tilek_kernel *kernel, const tilek_call *call, const tilek_candidate *candidate, tilek_side *side)
+int tilek_find_side(const tilek_kernel *kernel, const tilek_call *call, const tilek_candidate *candidate,
+                    tilek_side *side)
 {
     const tilek_backend *backend;
     tilek_device *device;
@@ -37,7 +47,9 @@ int tilek_find_side(const tilek_kernel *kernel, const tilek_call *call, const ti
     *side = TILEK_SIDE_HOST;
     if (candidate->target == TILEK_SERIAL || candidate->target == TILEK_THREADS) return 1;
     *side = TILEK_SIDE_DEVICE;
-    if (tilek_open_device(candidate->target, call->device, candidate->gpu_only, &backend, &device, &unused) != TILEK_OK) return 0;
-    if (call->device != TILEK_DEVICES_ALL) *side = tilek_device_variant(kernel, candidate->target, backend->limits(device)).side;
+    if (tilek_open_device(candidate->target, call->device, candidate->gpu_only, &backend, &device, &unused) != TILEK_OK)
+        return 0;
+    if (call->device != TILEK_DEVICES_ALL)
+        *side = tilek_device_variant(kernel, candidate->target, backend->limits(device)).side;
     return 1;
 }

@@ -12,11 +12,12 @@
 
 enum { STRETCHES_PER_UNIT = 16 };
 
-/* Keeps what may be a constant of the program when an entry point is met first, with the numbers of a launch; later steps must agree with that. */
+/* Keeps what may be a constant of the program when an entry point is met first, with the numbers of
+ * a launch; later steps must agree with that. */
 static tilek_status keep_numbers_of(tilek_device_job *job, int entry, const tilek_planned *planned, tilek_message *why)
 {
     const tilek_launch_shape *shape = &job->run.launches[entry];
-    const int is_first = job->numbers[entry] == NULL || !planned->seen; /* of a rehearsal */
+    const int is_first = job->numbers[entry] == NULL || !planned->seen; /* the first step of a rehearsal */
     int64_t *known = job->known;
     for (int before = 0; before < entry; ++before) known += job->run.launches[before].parameter_count;
     job->numbers[entry] = known;
@@ -27,7 +28,8 @@ static tilek_status keep_numbers_of(tilek_device_job *job, int entry, const tile
         number = tilek_number_of(parameter, &job->device_arrays, &planned->geometry, job->run.sizes);
         if (is_first) known[index] = number;
         if (known[index] == number || !job->specializing) continue;
-        tilek_say(why, "%s of launch %s differs from step to step, and was taken for a constant", parameter->constant, shape->entry);
+        tilek_say(why, "%s of launch %s differs from step to step, and was taken for a constant", parameter->constant,
+                  shape->entry);
         return TILEK_INVALID;
     }
     return TILEK_OK;
@@ -40,7 +42,9 @@ static tilek_status keep_numbers(tilek_run *run, int launch, tilek_message *why)
     tilek_status status = keep_numbers_of(job, launch, planned, why);
     for (int index = 0; index < job->persistence.count && run->perform == NULL && status == TILEK_OK; ++index) {
         tilek_persistent *variant = &job->persistence.variants[index];
-        if (variant->launch != launch || !tilek_widen_columns(&run->launches[launch], planned, variant->lower, variant->upper, !variant->met)) continue;
+        if (variant->launch != launch ||
+            !tilek_widen_columns(&run->launches[launch], planned, variant->lower, variant->upper, !variant->met))
+            continue;
         variant->met = 1;
         status = keep_numbers_of(job, variant->entry, planned, why);
     }
@@ -60,7 +64,8 @@ static tilek_status find_program(tilek_device_job *job, tilek_message *why)
 {
     tilek_status status;
     job->run.keeps_workers = 0;
-    if (!tilek_is_hosts(&job->variant) && (job->run.kernel->flags & TILEK_VARYING_STEPS) != 0) { /* workers that come and go would not be constants, and some compilers compile for each count */
+    /* workers that come and go would not be constants, and some compilers compile for each count */
+    if (!tilek_is_hosts(&job->variant) && (job->run.kernel->flags & TILEK_VARYING_STEPS) != 0) {
         job->run.decided = NULL;
         status = tilek_rehearse(&job->run, why);
         if (status != TILEK_OK) return status;
@@ -79,7 +84,8 @@ static tilek_status find_program(tilek_device_job *job, tilek_message *why)
     return status;
 }
 
-/* How many gangs are there at once, and flags for the columns that they take. Where there is no memory for these, launches go wavefront by wavefront. */
+/* How many gangs are there at once, and flags for the columns that they take. Where there is no
+ * memory for these, launches go wavefront by wavefront. */
 static tilek_status prepare_persistent(tilek_device_job *job, tilek_message *why)
 {
     const tilek_place *place = &job->device_arrays.place;
@@ -93,7 +99,8 @@ static tilek_status prepare_persistent(tilek_device_job *job, tilek_message *why
         const int64_t columns = tilek_columns(shape, variant->lower, variant->upper);
         const size_t boxes = (size_t)planned->most_waves * (size_t)tilek_column_loops(shape) * 2;
         if (job->numbers[variant->entry] == NULL || columns > TILEK_MOST_COLUMNS) continue;
-        variant->resident = place->backend->resident(place->device, job->built->entries[variant->entry], &planned->geometry.axes[TILEK_AXIS_WORKER]);
+        variant->resident = place->backend->resident(place->device, job->built->entries[variant->entry],
+                                                     &planned->geometry.axes[TILEK_AXIS_WORKER]);
         if (variant->resident == 0) continue;
         most = tilek_maximum(most, columns);
         if (boxes > numbers) numbers = boxes;
@@ -105,12 +112,14 @@ static tilek_status prepare_persistent(tilek_device_job *job, tilek_message *why
     return TILEK_OK;
 }
 
-/* Of workers: a program may turn out to hold fewer workers than the device allows in general; counts are then decided
- * again under its limit. */
+/* A program may turn out to hold fewer workers than the device allows in general; counts are then
+ * decided again under its limit. */
 tilek_status tilek_job_prepare(tilek_device_job *job, tilek_message *why)
 {
     tilek_status status = find_program(job, why);
-    for (int index = 0; !tilek_is_hosts(&job->variant) && index < job->run.launch_count && status == TILEK_OK && job->built != NULL; ++index)
+    for (int index = 0;
+         !tilek_is_hosts(&job->variant) && index < job->run.launch_count && status == TILEK_OK && job->built != NULL;
+         ++index)
         if (job->run.planned[index].most_workers > job->built->group_totals[index]) {
             status = find_program(job, why);
             break;
@@ -118,7 +127,8 @@ tilek_status tilek_job_prepare(tilek_device_job *job, tilek_message *why)
     return status == TILEK_OK ? prepare_persistent(job, why) : status;
 }
 
-static int marshal(tilek_device_job *job, int launch, const tilek_geometry *geometry, const tilek_buffer *partials, const void *const values[])
+static int marshal(tilek_device_job *job, int launch, const tilek_geometry *geometry, const tilek_buffer *partials,
+                   const void *const values[])
 {
     static const tilek_buffer nothing;
     const tilek_launch_shape *shape = &job->run.launches[launch];
@@ -132,7 +142,9 @@ static int marshal(tilek_device_job *job, int launch, const tilek_geometry *geom
         argument->kind = TILEK_ARGUMENT_VALUE;
         if (parameter->kind == TILEK_PARAMETER_ARRAY || parameter->kind == TILEK_PARAMETER_PARTIALS) {
             argument->kind = TILEK_ARGUMENT_BUFFER;
-            argument->buffer = parameter->kind == TILEK_PARAMETER_PARTIALS ? &partials[parameter->index] : job->device_arrays.arrays[parameter->index].buffer;
+            argument->buffer = parameter->kind == TILEK_PARAMETER_PARTIALS
+                                 ? &partials[parameter->index]
+                                 : job->device_arrays.arrays[parameter->index].buffer;
             if (argument->buffer == NULL) argument->buffer = &nothing;
         } else if (parameter->kind == TILEK_PARAMETER_SCALAR) {
             argument->value = job->run.call->scalars[parameter->index];
@@ -142,10 +154,12 @@ static int marshal(tilek_device_job *job, int launch, const tilek_geometry *geom
             argument->size = shape->value_sizes[parameter->index];
         } else if (parameter->kind == TILEK_PARAMETER_FLAGS || parameter->kind == TILEK_PARAMETER_BOXES) {
             argument->kind = TILEK_ARGUMENT_BUFFER;
-            argument->buffer = parameter->kind == TILEK_PARAMETER_FLAGS ? &job->persistence.flags->buffer : &job->persistence.flags->boxes;
+            argument->buffer = parameter->kind == TILEK_PARAMETER_FLAGS ? &job->persistence.flags->buffer
+                                                                        : &job->persistence.flags->boxes;
         } else {
-            job->values[count] = parameter->kind > TILEK_PARAMETER_FLAGS ? tilek_persistent_number(&job->persistence, parameter)
-                                                                         : tilek_number_of(parameter, &job->device_arrays, geometry, job->run.sizes);
+            job->values[count] = parameter->kind > TILEK_PARAMETER_FLAGS
+                                   ? tilek_persistent_number(&job->persistence, parameter)
+                                   : tilek_number_of(parameter, &job->device_arrays, geometry, job->run.sizes);
             argument->value = &job->values[count];
             argument->size = sizeof job->values[count];
         }
@@ -154,18 +168,23 @@ static int marshal(tilek_device_job *job, int launch, const tilek_geometry *geom
     return count;
 }
 
-/* The groups of a launch, and the workers of each. A processor's groups have one worker and take a stretch of the instances each: several a core, since
- * cores may be slow or late. */
-static void shape_launch(const tilek_device_job *job, int launch, const tilek_geometry *geometry, int64_t groups[3], int64_t group[3])
+/* The groups of a launch, and the workers of each. A processor's groups have one worker and take a
+ * stretch of the instances each: several a core, since cores may be slow or late. */
+static void shape_launch(const tilek_device_job *job, int launch, const tilek_geometry *geometry, int64_t groups[3],
+                         int64_t group[3])
 {
     const tilek_limits *limits = job->device_arrays.place.backend->limits(job->device_arrays.place.device);
     const int by_thread = (job->run.launches[launch].axes >> TILEK_AXIS_THREAD & 1u) != 0;
     for (int dimension = 0; dimension < 3; ++dimension) {
         const int axis = by_thread && dimension == 0 ? TILEK_AXIS_THREAD : TILEK_AXIS_GANG + dimension;
-        groups[dimension] = tilek_is_hosts(&job->variant) || (by_thread && dimension > 0) ? 1 : tilek_groups(geometry, axis, limits);
-        group[dimension] = tilek_is_hosts(&job->variant) || by_thread ? 1 : geometry->axes[TILEK_AXIS_WORKER + dimension];
+        groups[dimension] = tilek_is_hosts(&job->variant) || (by_thread && dimension > 0)
+                              ? 1
+                              : tilek_groups(geometry, axis, limits);
+        group[dimension] = tilek_is_hosts(&job->variant) || by_thread ? 1
+                                                                      : geometry->axes[TILEK_AXIS_WORKER + dimension];
     }
-    if (tilek_is_hosts(&job->variant)) groups[0] = tilek_minimum(geometry->instances, STRETCHES_PER_UNIT * tilek_maximum(limits->compute_units, 1));
+    if (tilek_is_hosts(&job->variant))
+        groups[0] = tilek_minimum(geometry->instances, STRETCHES_PER_UNIT * tilek_maximum(limits->compute_units, 1));
 }
 
 /* One block for everything of the job whose size the kernel decides. */
@@ -181,8 +200,9 @@ static tilek_status make_room(tilek_device_job *job, tilek_message *why)
         known += (size_t)shape->parameter_count;
         reductions += (size_t)shape->reduction_count;
     }
-    job->block = block = malloc(room + parameters * (sizeof *job->arguments + sizeof *job->values) + launches * sizeof *job->numbers +
-                                known * sizeof *job->known + reductions * (sizeof *job->partials + TILEK_BYTES_OF_VALUE) +
+    job->block = block = malloc(room + parameters * (sizeof *job->arguments + sizeof *job->values) +
+                                launches * sizeof *job->numbers + known * sizeof *job->known +
+                                reductions * (sizeof *job->partials + TILEK_BYTES_OF_VALUE) +
                                 (size_t)job->variant.persistent_count * sizeof *job->persistence.variants);
     if (block == NULL) {
         tilek_say(why, "memory is exhausted");
@@ -200,12 +220,14 @@ static tilek_status make_room(tilek_device_job *job, tilek_message *why)
     for (int index = 0; index < job->variant.persistent_count && job->variant.persists; ++index) {
         const int launch = job->variant.persistent[index];
         if (!tilek_can_persist(&job->variant.launches[launch])) continue;
-        job->persistence.variants[job->persistence.count++] = (tilek_persistent){.launch = launch, .entry = job->variant.launch_count + index};
+        job->persistence.variants[job->persistence.count++] =
+            (tilek_persistent){.launch = launch, .entry = job->variant.launch_count + index};
     }
     return TILEK_OK;
 }
 
-tilek_status tilek_job_start(tilek_device_job *job, tilek_state *state, const tilek_variant *variant, const tilek_place *place, tilek_message *why)
+tilek_status tilek_job_start(tilek_device_job *job, tilek_state *state, const tilek_variant *variant,
+                             const tilek_place *place, tilek_message *why)
 {
     const tilek_limits *limits = place->backend->limits(place->device);
     memset(job, 0, sizeof *job);
@@ -228,17 +250,20 @@ tilek_status tilek_job_take_call(tilek_device_job *job, const tilek_call *call, 
     const tilek_kernel *kernel = job->state->kernel;
     const tilek_limits *limits = job->device_arrays.place.backend->limits(job->device_arrays.place.device);
     const tilek_status status = tilek_run_start(&job->run, kernel, call, &job->variant, job->block, why);
-    job->run.machine = tilek_is_hosts(&job->variant) ? (tilek_machine){NULL, tilek_maximum(limits->compute_units, 1), 0, NULL, 0, 0}
-                                                     : (tilek_machine){limits, 1, limits->group_total, NULL, 0, 0};
+    job->run.machine = tilek_is_hosts(&job->variant)
+                         ? (tilek_machine){NULL, tilek_maximum(limits->compute_units, 1), 0, NULL, 0, 0}
+                         : (tilek_machine){limits, 1, limits->group_total, NULL, 0, 0};
     for (int index = 0; index < kernel->size_count && status == TILEK_OK; ++index)
         job->run.machine.tile_extent = tilek_maximum(job->run.machine.tile_extent, job->run.sizes[index]);
     job->run.context = job;
-    job->touched = job->profiling ? tilek_touched(kernel, call) / (size_t)tilek_maximum(job->variant.launch_count, 1) : 0;
+    job->touched = job->profiling ? tilek_touched(kernel, call) / (size_t)tilek_maximum(job->variant.launch_count, 1)
+                                  : 0;
     return status;
 }
 
 /* What is to be done when a launch was queued. */
-static tilek_status count_launch(tilek_device_job *job, tilek_status status, const int64_t *nanoseconds, tilek_message *why)
+static tilek_status count_launch(tilek_device_job *job, tilek_status status, const int64_t *nanoseconds,
+                                 tilek_message *why)
 {
     const tilek_place *place = &job->device_arrays.place;
     job->device_arrays.started |= status == TILEK_OK || nanoseconds != NULL; /* a run that waits may fail half-way */
@@ -250,19 +275,22 @@ static tilek_status count_launch(tilek_device_job *job, tilek_status status, con
     return status;
 }
 
-tilek_status tilek_job_run(tilek_device_job *job, int launch, const tilek_geometry *geometry, const tilek_buffer *partials, const void *const values[],
-                           int64_t *nanoseconds, tilek_message *why)
+tilek_status tilek_job_run(tilek_device_job *job, int launch, const tilek_geometry *geometry,
+                           const tilek_buffer *partials, const void *const values[], int64_t *nanoseconds,
+                           tilek_message *why)
 {
     const tilek_place *place = &job->device_arrays.place;
     const int count = marshal(job, launch, geometry, partials, values);
     int64_t groups[3], group[3];
     tilek_status status;
     shape_launch(job, launch, geometry, groups, group);
-    status = place->backend->run(place->device, job->queue, job->built->entries[launch], count, job->arguments, groups, group, nanoseconds, why);
+    status = place->backend->run(place->device, job->queue, job->built->entries[launch], count, job->arguments, groups,
+                                 group, nanoseconds, why);
     return count_launch(job, status, nanoseconds, why);
 }
 
-tilek_status tilek_job_run_persistent(tilek_device_job *job, const tilek_persistent *variant, const tilek_buffer *partials, int64_t *nanoseconds, tilek_message *why)
+tilek_status tilek_job_run_persistent(tilek_device_job *job, const tilek_persistent *variant,
+                                      const tilek_buffer *partials, int64_t *nanoseconds, tilek_message *why)
 {
     const tilek_place *place = &job->device_arrays.place;
     tilek_persistence *persistence = &job->persistence;
@@ -270,12 +298,14 @@ tilek_status tilek_job_run_persistent(tilek_device_job *job, const tilek_persist
     const int64_t columns = tilek_columns(&job->run.launches[variant->launch], persistence->lower, persistence->upper);
     const void *values[TILEK_MOST_PERSISTENT_VALUES];
     int count;
-    tilek_status status = tilek_bring_boxes(persistence->flags, job->queue, persistence->boxes, persistence->box_count, why);
+    tilek_status status = tilek_bring_boxes(persistence->flags, job->queue, persistence->boxes, persistence->box_count,
+                                            why);
     if (status != TILEK_OK) return status;
     for (int index = 0; index < TILEK_MOST_PERSISTENT_VALUES; ++index) values[index] = &persistence->values[index];
     count = marshal(job, variant->entry, geometry, partials, values);
-    status = place->backend->run_resident(place->device, job->queue, job->built->entries[variant->entry], count, job->arguments,
-                                          tilek_minimum(columns, variant->resident), &geometry->axes[TILEK_AXIS_WORKER], nanoseconds, why);
+    status = place->backend->run_resident(place->device, job->queue, job->built->entries[variant->entry], count,
+                                          job->arguments, tilek_minimum(columns, variant->resident),
+                                          &geometry->axes[TILEK_AXIS_WORKER], nanoseconds, why);
     persistence->flags->base += persistence->last - persistence->first + 1;
     persistence->used = 1;
     return count_launch(job, status, nanoseconds, why);
@@ -285,7 +315,8 @@ void tilek_job_end(tilek_device_job *job)
 {
     tilek_buffer *partial = job->partials;
     for (int launch = 0; launch < job->variant.launch_count && job->block != NULL; ++launch)
-        for (int index = 0; index < job->variant.launches[launch].reduction_count; ++index) tilek_give_buffer(&job->device_arrays.place, partial++);
+        for (int index = 0; index < job->variant.launches[launch].reduction_count; ++index)
+            tilek_give_buffer(&job->device_arrays.place, partial++);
     tilek_give_flags(job->persistence.flags);
     free(job->persistence.boxes);
     free(job->gathered);

@@ -19,7 +19,8 @@ typedef struct tilek_device_job {
     tilek_state *state;
     tilek_device_arrays device_arrays;
     const tilek_device_program *built;
-    const int64_t **numbers;       /* per entry point that the call may need: one a parameter, those that may be constants */
+    /* per entry point that the call may need: one a parameter, those that may be constants */
+    const int64_t **numbers;
     int64_t *known;                /* what numbers points to */
     tilek_argument *arguments;     /* for the longest parameter list */
     int64_t *values;               /* likewise */
@@ -38,9 +39,11 @@ typedef struct tilek_device_job {
     void *block;
 } tilek_device_job;
 
-/* Zeroes the job and takes the room that it needs; `variant` and the device are settled then. To be let go with tilek_job_end, after a failure too.
- * TILEK_UNSUPPORTED: the device lacks what the kernel computes with. */
-tilek_status tilek_job_start(tilek_device_job *job, tilek_state *state, const tilek_variant *variant, const tilek_place *place, tilek_message *why);
+/* Zeroes the job and takes the room that it needs; `variant` and the device are settled then. To be
+ * let go with tilek_job_end, after a failure too. TILEK_UNSUPPORTED: the device lacks what the
+ * kernel computes with. */
+tilek_status tilek_job_start(tilek_device_job *job, tilek_state *state, const tilek_variant *variant,
+                             const tilek_place *place, tilek_message *why);
 
 /* When the call's arrays have their places: its launches' numbers can be asked for. */
 tilek_status tilek_job_take_call(tilek_device_job *job, const tilek_call *call, tilek_message *why);
@@ -49,11 +52,13 @@ tilek_status tilek_job_take_call(tilek_device_job *job, const tilek_call *call, 
 tilek_status tilek_job_prepare(tilek_device_job *job, tilek_message *why);
 
 /* Queues a launch with these numbers; `nanoseconds` as for a backend's `run`. */
-tilek_status tilek_job_run(tilek_device_job *job, int launch, const tilek_geometry *geometry, const tilek_buffer *partials, const void *const values[],
-                           int64_t *nanoseconds, tilek_message *why);
+tilek_status tilek_job_run(tilek_device_job *job, int launch, const tilek_geometry *geometry,
+                           const tilek_buffer *partials, const void *const values[], int64_t *nanoseconds,
+                           tilek_message *why);
 
 /* Likewise all wavefronts that `persistence` has gathered, as one launch. */
-tilek_status tilek_job_run_persistent(tilek_device_job *job, const tilek_persistent *variant, const tilek_buffer *partials, int64_t *nanoseconds, tilek_message *why);
+tilek_status tilek_job_run_persistent(tilek_device_job *job, const tilek_persistent *variant,
+                                      const tilek_buffer *partials, int64_t *nanoseconds, tilek_message *why);
 
 void tilek_job_end(tilek_device_job *job);
 

@@ -1,4 +1,5 @@
-/* device_programs.c: device programs of a kernel: specialisation, and the memory of what was built. */
+/* device_programs.c: device programs of a kernel: specialisation, and the memory of what was
+ * built. */
 #define _POSIX_C_SOURCE 200809L
 #include "launch/device_programs.h"
 
@@ -15,17 +16,20 @@ enum { MOST_CONSTANTS = 256, MOST_SPECIALIZED = 8 };
 
 static int is_number(tilek_parameter_kind kind)
 {
-    return kind != TILEK_PARAMETER_ARRAY && kind != TILEK_PARAMETER_SCALAR && kind != TILEK_PARAMETER_PARTIALS && kind != TILEK_PARAMETER_VALUE;
+    return kind != TILEK_PARAMETER_ARRAY && kind != TILEK_PARAMETER_SCALAR && kind != TILEK_PARAMETER_PARTIALS &&
+           kind != TILEK_PARAMETER_VALUE;
 }
 
-int64_t tilek_number_of(const tilek_parameter *parameter, const tilek_device_arrays *device_arrays, const tilek_geometry *geometry, const int64_t *sizes)
+int64_t tilek_number_of(const tilek_parameter *parameter, const tilek_device_arrays *device_arrays,
+                        const tilek_geometry *geometry, const int64_t *sizes)
 {
     const int index = parameter->index, dimension = parameter->dimension;
     switch (parameter->kind) {
     case TILEK_PARAMETER_ORIGIN: return device_arrays->arrays[index].origin;
     case TILEK_PARAMETER_LENGTH:
-        return device_arrays->kernel->arrays[index].storage == TILEK_ROWS ? device_arrays->arrays[index].geometry->length[dimension]
-                                                                      : device_arrays->call->arrays[index].extent[dimension];
+        return device_arrays->kernel->arrays[index].storage == TILEK_ROWS
+                 ? device_arrays->arrays[index].geometry->length[dimension]
+                 : device_arrays->call->arrays[index].extent[dimension];
     case TILEK_PARAMETER_LOWER: return device_arrays->arrays[index].geometry->lower[dimension];
     case TILEK_PARAMETER_LOOP_LOWER: return geometry->bounds[index]->lower;
     case TILEK_PARAMETER_LOOP_STEP: return geometry->bounds[index]->step;
@@ -34,7 +38,9 @@ int64_t tilek_number_of(const tilek_parameter *parameter, const tilek_device_arr
     case TILEK_PARAMETER_TILE_STRIDE: return geometry->tiles[index][dimension].stride;
     case TILEK_PARAMETER_AXIS_COUNT: return geometry->axes[index];
     case TILEK_PARAMETER_AXIS_ROUNDS:
-        return tilek_ceiling_quotient(geometry->axes[index], tilek_groups(geometry, index, device_arrays->place.backend->limits(device_arrays->place.device)));
+        return tilek_ceiling_quotient(geometry->axes[index],
+                                      tilek_groups(geometry, index,
+                                                   device_arrays->place.backend->limits(device_arrays->place.device)));
     case TILEK_PARAMETER_TILE_ARGUMENT: return device_arrays->call->tile_arguments[index];
     case TILEK_PARAMETER_SIZE: return sizes[index];
     case TILEK_PARAMETER_INDEX_BITS: return tilek_index_bits(device_arrays);
@@ -42,15 +48,17 @@ int64_t tilek_number_of(const tilek_parameter *parameter, const tilek_device_arr
     }
 }
 
-/* What a call's programs may have as constants: per value its parameter's name, NULL of a launch's presence. */
+/* What a call's programs may have as constants: each value with its parameter's name, or with NULL
+ * where it says whether a launch is met. */
 typedef struct number_list {
     int count; /* -1: the kernel is not to be specialised */
     int64_t values[MOST_CONSTANTS];
     const char *names[MOST_CONSTANTS];
 } number_list;
 
-/* Values of all parameters that may be constants, in order, and before those of each launch whether some step meets it, where steps decide that;
- * their number, or -1 where the kernel is not to be specialised. */
+/* Values of all parameters that may be constants, in order, and before those of each launch whether
+ * some step meets it, where steps decide that; their number, or -1 where the kernel is not to be
+ * specialised. */
 static int gather_values(const tilek_variant *variant, const int64_t *const *numbers, number_list *list)
 {
     int count = 0;
@@ -72,7 +80,8 @@ static int gather_values(const tilek_variant *variant, const int64_t *const *num
     return count;
 }
 
-/* Whether a number may be an argument of specialised programs: tile sizes make loops ones that compilers unroll, the index type and lengths of arrays hang on others. */
+/* Whether a number may be an argument of specialised programs: tile sizes make loops ones that
+ * compilers unroll, the index type and lengths of arrays hang on others. */
 static int may_be_argument(const tilek_kernel *kernel, const tilek_parameter *parameter)
 {
     if (parameter->kind == TILEK_PARAMETER_SIZE || parameter->kind == TILEK_PARAMETER_INDEX_BITS) return 0;
@@ -84,7 +93,8 @@ static int may_be_argument(const tilek_kernel *kernel, const tilek_parameter *pa
 static tilek_changing *changing_of(const tilek_state *state, const tilek_variant *variant, const char *name)
 {
     for (int index = 0; index < state->changing_count; ++index)
-        if (state->changing[index].launches == variant->launches && strcmp(state->changing[index].name, name) == 0) return &state->changing[index];
+        if (state->changing[index].launches == variant->launches && strcmp(state->changing[index].name, name) == 0)
+            return &state->changing[index];
     return NULL;
 }
 
@@ -94,7 +104,8 @@ static int is_argument(const tilek_state *state, const tilek_variant *variant, c
     return number != NULL && number->is_argument;
 }
 
-/* Notes what the numbers are at this compilation. Without memory a number goes on being a constant. The caller holds `building`. */
+/* Notes what the numbers are at this compilation. Without memory a number goes on being a constant.
+ * The caller holds TILEK_LOCK_BUILDING. */
 static void note_numbers(tilek_state *state, const tilek_variant *variant, const int64_t *const *numbers)
 {
     int most = 0;
@@ -112,16 +123,20 @@ static void note_numbers(tilek_state *state, const tilek_variant *variant, const
             number = realloc(state->changing, (size_t)(state->changing_count + 1) * sizeof *number);
             if (number != NULL) {
                 state->changing = number;
-                number[state->changing_count++] = (tilek_changing){variant->launches, parameter->constant, numbers[launch][index], 0, 0};
+                number[state->changing_count++] = (tilek_changing){variant->launches, parameter->constant,
+                                                                   numbers[launch][index], 0, 0};
             }
         }
     }
-    for (int index = 0; index < state->changing_count; ++index) most = state->changing[index].changes > most ? state->changing[index].changes : most;
-    for (int index = 0; index < state->changing_count; ++index) state->changing[index].is_argument = most > 1 && state->changing[index].changes > 0;
+    for (int index = 0; index < state->changing_count; ++index)
+        most = state->changing[index].changes > most ? state->changing[index].changes : most;
+    for (int index = 0; index < state->changing_count; ++index)
+        state->changing[index].is_argument = most > 1 && state->changing[index].changes > 0;
 }
 
 /* Names for the values, each once; -1 where one name would have two values. */
-static int name_values(const tilek_state *state, const tilek_variant *variant, const int64_t *const *numbers, tilek_constant *constants)
+static int name_values(const tilek_state *state, const tilek_variant *variant, const int64_t *const *numbers,
+                       tilek_constant *constants)
 {
     int count = 0;
     for (int launch = 0; launch < tilek_entry_count(variant); ++launch) {
@@ -133,7 +148,8 @@ static int name_values(const tilek_state *state, const tilek_variant *variant, c
             if (name == NULL || is_argument(state, variant, name)) continue;
             while (known < count && strcmp(constants[known].name, name) != 0) ++known;
             if (known < count && constants[known].value != numbers[launch][index]) return -1;
-            if (known == count) constants[count++] = (tilek_constant){name, numbers[launch][index], kind == TILEK_PARAMETER_LENGTH};
+            if (known == count)
+                constants[count++] = (tilek_constant){name, numbers[launch][index], kind == TILEK_PARAMETER_LENGTH};
         }
     }
     return count;
@@ -149,14 +165,16 @@ static int has_values(const tilek_device_program *built, int count, const int64_
 }
 
 /* `place` NULL: on any device. Of several that will do the one with the fewest arguments. */
-static const tilek_device_program *find_built(const tilek_state *state, const tilek_place *place, int specialized, int count, const int64_t *values)
+static const tilek_device_program *find_built(const tilek_state *state, const tilek_place *place, int specialized,
+                                              int count, const int64_t *values)
 {
     const tilek_device_program *best = NULL;
     for (const tilek_device_program *built = state->built; built != NULL; built = built->next) {
         if (place != NULL && (built->device != place->device || built->target != place->target)) continue;
         if (built->specialized != specialized) continue;
         if (!specialized) return built;
-        if ((best == NULL || built->argument_count < best->argument_count) && has_values(built, count, values)) best = built;
+        if ((best == NULL || built->argument_count < best->argument_count) && has_values(built, count, values))
+            best = built;
     }
     return best;
 }
@@ -183,12 +201,13 @@ static char *join(const char *const *pieces)
     return text;
 }
 
-static tilek_status find_entries(const tilek_variant *variant, const tilek_place *place, tilek_device_program *built, const int64_t *const *numbers, tilek_message *why)
+static tilek_status find_entries(const tilek_variant *variant, const tilek_place *place, tilek_device_program *built,
+                                 const int64_t *const *numbers, tilek_message *why)
 {
     for (int index = 0; index < tilek_entry_count(variant); ++index) {
         if (built->specialized && numbers[index] == NULL) continue;
-        const tilek_status status = place->backend->find(place->device, built->program, variant->launches[index].entry, &built->entries[index],
-                                                         &built->group_totals[index], why);
+        const tilek_status status = place->backend->find(place->device, built->program, variant->launches[index].entry,
+                                                         &built->entries[index], &built->group_totals[index], why);
         if (status != TILEK_OK) return status;
     }
     return TILEK_OK;
@@ -203,8 +222,10 @@ static int gather_unreached(const tilek_variant *variant, const int64_t *const *
     return count;
 }
 
-/* The numbers that entry points have as arguments, into `arguments` unless that is NULL; how many. */
-static int gather_arguments(const tilek_variant *variant, const tilek_device_program *built, const int64_t *const *numbers, tilek_number_argument *arguments)
+/* The numbers that entry points have as arguments, into `arguments` unless that is NULL; how
+ * many. */
+static int gather_arguments(const tilek_variant *variant, const tilek_device_program *built,
+                            const int64_t *const *numbers, tilek_number_argument *arguments)
 {
     int count = 0;
     for (int launch = 0; built->passed != NULL && launch < tilek_entry_count(variant); ++launch) {
@@ -213,7 +234,8 @@ static int gather_arguments(const tilek_variant *variant, const tilek_device_pro
         int first = 1;
         for (int index = 0; numbers[launch] != NULL && index < shape->parameter_count; ++index) {
             if (shape->parameters[index].constant != NULL && !passed[index]) continue;
-            if (passed[index] && arguments != NULL) arguments[count] = (tilek_number_argument){shape->entry, shape->parameters[index].constant, first};
+            if (passed[index] && arguments != NULL)
+                arguments[count] = (tilek_number_argument){shape->entry, shape->parameters[index].constant, first};
             count += passed[index];
             first = 0;
         }
@@ -221,68 +243,80 @@ static int gather_arguments(const tilek_variant *variant, const tilek_device_pro
     return count;
 }
 
-static tilek_status compile(tilek_state *state, const tilek_variant *variant, const tilek_place *place, tilek_device_program *built, const int64_t *const *numbers, const tilek_constant *constants, int constant_count,
-                            tilek_message *why)
+static tilek_status compile(tilek_state *state, const tilek_variant *variant, const tilek_place *place,
+                            tilek_device_program *built, const int64_t *const *numbers, const tilek_constant *constants,
+                            int constant_count, tilek_message *why)
 {
     const tilek_kernel *kernel = state->kernel;
     const int64_t start = tilek_now();
     char *source = join(variant->program);
     const char **unreached = calloc((size_t)tilek_entry_count(variant), sizeof *unreached);
-    const int unreached_count = unreached != NULL && built->specialized ? gather_unreached(variant, numbers, unreached) : 0;
+    const int unreached_count = unreached != NULL && built->specialized ? gather_unreached(variant, numbers, unreached)
+                                                                        : 0;
     const int argument_count = gather_arguments(variant, built, numbers, NULL);
     tilek_number_argument *arguments = calloc((size_t)argument_count + 1, sizeof *arguments);
-    const tilek_build build = {kernel->name, kernel->file, source, kernel->flags, built->specialized, constant_count, constants, argument_count, arguments, unreached_count, unreached};
+    const tilek_build build = {kernel->name,       kernel->file,    source,    kernel->flags,
+                               built->specialized, constant_count,  constants, argument_count,
+                               arguments,          unreached_count, unreached};
     int from_cache = 0;
-    tilek_status status;
-    if (arguments != NULL) (void)gather_arguments(variant, built, numbers, arguments);
+    tilek_status status = TILEK_NO_MEMORY;
     if (source == NULL || unreached == NULL || arguments == NULL) {
         tilek_say(why, "memory is exhausted");
-        free(arguments);
-        free(source);
-        free(unreached);
-        return TILEK_NO_MEMORY;
+    } else {
+        (void)gather_arguments(variant, built, numbers, arguments);
+        status = place->backend->build(place->device, &build, &built->program, &from_cache, why);
+        tilek_record(state, place->target, TILEK_ACTIVITY_COMPILE, start, tilek_now() - start, 0);
     }
-    status = place->backend->build(place->device, &build, &built->program, &from_cache, why);
     free(arguments);
     free(source);
     free(unreached);
-    tilek_record(state, place->target, TILEK_ACTIVITY_COMPILE, start, tilek_now() - start, 0);
     if (status != TILEK_OK) return status;
     status = find_entries(variant, place, built, numbers, why);
     if (status != TILEK_OK) place->backend->drop(place->device, built->program);
     return status;
 }
 
-/* Which numbers are arguments of a new program: flags behind its constants, one a constant and then one a parameter of each entry point. */
-static void set_arguments(const tilek_state *state, const tilek_variant *variant, tilek_device_program *built, const number_list *list)
+/* Which numbers are arguments of a new program: flags behind its constants, one a constant and then
+ * one a parameter of each entry point. */
+static void set_arguments(const tilek_state *state, const tilek_variant *variant, tilek_device_program *built,
+                          const number_list *list)
 {
-    unsigned char *of_constants = (unsigned char *)(built->constants + built->constant_count), *of_parameters = of_constants + built->constant_count;
+    unsigned char *of_constants = (unsigned char *)(built->constants + built->constant_count),
+                  *of_parameters = of_constants + built->constant_count;
     for (int index = 0; index < built->constant_count; ++index) {
         of_constants[index] = (unsigned char)is_argument(state, variant, list->names[index]);
         built->argument_count += of_constants[index];
     }
     for (int launch = 0; launch < tilek_entry_count(variant); ++launch)
         for (int index = 0; index < variant->launches[launch].parameter_count; ++index)
-            *of_parameters++ = (unsigned char)is_argument(state, variant, variant->launches[launch].parameters[index].constant);
+            *of_parameters++ = (unsigned char)is_argument(state, variant,
+                                                          variant->launches[launch].parameters[index].constant);
     if (built->argument_count == 0) return;
     built->is_argument = of_constants;
     built->passed = of_constants + built->constant_count;
 }
 
-static tilek_device_program *new_program(const tilek_state *state, const tilek_variant *variant, const tilek_place *place, int specialized, int count, const number_list *list)
+static void free_program(tilek_device_program *built)
+{
+    free(built->entries);
+    free(built->group_totals);
+    free(built);
+}
+
+static tilek_device_program *new_program(const tilek_state *state, const tilek_variant *variant,
+                                         const tilek_place *place, int specialized, int count, const number_list *list)
 {
     size_t parameters = 0;
     tilek_device_program *built;
     const size_t launches = (size_t)tilek_entry_count(variant);
-    for (size_t launch = 0; launch < launches; ++launch) parameters += (size_t)variant->launches[launch].parameter_count;
+    for (size_t launch = 0; launch < launches; ++launch)
+        parameters += (size_t)variant->launches[launch].parameter_count;
     built = calloc(1, sizeof *built + (size_t)count * (sizeof *list->values + 1) + parameters);
     if (built == NULL) return NULL;
     built->entries = calloc(launches, sizeof(tilek_entry *));
     built->group_totals = calloc(launches, sizeof(int64_t));
     if (built->entries == NULL || built->group_totals == NULL) {
-        free(built->entries);
-        free(built->group_totals);
-        free(built);
+        free_program(built);
         return NULL;
     }
     built->target = place->target;
@@ -295,8 +329,9 @@ static tilek_device_program *new_program(const tilek_state *state, const tilek_v
 }
 
 /* The caller holds TILEK_LOCK_BUILDING. */
-static tilek_status build(tilek_state *state, const tilek_variant *variant, const tilek_place *place, const int64_t *const *numbers, const tilek_constant *constants, int named, const number_list *list,
-                          const tilek_device_program **result, tilek_message *why)
+static tilek_status build(tilek_state *state, const tilek_variant *variant, const tilek_place *place,
+                          const int64_t *const *numbers, const tilek_constant *constants, int named,
+                          const number_list *list, const tilek_device_program **result, tilek_message *why)
 {
     const int specialized = named >= 0;
     tilek_device_program *built = new_program(state, variant, place, specialized, specialized ? list->count : 0, list);
@@ -305,22 +340,21 @@ static tilek_status build(tilek_state *state, const tilek_variant *variant, cons
     else status = compile(state, variant, place, built, numbers, constants, specialized ? named : 0, why);
     tilek_state_lock();
     if (status == TILEK_OK) {
-        state->specialized_count += specialized && find_built(state, NULL, 1, list->count, list->values) == NULL; /* devices that share a call count once */
+        /* devices that share a call count once */
+        state->specialized_count += specialized && find_built(state, NULL, 1, list->count, list->values) == NULL;
         built->next = state->built;
         state->built = built;
         *result = built;
     } else if (built != NULL) {
         if (status == TILEK_COMPILE) state->refused |= 1u << place->target;
-        free(built->entries);
-        free(built->group_totals);
-        free(built);
+        free_program(built);
     }
     tilek_state_unlock();
     return status;
 }
 
-tilek_status tilek_program_for(tilek_state *state, const tilek_variant *variant, const tilek_place *place, const int64_t *const *numbers, const tilek_device_program **built,
-                               tilek_message *why)
+tilek_status tilek_program_for(tilek_state *state, const tilek_variant *variant, const tilek_place *place,
+                               const int64_t *const *numbers, const tilek_device_program **built, tilek_message *why)
 {
     number_list list;
     tilek_constant constants[MOST_CONSTANTS];
@@ -330,7 +364,8 @@ tilek_status tilek_program_for(tilek_state *state, const tilek_variant *variant,
     tilek_status status = TILEK_OK;
     tilek_state_lock();
     *built = count > 0 ? find_built(state, place, 1, count, values) : NULL;
-    full = count <= 0 || (state->specialized_count >= MOST_SPECIALIZED && find_built(state, NULL, 1, count, values) == NULL);
+    full = count <= 0 ||
+           (state->specialized_count >= MOST_SPECIALIZED && find_built(state, NULL, 1, count, values) == NULL);
     if (*built == NULL && full) *built = find_built(state, place, 0, 0, NULL);
     tilek_state_unlock();
     if (*built != NULL) return TILEK_OK;
@@ -361,9 +396,7 @@ void tilek_programs_drop(tilek_state *state)
         tilek_device_program *built = state->built;
         state->built = built->next;
         tilek_backend_of(built->target)->drop(built->device, built->program);
-        free(built->entries);
-        free(built->group_totals);
-        free(built);
+        free_program(built);
     }
 }
 

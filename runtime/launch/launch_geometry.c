@@ -2,24 +2,25 @@
 #define _POSIX_C_SOURCE 200809L
 #include "launch/launch_geometry.h"
 
-#include "base/shared_constants.h"
+#include "base/bounded_arithmetic.h"
 #include "base/message.h"
+#include "base/shared_constants.h"
 
 #include <inttypes.h>
 
 enum { GANGS_PER_THREAD = 4, REDUCING_GANGS = 1024, THREADS_PER_UNIT = 64, DIMENSIONS = 3 };
 
-/* Instances of a launch whose partial values are formed in an order: so many that any number of threads has about as much to do each, and few enough that
- * combining their values takes no time. */
+/* Instances of a launch whose partial values are formed in an order: so many that any number of
+ * threads has about as much to do each, and few enough that combining their values takes no
+ * time. */
 enum { MOST_CHUNKS = 2048, CHUNK_OPERATIONS = 1024 };
 
 static int uses(const tilek_launch_shape *launch, int axis) { return (launch->axes >> axis & 1u) != 0; }
 
-static int64_t bounded_product(int64_t a, int64_t b) { return b != 0 && a > INT64_MAX / b ? INT64_MAX : a * b; }
-
 static int is_distributed(tilek_tile_kind kind) { return kind >= TILEK_TILE_THREAD; }
 
-/* Whether what counts of axes leave of the loop is taken up, so that none of them must be as large as it needs. */
+/* Whether a dynamic tile takes what the counts of axes leave of the loop, so that they need not
+ * cover it. */
 static int has_dynamic(const tilek_loop_shape *loop)
 {
     for (int tile = 0; tile < loop->tile_count; ++tile)
@@ -27,9 +28,11 @@ static int has_dynamic(const tilek_loop_shape *loop)
     return 0;
 }
 
-/* How many of `tile` its loop needs so that nothing is left for the dynamic tile: what its enclosing extent holds, over the
- * counts of the other tiles there. Axes that are still open count as 1. */
-static int64_t needed(const tilek_loop_shape *loop, const int64_t *arguments, int64_t trip, const int64_t *axes, int tile)
+/* How many of `tile` its loop needs so that nothing is left for the dynamic tile: what its
+ * enclosing extent holds, over the counts of the other tiles there. Axes that are still open count
+ * as 1. */
+static int64_t needed(const tilek_loop_shape *loop, const int64_t *arguments, int64_t trip, const int64_t *axes,
+                      int tile)
 {
     int64_t extent = trip, others = 1;
     int from = 0;
@@ -40,15 +43,18 @@ static int64_t needed(const tilek_loop_shape *loop, const int64_t *arguments, in
     }
     for (int other = from; other < loop->tile_count; ++other) {
         if (other == tile || loop->kinds[other] == TILEK_TILE_DYNAMIC) continue;
-        if (is_distributed(loop->kinds[other])) others = bounded_product(others, axes[loop->axes[other]] > 0 ? axes[loop->axes[other]] : 1);
-        else if (arguments[other] > 0) others = bounded_product(others, arguments[other]);
+        if (is_distributed(loop->kinds[other]))
+            others = tilek_bounded_product(others, axes[loop->axes[other]] > 0 ? axes[loop->axes[other]] : 1);
+        else if (arguments[other] > 0) others = tilek_bounded_product(others, arguments[other]);
         if (loop->kinds[other] == TILEK_TILE_SIZE) break;
     }
     return tilek_ceiling_quotient(extent, others);
 }
 
-/* The largest need of an axis over the loops, 0 where none uses it; *must says that some loop has no dynamic tile, so that need is to be met. */
-static int64_t need_of(const tilek_launch_shape *launch, const tilek_call *call, const tilek_geometry *geometry, int axis, int *must)
+/* The largest need of an axis over the loops, 0 where none uses it; *must says that some loop has
+ * no dynamic tile, so that need is to be met. */
+static int64_t need_of(const tilek_launch_shape *launch, const tilek_call *call, const tilek_geometry *geometry,
+                       int axis, int *must)
 {
     int64_t need = 0;
     *must = 0;
@@ -65,9 +71,11 @@ static int64_t need_of(const tilek_launch_shape *launch, const tilek_call *call,
     return need;
 }
 
-/* Workers of a group that nothing is said about: 256, 32 x 8 or 32 x 4 x 2, so that workers that run in step are neighbours; fewer where the device
- * or the loops hold fewer. Loops inside tiles, whose bounds the launch does not know, hold what the largest tile does. */
-static void choose_device_workers(const tilek_launch_shape *launch, const tilek_call *call, const tilek_machine *machine, tilek_geometry *geometry)
+/* Workers of a group that nothing is said about: 256, 32 x 8 or 32 x 4 x 2, so that workers that
+ * run in step are neighbours; fewer where the device or the loops hold fewer. Loops inside tiles,
+ * whose bounds the launch does not know, hold what the largest tile does. */
+static void choose_device_workers(const tilek_launch_shape *launch, const tilek_call *call,
+                                  const tilek_machine *machine, tilek_geometry *geometry)
 {
     static const int64_t preferred[DIMENSIONS][DIMENSIONS] = TILEK_PREFERRED_WORKERS;
     int64_t given = 1, chosen = 1;
@@ -75,11 +83,12 @@ static void choose_device_workers(const tilek_launch_shape *launch, const tilek_
     for (int dimension = 0; dimension < DIMENSIONS; ++dimension) {
         const int axis = TILEK_AXIS_WORKER + dimension;
         if (!uses(launch, axis)) continue;
-        if (geometry->axes[axis] > 0) given = bounded_product(given, geometry->axes[axis]);
+        if (geometry->axes[axis] > 0) given = tilek_bounded_product(given, geometry->axes[axis]);
         else open[count++] = axis;
     }
     for (int place = 0; place < count; ++place) {
-        const int64_t known = need_of(launch, call, geometry, open[place], &must), need = known > 0 ? known : machine->tile_extent;
+        const int64_t known = need_of(launch, call, geometry, open[place], &must),
+                      need = known > 0 ? known : machine->tile_extent;
         int64_t workers = preferred[count - 1][place];
         while (workers > machine->limits->group[open[place] - TILEK_AXIS_WORKER] || (need > 0 && workers / 2 >= need)) {
             if (workers == 1) break;
@@ -88,15 +97,17 @@ static void choose_device_workers(const tilek_launch_shape *launch, const tilek_
         geometry->axes[open[place]] = workers;
         chosen *= workers;
     }
-    for (int place = 0; place < count && bounded_product(given, chosen) > machine->group_total;) {
+    for (int place = 0; place < count && tilek_bounded_product(given, chosen) > machine->group_total;) {
         if (geometry->axes[open[place]] == 1) { ++place; continue; }
         geometry->axes[open[place]] /= 2;
         chosen /= 2;
     }
 }
 
-/* A second look at chosen workers, once gangs stand: a loop without a dynamic tile must be covered. */
-static void cover(const tilek_launch_shape *launch, const tilek_call *call, tilek_geometry *geometry, const int *was_open)
+/* A second look at chosen workers, once gangs stand: a loop without a dynamic tile must be
+ * covered. */
+static void cover(const tilek_launch_shape *launch, const tilek_call *call, tilek_geometry *geometry,
+                  const int *was_open)
 {
     int all_dynamic = 1;
     for (int index = 0; index < launch->loop_count; ++index) all_dynamic &= has_dynamic(&launch->loops[index]);
@@ -110,17 +121,20 @@ static void cover(const tilek_launch_shape *launch, const tilek_call *call, tile
     }
 }
 
-/* How many instances a launch that forms its partial values in an order distributes `need` iterations over, whatever the machine; 0: how many there are is not known.
- * What its iterations do may follow from bounds that the launch does not name: rows of 3 elements are not worth a partial value each. */
+/* The number of instances over which a launch with ordered reductions distributes `need` iterations
+ * (0: not known), the same on every machine. What its iterations do may follow from bounds that the
+ * launch does not name: rows of 3 elements are not worth a partial value each. */
 static int64_t chunks_of(const tilek_launch_shape *launch, const tilek_machine *machine, int64_t need)
 {
     int64_t chunk = launch->chunk;
     if (need <= 0) return REDUCING_GANGS;
-    if (machine->operations >= (double)need) chunk = tilek_maximum(chunk, (int64_t)(CHUNK_OPERATIONS * (double)need / machine->operations));
+    if (machine->operations >= (double)need)
+        chunk = tilek_maximum(chunk, (int64_t)(CHUNK_OPERATIONS * (double)need / machine->operations));
     return tilek_minimum(tilek_ceiling_quotient(need, chunk), MOST_CHUNKS);
 }
 
-static void choose_device(const tilek_launch_shape *launch, const tilek_call *call, const tilek_machine *machine, tilek_geometry *geometry)
+static void choose_device(const tilek_launch_shape *launch, const tilek_call *call, const tilek_machine *machine,
+                          tilek_geometry *geometry)
 {
     const int64_t units = tilek_maximum(machine->limits->compute_units, 1);
     int must;
@@ -140,9 +154,11 @@ static void choose_device(const tilek_launch_shape *launch, const tilek_call *ca
     }
 }
 
-/* On the host the outermost open gang axis is spread over the threads; the rest is left to the loops inside, in the user's order. Where partial values are
- * formed in an order, no number of threads decides how many of them there are. */
-static void choose_host(const tilek_launch_shape *launch, const tilek_call *call, const tilek_machine *machine, tilek_geometry *geometry)
+/* On the host the outermost open gang axis is spread over the threads; the rest is left to the
+ * loops inside, in the user's order. Where partial values are formed in an order, no number of
+ * threads decides how many of them there are. */
+static void choose_host(const tilek_launch_shape *launch, const tilek_call *call, const tilek_machine *machine,
+                        tilek_geometry *geometry)
 {
     const int64_t spread = machine->threads * GANGS_PER_THREAD;
     int taken = 0, must;
@@ -163,8 +179,9 @@ static void choose_host(const tilek_launch_shape *launch, const tilek_call *call
     }
 }
 
-/* Whether all values that the iterator may take are values of its type: one inner stride beyond the last iteration, and where
- * the tiles cover more than the iterations, the starts of those that have none. */
+/* Whether all values that the iterator may take are values of its type: one inner stride beyond the
+ * last iteration, and where the tiles cover more than the iterations, the starts of those that have
+ * none. */
 static int fits(const tilek_loop_shape *loop, const tilek_bounds *bounds, const tilek_tile *tiles)
 {
     int64_t steps = bounds->trip - 1, reach = 0, stride = 1, distance, last;
@@ -172,17 +189,19 @@ static int fits(const tilek_loop_shape *loop, const tilek_bounds *bounds, const 
         if (!is_distributed(loop->kinds[tile])) stride = tilek_maximum(stride, tiles[tile].stride);
     if (loop->tile_count == 1) stride = 1;
     for (int tile = 0; tile < loop->tile_count; ++tile)
-        if (__builtin_mul_overflow(tiles[tile].count - 1, tiles[tile].stride, &distance) || __builtin_add_overflow(reach, distance, &reach))
+        if (__builtin_mul_overflow(tiles[tile].count - 1, tiles[tile].stride, &distance) ||
+            __builtin_add_overflow(reach, distance, &reach))
             return 0;
     steps = tilek_maximum(steps, reach);
     if (__builtin_add_overflow(steps, stride, &steps) || __builtin_mul_overflow(steps, bounds->step, &distance) ||
         __builtin_add_overflow(bounds->lower, distance, &last))
         return 0;
-    return bounds->lower >= loop->iterator_minimum && bounds->lower <= loop->iterator_maximum && last >= loop->iterator_minimum &&
-           last <= loop->iterator_maximum;
+    return bounds->lower >= loop->iterator_minimum && bounds->lower <= loop->iterator_maximum &&
+           last >= loop->iterator_minimum && last <= loop->iterator_maximum;
 }
 
-static tilek_status tile_loops(const tilek_launch_shape *launch, const tilek_call *call, tilek_geometry *geometry, tilek_message *why)
+static tilek_status tile_loops(const tilek_launch_shape *launch, const tilek_call *call, tilek_geometry *geometry,
+                               tilek_message *why)
 {
     tilek_tile *tiles = geometry->values;
     for (int index = 0; index < launch->loop_count; ++index) {
@@ -190,9 +209,12 @@ static tilek_status tile_loops(const tilek_launch_shape *launch, const tilek_cal
         int64_t arguments[TILEK_MAX_TILES];
         int exact;
         for (int tile = 0; tile < loop->tile_count; ++tile)
-            arguments[tile] = is_distributed(loop->kinds[tile]) ? geometry->axes[loop->axes[tile]] : call->tile_arguments[loop->first_argument + tile];
-        if (tilek_tiles(geometry->bounds[index]->trip, loop->tile_count, loop->kinds, arguments, tiles, &exact) != TILEK_OK) {
-            tilek_say(why, "the tiles of loop %s cannot divide its %" PRId64 " iterations", loop->symbol, geometry->bounds[index]->trip);
+            arguments[tile] = is_distributed(loop->kinds[tile]) ? geometry->axes[loop->axes[tile]]
+                                                                : call->tile_arguments[loop->first_argument + tile];
+        if (tilek_tiles(geometry->bounds[index]->trip, loop->tile_count, loop->kinds, arguments, tiles, &exact) !=
+            TILEK_OK) {
+            tilek_say(why, "the tiles of loop %s cannot divide its %" PRId64 " iterations", loop->symbol,
+                      geometry->bounds[index]->trip);
             return TILEK_UNSUPPORTED;
         }
         if (!geometry->empty && !fits(loop, geometry->bounds[index], tiles)) {
@@ -205,19 +227,21 @@ static tilek_status tile_loops(const tilek_launch_shape *launch, const tilek_cal
     return TILEK_OK;
 }
 
-static tilek_status check_device(const tilek_launch_shape *launch, const tilek_machine *machine, const tilek_geometry *geometry, tilek_message *why)
+static tilek_status check_device(const tilek_launch_shape *launch, const tilek_machine *machine,
+                                 const tilek_geometry *geometry, tilek_message *why)
 {
     int64_t total = 1;
     for (int dimension = 0; dimension < DIMENSIONS; ++dimension) {
         const int64_t workers = geometry->axes[TILEK_AXIS_WORKER + dimension];
         if (!uses(launch, TILEK_AXIS_WORKER + dimension)) continue;
-        total = bounded_product(total, workers);
+        total = tilek_bounded_product(total, workers);
         if (workers > machine->limits->group[dimension]) total = INT64_MAX;
     }
     if (total <= machine->group_total) return TILEK_OK;
-    tilek_say(why, "%" PRId64 " x %" PRId64 " x %" PRId64 " workers are more than a gang of %s can have here (%" PRId64 ")",
-              geometry->axes[TILEK_AXIS_WORKER], geometry->axes[TILEK_AXIS_WORKER + 1], geometry->axes[TILEK_AXIS_WORKER + 2],
-              machine->limits->name, machine->group_total);
+    tilek_say(why,
+              "%" PRId64 " x %" PRId64 " x %" PRId64 " workers are more than a gang of %s can have here (%" PRId64 ")",
+              geometry->axes[TILEK_AXIS_WORKER], geometry->axes[TILEK_AXIS_WORKER + 1],
+              geometry->axes[TILEK_AXIS_WORKER + 2], machine->limits->name, machine->group_total);
     return TILEK_UNSUPPORTED;
 }
 
@@ -228,7 +252,8 @@ static tilek_status count_instances(const tilek_launch_shape *launch, tilek_geom
     if (uses(launch, TILEK_AXIS_THREAD)) {
         geometry->instances = geometry->axes[TILEK_AXIS_THREAD];
     } else {
-        for (int axis = TILEK_AXIS_GANG; axis < TILEK_AXIS_WORKER; ++axis) geometry->instances = bounded_product(geometry->instances, geometry->axes[axis]);
+        for (int axis = TILEK_AXIS_GANG; axis < TILEK_AXIS_WORKER; ++axis)
+            geometry->instances = tilek_bounded_product(geometry->instances, geometry->axes[axis]);
     }
     if (geometry->instances < INT64_MAX / 16) return TILEK_OK;
     tilek_say(why, "the counts of its gangs multiply beyond 64 bits");
@@ -245,23 +270,27 @@ static tilek_status check_bounds(const tilek_launch_shape *launch, const tilek_g
     return TILEK_OK;
 }
 
-tilek_status tilek_decide_geometry(const tilek_launch_shape *launch, const tilek_call *call, const tilek_machine *machine, tilek_geometry *geometry, tilek_message *why)
+tilek_status tilek_decide_geometry(const tilek_launch_shape *launch, const tilek_call *call,
+                                   const tilek_machine *machine, tilek_geometry *geometry, tilek_message *why)
 {
     int was_open[TILEK_AXES];
     tilek_status status = check_bounds(launch, geometry, why);
     if (status != TILEK_OK) return status;
-    geometry->empty = (launch->axes & TILEK_LAUNCH_ALWAYS) == 0 && launch->loop_count > 0 && geometry->bounds[0]->trip == 0;
+    geometry->empty = (launch->axes & TILEK_LAUNCH_ALWAYS) == 0 && launch->loop_count > 0 &&
+                      geometry->bounds[0]->trip == 0;
     for (int axis = 0; axis < TILEK_AXES; ++axis) {
         if (call->axes[axis] < 0 && uses(launch, axis)) {
             tilek_say(why, "a count of threads, gangs or workers is %" PRId64, call->axes[axis]);
             return TILEK_UNSUPPORTED;
         }
-        const int is_said = call->axes[axis] > 0 && (axis != TILEK_AXIS_THREAD || launch->chunk == 0); /* threads take chunks in turn */
+        /* threads take chunks in turn */
+        const int is_said = call->axes[axis] > 0 && (axis != TILEK_AXIS_THREAD || launch->chunk == 0);
         was_open[axis] = uses(launch, axis) && !is_said;
         geometry->axes[axis] = !uses(launch, axis) ? 1 : is_said ? call->axes[axis] : 0;
     }
     for (int dimension = 0; machine->workers != NULL && dimension < DIMENSIONS; ++dimension)
-        if (was_open[TILEK_AXIS_WORKER + dimension]) geometry->axes[TILEK_AXIS_WORKER + dimension] = machine->workers[dimension];
+        if (was_open[TILEK_AXIS_WORKER + dimension])
+            geometry->axes[TILEK_AXIS_WORKER + dimension] = machine->workers[dimension];
     if (machine->limits != NULL) choose_device(launch, call, machine, geometry);
     else choose_host(launch, call, machine, geometry);
     for (int axis = 0; axis < TILEK_AXES; ++axis) geometry->axes[axis] = tilek_maximum(geometry->axes[axis], 1);

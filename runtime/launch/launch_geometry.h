@@ -11,7 +11,8 @@ typedef struct tilek_machine {
     const tilek_limits *limits; /* NULL: the host */
     int64_t threads;            /* host threads */
     int64_t group_total;        /* device: most workers of this entry point */
-    const int64_t *workers;     /* device: counts of workers per dimension where the user gives none; NULL: to be chosen */
+    /* device: counts of workers per dimension where the user gives none; NULL: to be chosen */
+    const int64_t *workers;
     int64_t tile_extent;        /* device: the largest tile size of the kernel, 0 where it has none */
     double operations;          /* of the launch, where it is all that the call does and they are known; else 0 */
 } tilek_machine;
@@ -25,12 +26,14 @@ typedef struct tilek_geometry {
     tilek_tile *values;         /* what tiles point to: room for the tiles of all loops */
 } tilek_geometry;
 
-/* Decides the axes that the user left open and applies Algorithm 1, for the bounds in numbers->bounds (TILEK_MAX_LOOPS at most) and with room in
- * numbers->values.
- * TILEK_UNSUPPORTED: the launch cannot run so on this machine, or a loop is endless or leaves its iterator's type. */
-tilek_status tilek_decide_geometry(const tilek_launch_shape *launch, const tilek_call *call, const tilek_machine *machine, tilek_geometry *geometry, tilek_message *why);
+/* Decides the axes that the user left open and applies Algorithm 1, for the bounds in
+ * geometry->bounds (TILEK_MAX_LOOPS at most) and with room in geometry->values. TILEK_UNSUPPORTED:
+ * the launch cannot run so on this machine, or a loop is endless or leaves its iterator's type. */
+tilek_status tilek_decide_geometry(const tilek_launch_shape *launch, const tilek_call *call,
+                                   const tilek_machine *machine, tilek_geometry *geometry, tilek_message *why);
 
-/* Groups that a device launch has along a thread or gang axis: its count, capped by the device's grid. */
+/* Groups that a device launch has along a thread or gang axis: its count, capped by the device's
+ * grid. */
 int64_t tilek_groups(const tilek_geometry *geometry, int axis, const tilek_limits *limits);
 
 #endif

@@ -1,5 +1,5 @@
-/* launch_graphs.c: which runs are recorded and played: see launch_graphs.h. The first run of a kind is never recorded: that costs what launching costs, and most runs do not
- * come again. */
+/* launch_graphs.c: which runs are recorded and played: see launch_graphs.h. The first run of a kind
+ * is never recorded: that costs what launching costs, and most runs do not come again. */
 #define _POSIX_C_SOURCE 200809L
 #include "launch/launch_graphs.h"
 
@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Runs that a kernel remembers, the newest first. Programs that swap two arrays, or call a kernel for a few arrays in turn, come back within as many. */
+/* Runs that a kernel remembers, the newest first. Programs that swap two arrays, or call a kernel
+ * for a few arrays in turn, come back within as many. */
 enum { MOST_REMEMBERED = 4 };
 
 struct tilek_recording {
@@ -22,7 +23,7 @@ struct tilek_recording {
     unsigned char key[];
 };
 
-/* ---- Keys -------------------------------------------------------------------------------------------------------- */
+/* ---- Keys ------------------------------------------------------------------------------------ */
 
 /* Writes behind what the key has, or only counts where it has no room yet. */
 static void add(tilek_repetition *repetition, const void *bytes, size_t count)
@@ -53,7 +54,8 @@ static void add_numbers(tilek_repetition *repetition, const tilek_run *run)
     add(repetition, call->loops, (size_t)kernel->loop_count * sizeof *call->loops);
     add(repetition, call->tile_arguments, (size_t)kernel->tile_argument_count * sizeof *call->tile_arguments);
     add(repetition, run->sizes, (size_t)kernel->size_count * sizeof *run->sizes);
-    for (int index = 0; index < kernel->scalar_count; ++index) add(repetition, call->scalars[index], kernel->scalar_sizes[index]);
+    for (int index = 0; index < kernel->scalar_count; ++index)
+        add(repetition, call->scalars[index], kernel->scalar_sizes[index]);
     for (int index = 0; index < kernel->array_count; ++index) add_array(repetition, index);
     repetition->known = repetition->bytes;
 }
@@ -62,17 +64,20 @@ static void add_addresses(tilek_repetition *repetition)
 {
     static const tilek_buffer nothing;
     for (int index = 0; index < repetition->device_arrays->kernel->array_count; ++index) {
-        const tilek_buffer *buffer = repetition->device_arrays->arrays[index].buffer != NULL ? repetition->device_arrays->arrays[index].buffer : &nothing;
+        const tilek_buffer *buffer = repetition->device_arrays->arrays[index].buffer != NULL
+                                       ? repetition->device_arrays->arrays[index].buffer
+                                       : &nothing;
         add(repetition, &buffer->object, sizeof buffer->object);
         add(repetition, &buffer->address, sizeof buffer->address);
     }
 }
 
-/* ---- What is remembered ------------------------------------------------------------------------------------------ */
+/* ---- What is remembered ---------------------------------------------------------------------- */
 
 static int is_alike(const tilek_recording *recording, const tilek_repetition *repetition, size_t bytes)
 {
-    return recording->place.device == repetition->device_arrays->place.device && recording->known == repetition->known && recording->bytes >= bytes &&
+    return recording->place.device == repetition->device_arrays->place.device &&
+           recording->known == repetition->known && recording->bytes >= bytes &&
            memcmp(recording->key, repetition->key, bytes) == 0;
 }
 
@@ -102,8 +107,8 @@ static tilek_recording *new_recording(const tilek_repetition *repetition)
     return recording;
 }
 
-/* Puts the recording in front. What is then too much is for the caller to discard; so is another one of the same run, where two threads made one each: a graph
- * that only that one has is kept. */
+/* Puts the recording in front. What is then too much is for the caller to discard; so is another
+ * one of the same run, where two threads made one each: a graph that only that one has is kept. */
 static tilek_recording *remember(tilek_state *state, tilek_recording *recording, const tilek_repetition *repetition)
 {
     tilek_recording *spare = NULL, **link;
@@ -124,7 +129,7 @@ static tilek_recording *remember(tilek_state *state, tilek_recording *recording,
     return spare;
 }
 
-/* ---- Of one run -------------------------------------------------------------------------------------------------- */
+/* ---- Of one run ------------------------------------------------------------------------------ */
 
 /* Whether a run of this variant is nothing but launches, and may have enough of them. */
 static int is_of_use(const tilek_device_arrays *device_arrays)
@@ -137,7 +142,8 @@ static int is_of_use(const tilek_device_arrays *device_arrays)
     return variant->steps != NULL || variant->launch_count >= TILEK_LEAST_RECORDED;
 }
 
-void tilek_repetition_start(tilek_repetition *repetition, tilek_state *state, const tilek_device_arrays *device_arrays, const tilek_run *run)
+void tilek_repetition_start(tilek_repetition *repetition, tilek_state *state, const tilek_device_arrays *device_arrays,
+                            const tilek_run *run)
 {
     memset(repetition, 0, sizeof *repetition);
     if (!is_of_use(device_arrays)) return;
@@ -151,13 +157,14 @@ void tilek_repetition_start(tilek_repetition *repetition, tilek_state *state, co
 
 int tilek_repetition_is_likely(const tilek_repetition *repetition)
 {
-    int found = 0;
+    int is_likely = 0;
     if (repetition->key == NULL) return 0;
     tilek_state_lock();
-    for (const tilek_recording *one = repetition->state->recordings; one != NULL && !found; one = one->next)
-        found = one->graph != NULL && is_alike(one, repetition, repetition->known);
+    for (const tilek_recording *recording = repetition->state->recordings; recording != NULL && !is_likely;
+         recording = recording->next)
+        is_likely = recording->graph != NULL && is_alike(recording, repetition, repetition->known);
     tilek_state_unlock();
-    return found;
+    return is_likely;
 }
 
 void tilek_repetition_look(tilek_repetition *repetition)
@@ -174,12 +181,16 @@ void tilek_repetition_look(tilek_repetition *repetition)
     if (repetition->recording == NULL) repetition->recording = new_recording(repetition);
 }
 
-int tilek_repetition_can_play(const tilek_repetition *repetition) { return repetition->recording != NULL && repetition->recording->graph != NULL; }
+int tilek_repetition_can_play(const tilek_repetition *repetition)
+{
+    return repetition->recording != NULL && repetition->recording->graph != NULL;
+}
 
 int tilek_repetition_is_worthwhile(const tilek_repetition *repetition, int64_t most)
 {
     const tilek_recording *recording = repetition->recording;
-    return recording != NULL && recording->graph == NULL && !recording->refused && recording->launches >= TILEK_LEAST_RECORDED && recording->launches <= most;
+    return recording != NULL && recording->graph == NULL && !recording->refused &&
+           recording->launches >= TILEK_LEAST_RECORDED && recording->launches <= most;
 }
 
 int tilek_repetition_begin(tilek_repetition *repetition)
@@ -213,7 +224,8 @@ int tilek_repetition_play(tilek_repetition *repetition)
 {
     const tilek_place *place = &repetition->device_arrays->place;
     tilek_message unused;
-    return place->backend->play(place->device, place->queue, repetition->recording->graph, &unused) == TILEK_OK || refuse(repetition);
+    return place->backend->play(place->device, place->queue, repetition->recording->graph, &unused) == TILEK_OK ||
+           refuse(repetition);
 }
 
 void tilek_repetition_finish(tilek_repetition *repetition, int64_t launches)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Columns ----------------------------------------------------------------------------------------------------- */
+/* ---- Columns --------------------------------------------------------------------------------- */
 
 int tilek_column_loops(const tilek_launch_shape *launch)
 {
@@ -26,7 +26,8 @@ int tilek_can_persist(const tilek_launch_shape *launch)
     return 1;
 }
 
-int tilek_widen_columns(const tilek_launch_shape *launch, const tilek_planned *planned, int64_t lower[], int64_t upper[], int is_first)
+int tilek_widen_columns(const tilek_launch_shape *launch, const tilek_planned *planned, int64_t lower[],
+                        int64_t upper[], int is_first)
 {
     for (int loop = 0; loop < tilek_column_loops(launch); ++loop)
         if (planned->bounds[loop].trip == 0) return 0;
@@ -43,7 +44,8 @@ int64_t tilek_columns(const tilek_launch_shape *launch, const int64_t lower[], c
 {
     int64_t columns = 1, count;
     for (int loop = 0; loop < tilek_column_loops(launch); ++loop)
-        if (__builtin_sub_overflow(upper[loop], lower[loop], &count) || __builtin_add_overflow(count, 1, &count) || __builtin_mul_overflow(columns, count, &columns))
+        if (__builtin_sub_overflow(upper[loop], lower[loop], &count) || __builtin_add_overflow(count, 1, &count) ||
+            __builtin_mul_overflow(columns, count, &columns))
             return INT64_MAX;
     return columns;
 }
@@ -55,12 +57,13 @@ int64_t tilek_persistent_number(const tilek_persistence *persistence, const tile
     case TILEK_PARAMETER_WAVE_FIRST: return persistence->first;
     case TILEK_PARAMETER_WAVE_LAST: return persistence->last;
     case TILEK_PARAMETER_COLUMN_LOWER: return persistence->lower[parameter->index];
-    case TILEK_PARAMETER_COLUMN_COUNT: return persistence->upper[parameter->index] - persistence->lower[parameter->index] + 1;
+    case TILEK_PARAMETER_COLUMN_COUNT:
+        return persistence->upper[parameter->index] - persistence->lower[parameter->index] + 1;
     default: return 0;
     }
 }
 
-/* ---- Flags ------------------------------------------------------------------------------------------------------- */
+/* ---- Flags ----------------------------------------------------------------------------------- */
 
 static tilek_flags *idle;
 
@@ -72,32 +75,33 @@ static void discard(tilek_flags *flags)
     free(flags);
 }
 
-/* Idle ones with room, taken out of the list. Those without are discarded: launches that grow from run to run would leave them all behind. */
+/* Idle ones with room, taken out of the list. Those without are discarded: launches that grow from
+ * run to run would leave them all behind. */
 static tilek_flags *find_idle(const tilek_place *place, size_t bytes, size_t box_bytes)
 {
-    tilek_flags *found = NULL, *small = NULL;
+    tilek_flags *fitting = NULL, *small = NULL;
     tilek_lock(TILEK_LOCK_FLAGS);
-    for (tilek_flags **link = &idle; *link != NULL && found == NULL;) {
-        tilek_flags *const one = *link;
-        if (one->place.device != place->device || one->place.backend != place->backend) {
-            link = &one->next;
+    for (tilek_flags **link = &idle; *link != NULL && fitting == NULL;) {
+        tilek_flags *const flags = *link;
+        if (flags->place.device != place->device || flags->place.backend != place->backend) {
+            link = &flags->next;
             continue;
         }
-        *link = one->next;
-        if (one->buffer.bytes >= bytes && one->boxes.bytes >= box_bytes) {
-            found = one;
+        *link = flags->next;
+        if (flags->buffer.bytes >= bytes && flags->boxes.bytes >= box_bytes) {
+            fitting = flags;
         } else {
-            one->next = small;
-            small = one;
+            flags->next = small;
+            small = flags;
         }
     }
     tilek_unlock(TILEK_LOCK_FLAGS);
     while (small != NULL) {
-        tilek_flags *const one = small;
-        small = one->next;
-        discard(one);
+        tilek_flags *const flags = small;
+        small = flags->next;
+        discard(flags);
     }
-    return found;
+    return fitting;
 }
 
 static tilek_status clear(const tilek_place *place, const tilek_buffer *buffer, tilek_message *why)
@@ -110,7 +114,8 @@ static tilek_status clear(const tilek_place *place, const tilek_buffer *buffer, 
     return status;
 }
 
-tilek_status tilek_take_flags(const tilek_place *place, int64_t columns, size_t numbers, tilek_flags **flags, tilek_message *why)
+tilek_status tilek_take_flags(const tilek_place *place, int64_t columns, size_t numbers, tilek_flags **flags,
+                              tilek_message *why)
 {
     const size_t bytes = (size_t)columns * sizeof(int64_t), box_bytes = numbers * sizeof(int64_t);
     tilek_status status;

@@ -1,8 +1,11 @@
-/* persistent_launch.h: all wavefronts of a launch as one launch, on devices that have all its gangs there at once.
+/* persistent_launch.h: all wavefronts of a launch as one launch, on devices that have all its gangs
+ * there at once.
  *
- * A gang takes columns of tiles, one after another, each through all wavefronts, and waits for the columns before by flags in the device's memory: one number a
- * column, which never falls. What it is before a launch is beyond nothing, and a launch leaves it at most at its base and the number of its wavefronts, so that the
- * next launch with a larger base finds nothing done, and nobody has to clear it. */
+ * A gang takes columns of tiles, one after another, each through all wavefronts, and waits for the
+ * columns before by flags in the device's memory: one number a column, which never falls. No flag
+ * is greater than a launch's base before it, nor greater than that base plus the number of its
+ * wavefronts after it. The next launch has a larger base, so that it finds no wavefront done, and
+ * flags need not be cleared. */
 #ifndef TILEK_PERSISTENT_LAUNCH_H
 #define TILEK_PERSISTENT_LAUNCH_H
 
@@ -12,12 +15,14 @@
 /* Loops of fewer wavefronts are launched one by one. Chosen without a GPU at hand. */
 enum { TILEK_LEAST_WAVES = 8, TILEK_MOST_COLUMN_LOOPS = 3, TILEK_MOST_PERSISTENT_VALUES = 8 };
 
-/* Of more columns than this, too: their flags, and what is reduced in them, could not be counted in bytes. */
+/* Of more columns than this, too: their flags, and what is reduced in them, could not be counted in
+ * bytes. */
 #define TILEK_MOST_COLUMNS (INT64_MAX / 16)
 
-/* What launches have in a device's memory: flags, of which no number is beyond `base`, and boxes, those `known`. */
+/* Device memory of persistent launches: flags, none of them greater than `base`, and boxes, whose
+ * values are `known`. */
 typedef struct tilek_flags {
-    struct tilek_flags *next; /* of those that nobody uses */
+    struct tilek_flags *next; /* among those that no launch uses */
     tilek_place place;
     tilek_buffer buffer, boxes;
     int64_t base;
@@ -33,7 +38,7 @@ typedef struct tilek_persistent {
     int64_t resident;      /* gangs that the device holds at once; 0: launches go wavefront by wavefront */
 } tilek_persistent;
 
-/* What a job does about them. All zero: nothing. */
+/* The persistent launches of a job. All zero: none. */
 typedef struct tilek_persistence {
     tilek_persistent *variants;
     int count;
@@ -50,8 +55,10 @@ typedef struct tilek_persistence {
 /* Whether a launch can be gathered: what its shape says. */
 int tilek_can_persist(const tilek_launch_shape *launch);
 
-/* Adds the columns of a wavefront to a box of them; 0 where it has none. And how many a box has; INT64_MAX: more than can be counted. */
-int tilek_widen_columns(const tilek_launch_shape *launch, const tilek_planned *planned, int64_t lower[], int64_t upper[], int is_first);
+/* Adds the columns of a wavefront to a box of them; 0 where it has none. And how many a box has;
+ * INT64_MAX: more than can be counted. */
+int tilek_widen_columns(const tilek_launch_shape *launch, const tilek_planned *planned, int64_t lower[],
+                        int64_t upper[], int is_first);
 int64_t tilek_columns(const tilek_launch_shape *launch, const int64_t lower[], const int64_t upper[]);
 
 /* The loops over gangs, which come first. */
@@ -60,10 +67,12 @@ int tilek_column_loops(const tilek_launch_shape *launch);
 /* What the runtime gives for a parameter of a persistent variant. */
 int64_t tilek_persistent_number(const tilek_persistence *persistence, const tilek_parameter *parameter);
 
-/* Flags of so many columns, and room for so many numbers of boxes; given back when no launch uses them. */
-tilek_status tilek_take_flags(const tilek_place *place, int64_t columns, size_t numbers, tilek_flags **flags, tilek_message *why);
+/* Flags of so many columns, and room for so many numbers of boxes; given back when no launch uses
+ * them. */
+tilek_status tilek_take_flags(const tilek_place *place, int64_t columns, size_t numbers, tilek_flags **flags,
+                              tilek_message *why);
 
-/* Brings boxes to the device, where those there are others. They fit. */
+/* Copies boxes to the device, unless it has the same. They fit. */
 tilek_status tilek_bring_boxes(tilek_flags *flags, int queue, const int64_t *boxes, size_t count, tilek_message *why);
 void tilek_give_flags(tilek_flags *flags);
 

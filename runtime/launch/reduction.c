@@ -5,13 +5,15 @@
 
 size_t tilek_type_size(tilek_type type)
 {
-    static const size_t sizes[] = {1, 1, 2, 2, 4, 4, 8, 8, sizeof(float), sizeof(double), sizeof(long double), sizeof(_Bool)};
+    static const size_t sizes[] = {
+        1, 1, 2, 2, 4, 4, 8, 8, sizeof(float), sizeof(double), sizeof(long double), sizeof(_Bool)};
     return sizes[type];
 }
 
-/* One type's combination. ARITHMETIC is the type sums and products are made in: unsigned for integers, whose overflow then wraps as on
- * every target. Values are copied, since partials may lie at any address. NaN: MIN and MAX keep the first operand as the
- * conditional expression of the source would. */
+/* One type's combination. ARITHMETIC is the type sums and products are made in: unsigned for
+ * integers, whose overflow then wraps as on every target. Values are copied, since partials may lie
+ * at any address. NaN: MIN and MAX keep the first operand as the conditional expression of the
+ * source would. */
 #define COMBINE_ARITHMETIC(TYPE, ARITHMETIC)                                                                \
     case TILEK_ADD: left = (TYPE)((ARITHMETIC)left + (ARITHMETIC)right); break;                             \
     case TILEK_MULTIPLY: left = (TYPE)((ARITHMETIC)left * (ARITHMETIC)right); break;                        \
@@ -30,16 +32,19 @@ size_t tilek_type_size(tilek_type type)
     case TILEK_ADD: case TILEK_MAXIMUM: case TILEK_LOGICAL_OR: left = left || right; break;                    \
     case TILEK_MULTIPLY: case TILEK_MINIMUM: case TILEK_LOGICAL_AND: left = left && right; break;
 
-/* fmin and fmax. Which of two zeros they give C leaves open, and compilers exchange their arguments. */
+/* fmin and fmax. Which of two zeros they give C leaves open, and compilers exchange their
+ * arguments. */
 #define COMBINE_NUMBERS                                                                            \
     case TILEK_MINIMUM_NUMBER: left = right < left || left != left ? right : left; break;          \
     case TILEK_MAXIMUM_NUMBER: left = right > left || left != left ? right : left; break;
 
 #define NO_BITS
 
-/* The tree is gone through from left to right: after `index` values there is one of `parts` for each bit of `index` that is set, that of the largest part first.
- * A new value joins the part of one value, if there is one, their sum the part of two, and so on. BLOCK neighbours from a multiple of BLOCK on are a subtree.
- * Most reductions are sums: they have a copy of this code in which the operation is a constant. */
+/* The tree is gone through from left to right: after `index` values there is one of `parts` for
+ * each bit of `index` that is set, that of the largest part first. A new value joins the part of
+ * one value, if there is one, their sum the part of two, and so on. BLOCK neighbours from a
+ * multiple of BLOCK on are a subtree. Most reductions are sums: they have a copy of this code in
+ * which the operation is a constant. */
 enum { BLOCK = 8 };
 
 #define DEFINE_COMBINE(NAME, TYPE, STEPS, BITS)                                                               \
@@ -100,7 +105,8 @@ tilek_status tilek_combine(tilek_operator operation, tilek_type type, void *valu
     const int is_floating = type == TILEK_FLOAT || type == TILEK_DOUBLE || type == TILEK_LONG_DOUBLE;
     const int is_number = operation == TILEK_MINIMUM_NUMBER || operation == TILEK_MAXIMUM_NUMBER;
     if (!is_floating && is_number) return TILEK_INVALID;
-    if (is_floating && (operation == TILEK_BIT_AND || operation == TILEK_BIT_OR || operation == TILEK_BIT_XOR)) return TILEK_INVALID;
+    if (is_floating && (operation == TILEK_BIT_AND || operation == TILEK_BIT_OR || operation == TILEK_BIT_XOR))
+        return TILEK_INVALID;
     if (count > 0) combine[type](operation, value, partials, count);
     return TILEK_OK;
 }

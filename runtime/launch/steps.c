@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "launch/steps.h"
 
+#include "base/bounded_arithmetic.h"
 #include "base/environment.h"
 #include "base/message.h"
 #include "launch/balanced_chunking.h"
@@ -24,7 +25,8 @@ size_t tilek_run_room(const tilek_kernel *kernel, const tilek_variant *variant)
     const tilek_launch_shape *launches = variant->launches;
     size_t room = align((size_t)kernel->size_count * sizeof(int64_t));
     for (int index = 0; index < variant->launch_count; ++index)
-        room += align(sizeof(tilek_planned)) + (size_t)launches[index].loop_count * sizeof(tilek_bounds) + tiles_of(&launches[index]) * sizeof(tilek_tile);
+        room += align(sizeof(tilek_planned)) + (size_t)launches[index].loop_count * sizeof(tilek_bounds) +
+                tiles_of(&launches[index]) * sizeof(tilek_tile);
     return room;
 }
 
@@ -36,7 +38,8 @@ static void *carve(char **block, size_t bytes)
     return taken;
 }
 
-tilek_status tilek_run_start(tilek_run *run, const tilek_kernel *kernel, const tilek_call *call, const tilek_variant *variant, void *room, tilek_message *why)
+tilek_status tilek_run_start(tilek_run *run, const tilek_kernel *kernel, const tilek_call *call,
+                             const tilek_variant *variant, void *room, tilek_message *why)
 {
     char *block = room;
     memset(run, 0, sizeof *run);
@@ -54,24 +57,25 @@ tilek_status tilek_run_start(tilek_run *run, const tilek_kernel *kernel, const t
     }
     for (int index = 0; index < run->launch_count; ++index) {
         if (run->launches[index].loop_count <= TILEK_MAX_LOOPS) continue;
-        tilek_say(why, "a nest has %d tiled loops, and the runtime takes %d", run->launches[index].loop_count, (int)TILEK_MAX_LOOPS);
+        tilek_say(why, "a nest has %d tiled loops, and the runtime takes %d", run->launches[index].loop_count,
+                  (int)TILEK_MAX_LOOPS);
         return TILEK_UNSUPPORTED;
     }
     return tilek_choose_sizes(kernel, call, variant->side, run->sizes, why);
 }
 
-static int64_t bounded_product(int64_t a, int64_t b) { return b != 0 && a > INT64_MAX / b ? INT64_MAX : a * b; }
-
 static int64_t iterations_of(const tilek_launch_shape *launch, const tilek_geometry *geometry)
 {
     int64_t iterations = 1;
-    for (int index = 0; index < launch->loop_count; ++index) iterations = bounded_product(iterations, geometry->bounds[index]->trip);
+    for (int index = 0; index < launch->loop_count; ++index)
+        iterations = tilek_bounded_product(iterations, geometry->bounds[index]->trip);
     return iterations;
 }
 
 static int64_t workers_of(const tilek_geometry *geometry)
 {
-    return geometry->axes[TILEK_AXIS_WORKER] * geometry->axes[TILEK_AXIS_WORKER + 1] * geometry->axes[TILEK_AXIS_WORKER + 2];
+    return geometry->axes[TILEK_AXIS_WORKER] * geometry->axes[TILEK_AXIS_WORKER + 1] *
+           geometry->axes[TILEK_AXIS_WORKER + 2];
 }
 
 /* Most steps have the bounds of the step before. */
@@ -154,26 +158,32 @@ int tilek_waves_end(tilek_run *run)
 
 int64_t tilek_size_of(const tilek_run *run, int size) { return run->sizes[size]; }
 
-/* Whether the size is the default, which neither clause nor environment gave, in a call of a host; devices have their own, and a choice may say another. What rehearsal has made of it stays. */
+/* Whether a size of a host's call is still the default, so that neither a choice nor TILEK_SIZES
+ * gave another. Only rehearsal replaces it: what it decides stays. */
 static int is_usual(const tilek_run *run, int size)
 {
-    const tilek_size *own = &run->kernel->sizes[size];
-    return run->perform == NULL && run->machine.limits == NULL && run->sizes[size] == own->host && tilek_given_size(run->kernel->name, own->name, -1) < 0;
+    const tilek_size *declared = &run->kernel->sizes[size];
+    return run->perform == NULL && run->machine.limits == NULL && run->sizes[size] == declared->host &&
+           tilek_given_size(run->kernel->name, declared->name, -1) < 0;
 }
 
 int64_t tilek_size_of_blocks(tilek_run *run, int size, int64_t lower, int64_t upper, int64_t unit, double operations)
 {
-    if (is_usual(run, size)) run->sizes[size] = tilek_balanced_blocks(run->sizes[size], lower, upper, unit, run->machine.threads, operations);
+    if (is_usual(run, size))
+        run->sizes[size] = tilek_balanced_blocks(run->sizes[size], lower, upper, unit, run->machine.threads,
+                                                 operations);
     return run->sizes[size];
 }
 
 int64_t tilek_size_of_columns(tilek_run *run, int size, int64_t upper, int64_t unit)
 {
-    if (is_usual(run, size)) run->sizes[size] = tilek_balanced_columns(run->sizes[size], upper, unit, run->machine.threads);
+    if (is_usual(run, size))
+        run->sizes[size] = tilek_balanced_columns(run->sizes[size], upper, unit, run->machine.threads);
     return run->sizes[size];
 }
 
-/* Every launch once, in order. The bounds are the call's, so that what rehearsal has decided holds. */
+/* Every launch once, in order. The bounds are the call's, so that what rehearsal has decided
+ * holds. */
 static void go_straight(tilek_run *run)
 {
     const int *loop_map = run->loop_map;
@@ -183,7 +193,8 @@ static void go_straight(tilek_run *run)
             if (perform_decided(run, launch, NULL) != 0) return;
             continue;
         }
-        for (int index = 0; index < run->launches[launch].loop_count; ++index) bounds[index] = run->call->loops[*loop_map++];
+        for (int index = 0; index < run->launches[launch].loop_count; ++index)
+            bounds[index] = run->call->loops[*loop_map++];
         if (tilek_step(run, launch, bounds, NULL) != 0) return;
     }
 }
@@ -202,14 +213,17 @@ tilek_status tilek_rehearse(tilek_run *run, tilek_message *why)
     for (int launch = 0; launch < run->launch_count; ++launch) {
         tilek_planned *planned = &run->planned[launch];
         planned->seen = planned->runs = 0;
-        planned->most_instances = planned->most_workers = planned->most_iterations = planned->waves = planned->most_waves = 0;
+        planned->most_instances = planned->most_workers = planned->most_iterations = planned->waves =
+            planned->most_waves = 0;
     }
     run->perform = NULL;
     run->unseen = run->launch_count;
     return go(run, why);
 }
 
-tilek_status tilek_perform(tilek_run *run, tilek_status (*perform)(tilek_run *run, int launch, const void *const values[], tilek_message *why),
+tilek_status tilek_perform(tilek_run *run,
+                           tilek_status (*perform)(tilek_run *run, int launch, const void *const values[],
+                                                   tilek_message *why),
                            tilek_message *why)
 {
     run->perform = perform;

@@ -1,5 +1,6 @@
-/* steps.h: the order in which a kernel's launches run. It is gone through twice: in rehearsal, where the numbers of every launch are
- * decided and nothing runs, so that a refusal leaves the data as they were, and then in earnest. */
+/* steps.h: the order in which a kernel's launches run. It is gone through twice: in rehearsal,
+ * where the numbers of every launch are decided and nothing runs, so that a refusal leaves the data
+ * as they were, and then in earnest. */
 #ifndef TILEK_STEPS_H
 #define TILEK_STEPS_H
 
@@ -15,7 +16,9 @@ typedef struct tilek_planned {
     int64_t workers[3];          /* of the step that had most */
     int64_t iterations;          /* of the loops with launch bounds, of this step */
     int64_t most_iterations;
-    int64_t waves, most_waves;   /* wavefronts of a loop over them: so far, and of the longest loop that was rehearsed to its end */
+    /* wavefronts of a loop over them: so far, and of the longest loop that was rehearsed to its
+     * end */
+    int64_t waves, most_waves;
     tilek_bounds *bounds;        /* one a loop */
     tilek_geometry geometry;
 } tilek_planned;
@@ -30,7 +33,9 @@ struct tilek_run {
     const int *loop_map;        /* where `steps` is NULL */
     tilek_steps steps;
     tilek_machine machine;      /* group_total: of any launch; workers: not used */
-    int keeps_workers;          /* every step of a launch has the workers of its largest one, as a rehearsal before found them */
+    /* every step of a launch has the workers of its largest one, as a rehearsal before found
+     * them */
+    int keeps_workers;
     const int64_t *group_totals; /* per launch; NULL: not known yet */
     void *context;              /* the owner's */
     tilek_planned *planned;     /* per launch */
@@ -42,7 +47,8 @@ struct tilek_run {
     tilek_status (*decided)(tilek_run *run, int launch, tilek_message *why);
     /* Runs the launch as planned; NULL in rehearsal. */
     tilek_status (*perform)(tilek_run *run, int launch, const void *const values[], tilek_message *why);
-    /* Ends what `perform` has put off of wavefronts (`is_wave`, of this number); NULL: nothing is put off. */
+    /* Ends what `perform` has put off of wavefronts (`is_wave`, of this number); NULL: nothing is
+     * put off. */
     tilek_status (*finish)(tilek_run *run, tilek_message *why);
     int is_wave;
     int64_t wave;
@@ -55,16 +61,20 @@ struct tilek_run {
 /* Bytes of the block that tilek_run_start takes, a multiple of 16. */
 size_t tilek_run_room(const tilek_kernel *kernel, const tilek_variant *variant);
 
-/* Fills in everything but machine, context, decided; `room` holds tilek_run_room bytes, aligned for int64_t and pointers, for the run's time. TILEK_UNSUPPORTED: a
- * launch has more than the runtime takes. TILEK_INVALID: a tile size is below 1. */
-tilek_status tilek_run_start(tilek_run *run, const tilek_kernel *kernel, const tilek_call *call, const tilek_variant *variant, void *room, tilek_message *why);
+/* Fills in everything but machine, context, decided; `room` holds tilek_run_room bytes, aligned for
+ * int64_t and pointers, for the run's time. TILEK_UNSUPPORTED: a launch has more than the runtime
+ * takes. TILEK_INVALID: a tile size is below 1. */
+tilek_status tilek_run_start(tilek_run *run, const tilek_kernel *kernel, const tilek_call *call,
+                             const tilek_variant *variant, void *room, tilek_message *why);
 
-/* Decides launches: those of all steps where bounds may differ from step to step, else of steps until all launches were met. May be called again, and
- * then forgets what it decided. */
+/* Decides launches: those of all steps where bounds may differ from step to step, else of steps
+ * until all launches were met. May be called again, and then forgets what it decided. */
 tilek_status tilek_rehearse(tilek_run *run, tilek_message *why);
 
 /* After a rehearsal: runs all steps that have iterations. `why` holds for the run's time. */
-tilek_status tilek_perform(tilek_run *run, tilek_status (*perform)(tilek_run *run, int launch, const void *const values[], tilek_message *why),
+tilek_status tilek_perform(tilek_run *run,
+                           tilek_status (*perform)(tilek_run *run, int launch, const void *const values[],
+                                                   tilek_message *why),
                            tilek_message *why);
 
 /* What a step of `launch` has of the bytes that the largest one touches. */

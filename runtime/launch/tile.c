@@ -1,4 +1,5 @@
-/* tile.c: trip counts and Algorithm 1. The rule, word for word, heads tests/support/algorithm1.py; a property test holds both equal. */
+/* tile.c: trip counts and Algorithm 1. The rule, word for word, heads tests/support/algorithm1.py;
+ * a property test holds both equal. */
 #include "tilek.h"
 
 /* Unsigned arithmetic is exact where int64 would overflow: distances of two int64 fit uint64. */
@@ -39,7 +40,8 @@ static uint64_t product(uint64_t a, uint64_t b)
 static uint64_t ceiling(uint64_t a, uint64_t b) { return a / b + (a % b > 0); }
 
 /* Count of the filling tile at `place`, whose own stride is `stride`. */
-static uint64_t filling(int64_t trip, const tilek_tile_kind kinds[], const int64_t arguments[], int place, uint64_t stride)
+static uint64_t filling(int64_t trip, const tilek_tile_kind kinds[], const int64_t arguments[], int place,
+                        uint64_t stride)
 {
     uint64_t divisor = stride;
     for (int outer = place - 1; outer >= 0; --outer) {
@@ -67,7 +69,8 @@ static int find_dynamic(int tile_count, const tilek_tile_kind kinds[], const int
 tilek_status tilek_tiles(int64_t trip, int tile_count, const tilek_tile_kind kinds[], const int64_t arguments[],
                          tilek_tile tiles[], int *exact)
 {
-    const int dynamic = tile_count >= 0 && tile_count <= TILEK_MAX_TILES ? find_dynamic(tile_count, kinds, arguments) : -1;
+    const int dynamic = tile_count >= 0 && tile_count <= TILEK_MAX_TILES ? find_dynamic(tile_count, kinds, arguments)
+                                                                         : -1;
     uint64_t stride = 1, points = 1;
     if (trip < 0 || dynamic < 0) return TILEK_INVALID;
     if (dynamic == tile_count && filling(trip, kinds, arguments, tile_count, 1) > 1) return TILEK_INVALID;

@@ -1,7 +1,10 @@
-/* partition.c: a call on several devices alike. Each has memory for those rows of the arrays that its iterations touch: who owns the newest values of a row is
- * kept in a table (row_ownership.h), rows that a device lacks are brought before its iterations that touch them, and results go home at the end.
+/* partition.c: a call on several devices alike. Each has memory for those rows of the arrays that
+ * its iterations touch: who owns the newest values of a row is kept in a table (row_ownership.h),
+ * rows that a device lacks are brought before its iterations that touch them, and results go home
+ * at the end.
  *
- * Of a launch that lacks rows, the iterations that lack none run while these are on their way; those at the borders of the blocks come behind. */
+ * Of a launch that lacks rows, the iterations that lack none run while these are on their way;
+ * those at the borders of the blocks come behind. */
 #define _POSIX_C_SOURCE 200809L
 #include "multi_device/partition.h"
 
@@ -11,20 +14,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Results ----------------------------------------------------------------------------------------------------- */
+/* ---- Results --------------------------------------------------------------------------------- */
 
-/* Brings the rows of an array that the host does not hold, into memory laid out as its section. */
+/* Brings the rows of an array that the host does not own, into memory laid out as its section. */
 static tilek_status fetch(const tilek_partition *partition, int index, char *memory, tilek_message *why)
 {
     const tilek_partitioned_array *array = &partition->arrays[index];
     int64_t end;
     for (int64_t row = array->all.first; row < array->all.end; row = end) {
         const uint64_t owners = tilek_owners_at(&array->ownership, row, &end);
-        const size_t begin = tilek_row_offset(partition, index, row), bytes = tilek_row_offset(partition, index, end) - begin;
+        const size_t begin = tilek_row_offset(partition, index, row),
+                     bytes = tilek_row_offset(partition, index, end) - begin;
         const int from = (owners & TILEK_HOST_OWNS) != 0 || owners == 0 ? -1 : tilek_device_among(owners);
         const tilek_status status = from < 0 ? TILEK_OK
-                                             : tilek_copy_out(&partition->jobs[from].device_arrays.place, &partition->copies[from][index].buffer,
-                                                              tilek_offset_in_copy(partition, from, index, row), memory + begin, bytes, why);
+                                             : tilek_copy_out(&partition->jobs[from].device_arrays.place,
+                                                              &partition->copies[from][index].buffer,
+                                                              tilek_offset_in_copy(partition, from, index, row),
+                                                              memory + begin, bytes, why);
         if (status != TILEK_OK) return status;
     }
     return TILEK_OK;
@@ -37,8 +43,10 @@ static void settle(tilek_partition *partition, int index)
     int64_t end;
     for (int64_t row = array->all.first; row < array->all.end; row = end) {
         const uint64_t owners = tilek_owners_at(&array->ownership, row, &end);
-        const size_t begin = tilek_row_offset(partition, index, row), bytes = tilek_row_offset(partition, index, end) - begin;
-        if ((owners & TILEK_HOST_OWNS) == 0 && owners != 0) memcpy(array->section.start + begin, array->staging + begin, bytes);
+        const size_t begin = tilek_row_offset(partition, index, row),
+                     bytes = tilek_row_offset(partition, index, end) - begin;
+        if ((owners & TILEK_HOST_OWNS) == 0 && owners != 0)
+            memcpy(array->section.start + begin, array->staging + begin, bytes);
     }
 }
 
@@ -58,7 +66,7 @@ static tilek_status take_home(tilek_partition *partition, tilek_message *why)
     return status;
 }
 
-/* ---- The call ---------------------------------------------------------------------------------------------------- */
+/* ---- The call -------------------------------------------------------------------------------- */
 
 /* Devices like that of `place`, in their order; their number. */
 static int devices_like(const tilek_place *place, tilek_device *devices[TILEK_MOST_PARTITIONS])
@@ -68,11 +76,13 @@ static int devices_like(const tilek_place *place, tilek_device *devices[TILEK_MO
     int count = 0;
     if (tilek_get_settings()->device >= 0) return 0; /* TILEK_DEVICE is one */
     for (int64_t number = 0; count < TILEK_MOST_PARTITIONS; ++number) {
-        tilek_device *one;
-        const tilek_limits *own;
-        if (place->backend->open(number, NULL, &one, &unused) != TILEK_OK) break;
-        own = place->backend->limits(one);
-        if (strcmp(own->name, limits->name) == 0 && strcmp(own->driver, limits->driver) == 0 && own->compute_units == limits->compute_units) devices[count++] = one;
+        tilek_device *candidate;
+        const tilek_limits *its_limits;
+        if (place->backend->open(number, NULL, &candidate, &unused) != TILEK_OK) break;
+        its_limits = place->backend->limits(candidate);
+        if (strcmp(its_limits->name, limits->name) == 0 && strcmp(its_limits->driver, limits->driver) == 0 &&
+            its_limits->compute_units == limits->compute_units)
+            devices[count++] = candidate;
     }
     return count;
 }
@@ -85,19 +95,23 @@ static void measure_rows(tilek_partition *partition, int index, int rank)
     const int64_t begin = (int64_t)((intptr_t)((uintptr_t)array->section.start - (uintptr_t)given->base));
     array->is_touched = 1;
     array->pitch = shape->element_size;
-    for (int dimension = 1; dimension < rank && shape->storage != TILEK_SCALAR; ++dimension) array->pitch *= (size_t)given->extent[dimension];
+    for (int dimension = 1; dimension < rank && shape->storage != TILEK_SCALAR; ++dimension)
+        array->pitch *= (size_t)given->extent[dimension];
     if (array->pitch == 0 || array->section.bytes == 0) return;
     array->all.first = tilek_floor_quotient(begin, (int64_t)array->pitch);
     array->all.end = tilek_ceiling_quotient(begin + (int64_t)array->section.bytes, (int64_t)array->pitch);
 }
 
-/* Takes the arrays' measures. 0: rows of pointers, arrays of unknown extent, or arrays that share memory. */
+/* Takes the arrays' measures. 0: rows of pointers, arrays of unknown extent, or arrays that share
+ * memory. */
 static int measure(tilek_partition *partition, tilek_status *status, tilek_message *why)
 {
     const tilek_kernel *kernel = partition->state->kernel;
     for (int index = 0; index < kernel->array_count; ++index) {
-        if (kernel->arrays[index].storage == TILEK_ROWS || (kernel->arrays[index].flags & TILEK_POSSIBLE_EXTENT) != 0) return 0;
-        *status = tilek_section_of(&kernel->arrays[index], &partition->call->arrays[index], &partition->arrays[index].section, why);
+        if (kernel->arrays[index].storage == TILEK_ROWS || (kernel->arrays[index].flags & TILEK_POSSIBLE_EXTENT) != 0)
+            return 0;
+        *status = tilek_section_of(&kernel->arrays[index], &partition->call->arrays[index],
+                                   &partition->arrays[index].section, why);
         if (*status != TILEK_OK) return 1;
         for (int other = 0; other < index; ++other)
             if (((kernel->arrays[index].flags | kernel->arrays[other].flags) & TILEK_WRITES) != 0 &&
@@ -120,19 +134,27 @@ static tilek_status note_owners(tilek_partition *partition, tilek_message *why)
         const tilek_array_shape *shape = &kernel->arrays[index];
         tilek_partitioned_array *array = &partition->arrays[index];
         tilek_present_entry *present = NULL;
-        const int is_present = tilek_present_pin(shape, &partition->call->arrays[index], &array->section, &present) == TILEK_INSIDE;
+        const int is_present = tilek_present_pin(shape, &partition->call->arrays[index], &array->section, &present) ==
+                               TILEK_INSIDE;
         int has_values;
         if (is_present) tilek_present_unpin(present);
-        if (!is_present && (shape->flags & TILEK_MUST_BE_PRESENT) != 0 && !tilek_present_has(shape, &partition->call->arrays[index], why)) return TILEK_INVALID;
-        array->goes_home = (shape->flags & TILEK_WRITES) != 0 && (shape->flags & TILEK_TEMPORARY) == 0 && (is_present || (shape->flags & TILEK_COPY_OUT) != 0);
-        has_values = (shape->flags & TILEK_TEMPORARY) == 0 && (is_present || (shape->flags & TILEK_COPY_IN) != 0 || (array->goes_home && !array->section.is_dense));
-        if (!tilek_ownership_start(&array->ownership, array->all.first, array->all.end, has_values ? TILEK_HOST_OWNS : 0)) return tilek_no_memory(why);
+        if (!is_present && (shape->flags & TILEK_MUST_BE_PRESENT) != 0 &&
+            !tilek_present_has(shape, &partition->call->arrays[index], why))
+            return TILEK_INVALID;
+        array->goes_home = (shape->flags & TILEK_WRITES) != 0 && (shape->flags & TILEK_TEMPORARY) == 0 &&
+                           (is_present || (shape->flags & TILEK_COPY_OUT) != 0);
+        has_values = (shape->flags & TILEK_TEMPORARY) == 0 && (is_present || (shape->flags & TILEK_COPY_IN) != 0 ||
+                                                               (array->goes_home && !array->section.is_dense));
+        if (!tilek_ownership_start(&array->ownership, array->all.first, array->all.end,
+                                   has_values ? TILEK_HOST_OWNS : 0))
+            return tilek_no_memory(why);
     }
     return TILEK_OK;
 }
 
 /* A copy is of all rows between the first and the last that the device touches. */
-static void add_rows(tilek_partition *partition, int device, const tilek_row_use *use, const tilek_bounds *bounds, tilek_iterations part)
+static void add_rows(tilek_partition *partition, int device, const tilek_row_use *use, const tilek_bounds *bounds,
+                     tilek_iterations part)
 {
     tilek_row_range *has = &partition->copies[device][use->array].has;
     const tilek_row_range added = tilek_rows_of(partition, use, bounds, part);
@@ -152,11 +174,14 @@ static tilek_status note_rows(tilek_run *run, int launch, tilek_message *why)
     if (partition->divisions[launch].loop < 0) return TILEK_OK;
     tilek_distribute(partition, launch, &run->planned[launch], &distribution);
     for (int device = 0; device < partition->device_count; ++device)
-        for (int index = 0; index < distribution.division->use_count; ++index) add_rows(partition, device, &distribution.division->uses[index], distribution.bounds, distribution.parts[device]);
+        for (int index = 0; index < distribution.division->use_count; ++index)
+            add_rows(partition, device, &distribution.division->uses[index], distribution.bounds,
+                     distribution.parts[device]);
     return TILEK_OK;
 }
 
-/* The others run on the device that has the first row that they write, and which has all that they touch then. */
+/* The others run on the device that has the first row that they write, and which has all that they
+ * touch then. */
 static void place_alone(tilek_partition *partition, int launch)
 {
     const tilek_division *division = &partition->divisions[launch];
@@ -169,7 +194,8 @@ static void place_alone(tilek_partition *partition, int launch)
             if (has.first <= written.first && written.first < has.end) partition->alone[launch] = device;
         }
     }
-    for (int index = 0; index < division->use_count; ++index) add_rows(partition, partition->alone[launch], &division->uses[index], NULL, once);
+    for (int index = 0; index < division->use_count; ++index)
+        add_rows(partition, partition->alone[launch], &division->uses[index], NULL, once);
 }
 
 static tilek_status plan_copies(tilek_partition *partition, tilek_message *why)
@@ -192,8 +218,10 @@ static tilek_status take_copies(tilek_partition *partition, int device, tilek_me
     for (int index = 0; index < kernel->array_count && status == TILEK_OK; ++index) {
         const tilek_partitioned_array *array = &partition->arrays[index];
         tilek_partition_copy *copy = &partition->copies[device][index];
-        const size_t begin = tilek_row_offset(partition, index, copy->has.first), bytes = tilek_row_offset(partition, index, copy->has.end) - begin;
-        const intptr_t distance = (intptr_t)((uintptr_t)array->section.start + begin - (uintptr_t)partition->call->arrays[index].base);
+        const size_t begin = tilek_row_offset(partition, index, copy->has.first),
+                     bytes = tilek_row_offset(partition, index, copy->has.end) - begin;
+        const intptr_t distance = (intptr_t)((uintptr_t)array->section.start + begin -
+                                             (uintptr_t)partition->call->arrays[index].base);
         device_arrays->arrays[index].origin = (int64_t)(distance / (intptr_t)kernel->arrays[index].element_size);
         if (bytes == 0) continue;
         status = tilek_take_buffer(&device_arrays->place, bytes, &copy->buffer, why);
@@ -202,11 +230,19 @@ static tilek_status take_copies(tilek_partition *partition, int device, tilek_me
     return status;
 }
 
-static tilek_status start_job(tilek_partition *partition, tilek_device *device, const tilek_place *like, tilek_message *why)
+static tilek_status start_job(tilek_partition *partition, tilek_device *device, const tilek_place *like,
+                              tilek_message *why)
 {
     const tilek_kernel *kernel = partition->state->kernel;
-    const tilek_variant variant = {0, kernel->device_launch_count, 0, NULL, 0, kernel->device_launches, kernel->device_loops, kernel->device_steps,
-                             like->target == TILEK_CUDA ? kernel->cuda : kernel->opencl};
+    const tilek_variant variant = {TILEK_SIDE_DEVICE,
+                                   kernel->device_launch_count,
+                                   0,
+                                   NULL,
+                                   0,
+                                   kernel->device_launches,
+                                   kernel->device_loops,
+                                   kernel->device_steps,
+                                   like->target == TILEK_CUDA ? kernel->cuda : kernel->opencl};
     const int number = partition->job_count;
     tilek_device_job *job = &partition->jobs[number];
     tilek_place place = *like;
@@ -252,11 +288,13 @@ static void copy_divisions(tilek_partition *partition)
 static tilek_status make_room(tilek_partition *partition, tilek_message *why)
 {
     const tilek_kernel *kernel = partition->state->kernel;
-    const size_t devices = (size_t)partition->device_count, arrays = (size_t)kernel->array_count + 1, launches = (size_t)kernel->device_launch_count;
+    const size_t devices = (size_t)partition->device_count, arrays = (size_t)kernel->array_count + 1,
+                 launches = (size_t)kernel->device_launch_count;
     size_t most = 1, uses = 1;
     for (int launch = 0; launch < kernel->device_launch_count; ++launch) {
         size_t tiles = 0;
-        for (int index = 0; index < kernel->device_launches[launch].loop_count; ++index) tiles += (size_t)kernel->device_launches[launch].loops[index].tile_count;
+        for (int index = 0; index < kernel->device_launches[launch].loop_count; ++index)
+            tiles += (size_t)kernel->device_launches[launch].loops[index].tile_count;
         if (tiles > most) most = tiles;
         uses += (size_t)kernel->divisions[launch].use_count;
     }
@@ -267,9 +305,12 @@ static tilek_status make_room(tilek_partition *partition, tilek_message *why)
     partition->tiles = calloc(most, sizeof *partition->tiles);
     partition->copies = calloc(devices, sizeof *partition->copies);
     partition->alone = calloc(launches, sizeof *partition->alone);
-    if (partition->divisions == NULL || partition->uses == NULL || partition->jobs == NULL || partition->arrays == NULL || partition->tiles == NULL || partition->copies == NULL || partition->alone == NULL) return tilek_no_memory(why);
+    if (partition->divisions == NULL || partition->uses == NULL || partition->jobs == NULL ||
+        partition->arrays == NULL || partition->tiles == NULL || partition->copies == NULL || partition->alone == NULL)
+        return tilek_no_memory(why);
     for (size_t device = 0; device < devices; ++device)
-        if ((partition->copies[device] = calloc(arrays, sizeof **partition->copies)) == NULL) return tilek_no_memory(why);
+        if ((partition->copies[device] = calloc(arrays, sizeof **partition->copies)) == NULL)
+            return tilek_no_memory(why);
     copy_divisions(partition);
     return TILEK_OK;
 }
@@ -278,11 +319,13 @@ static void clean_up(tilek_partition *partition)
 {
     const int count = partition->state->kernel->array_count;
     for (int device = 0; device < partition->job_count; ++device) {
-        for (int index = count - 1; index >= 0; --index) tilek_give_buffer(&partition->jobs[device].device_arrays.place, &partition->copies[device][index].buffer);
+        for (int index = count - 1; index >= 0; --index)
+            tilek_give_buffer(&partition->jobs[device].device_arrays.place, &partition->copies[device][index].buffer);
         free(partition->jobs[device].device_arrays.arrays);
         tilek_job_end(&partition->jobs[device]);
     }
-    for (int device = 0; device < partition->device_count && partition->copies != NULL; ++device) free(partition->copies[device]);
+    for (int device = 0; device < partition->device_count && partition->copies != NULL; ++device)
+        free(partition->copies[device]);
     for (int index = 0; index < count && partition->arrays != NULL; ++index) {
         tilek_ownership_free(&partition->arrays[index].ownership);
         free(partition->arrays[index].staging);
@@ -298,15 +341,19 @@ static void clean_up(tilek_partition *partition)
     free(partition->jobs);
 }
 
-static tilek_status run_all(tilek_partition *partition, tilek_device *const devices[], const tilek_place *place, tilek_message *why)
+static tilek_status run_all(tilek_partition *partition, tilek_device *const devices[], const tilek_place *place,
+                            tilek_message *why)
 {
     tilek_message unused;
-    tilek_status status = tilek_host_begins(partition->state->kernel, partition->state, partition->call, why); /* what is present: the newest values come to the host */
+    /* what is present: the newest values come to the host */
+    tilek_status status = tilek_host_begins(partition->state->kernel, partition->state, partition->call, why);
     if (status == TILEK_OK) status = note_owners(partition, why);
-    for (int device = 0; device < partition->device_count && status == TILEK_OK; ++device) status = start_job(partition, devices[device], place, why);
+    for (int device = 0; device < partition->device_count && status == TILEK_OK; ++device)
+        status = start_job(partition, devices[device], place, why);
     if (status != TILEK_OK || tilek_run_is_empty(&partition->jobs[0].run)) return status;
     status = plan_copies(partition, why);
-    for (int device = 0; device < partition->device_count && status == TILEK_OK; ++device) status = take_copies(partition, device, why);
+    for (int device = 0; device < partition->device_count && status == TILEK_OK; ++device)
+        status = take_copies(partition, device, why);
     if (status != TILEK_OK) return status;
     status = tilek_perform(&partition->jobs[0].run, tilek_perform_partitioned, why);
     if (status == TILEK_OK) status = tilek_wait_for_partitions(partition, why);
@@ -319,7 +366,9 @@ static tilek_status run_all(tilek_partition *partition, tilek_device *const devi
 int tilek_run_partitioned(const tilek_place *place, const tilek_call *call, tilek_status *status, tilek_message *why)
 {
     tilek_device *devices[TILEK_MOST_PARTITIONS];
-    tilek_partition partition = {.state = place->state, .call = call, .queue = place->queue != 0 ? place->queue : TILEK_DEVICE_QUEUES - 1};
+    tilek_partition partition = {.state = place->state,
+                                 .call = call,
+                                 .queue = place->queue != 0 ? place->queue : TILEK_DEVICE_QUEUES - 1};
     int is_divided = 0;
     if (place->state->kernel->divisions == NULL) return 0;
     partition.device_count = devices_like(place, devices);

@@ -1,8 +1,10 @@
-/* partitioned_call.h: a call on several devices, as partition.c, partition_rows.c and partition_launch.c share it. Internal. */
+/* partitioned_call.h: a call on several devices, as partition.c, partition_rows.c and
+ * partition_launch.c share it. Internal. */
 #ifndef TILEK_PARTITIONED_CALL_H
 #define TILEK_PARTITIONED_CALL_H
 
 #include "arrays/row_ownership.h"
+#include "base/bounded_arithmetic.h"
 #include "launch/device_job.h"
 
 /* Bit 0 of a row's owners is the host. */
@@ -10,7 +12,8 @@ enum { TILEK_MOST_PARTITIONS = 32, TILEK_HOST_OWNS = 1 };
 
 static inline uint64_t tilek_bit_of(int device) { return (uint64_t)2 << device; }
 
-/* Iterations of a launch's partitioned loop, from 0, or the one run of a launch that is not partitioned. */
+/* Iterations of a launch's partitioned loop, from 0, or the one run of a launch that is not
+ * partitioned. */
 typedef struct tilek_iterations { int64_t first, end; } tilek_iterations;
 
 typedef struct tilek_row_range { int64_t first, end; } tilek_row_range;
@@ -53,20 +56,19 @@ typedef struct tilek_partition {
 typedef struct tilek_distribution {
     const tilek_division *division;
     const tilek_bounds *bounds; /* of the partitioned loop; NULL: none is */
-    tilek_iterations parts[TILEK_MOST_PARTITIONS], inner[TILEK_MOST_PARTITIONS]; /* inner: iterations of the part that lack nothing */
+    /* inner: iterations of the part that lack nothing */
+    tilek_iterations parts[TILEK_MOST_PARTITIONS], inner[TILEK_MOST_PARTITIONS];
 } tilek_distribution;
 
 tilek_status tilek_no_memory(tilek_message *why);
 
-/* Beyond 64 bits: the number that is nearest. */
-int64_t tilek_bounded_sum(int64_t a, int64_t b);
-int64_t tilek_bounded_product(int64_t a, int64_t b);
-
 /* The iterator's value. */
 int64_t tilek_value_at(const tilek_bounds *bounds, int64_t iteration);
 
-/* The rows that a stretch of iterations touches; without bounds, those of the whole launch. Empty where there are none. */
-tilek_row_range tilek_rows_of(const tilek_partition *partition, const tilek_row_use *use, const tilek_bounds *bounds, tilek_iterations part);
+/* The rows that a stretch of iterations touches; without bounds, those of the whole launch. Empty
+ * where there are none. */
+tilek_row_range tilek_rows_of(const tilek_partition *partition, const tilek_row_use *use, const tilek_bounds *bounds,
+                              tilek_iterations part);
 
 /* Where a row begins in the section's bytes; and in a device's copy. */
 size_t tilek_row_offset(const tilek_partition *partition, int index, int64_t row);
@@ -83,8 +85,10 @@ tilek_status tilek_perform_moves(tilek_partition *partition, tilek_message *why)
 /* Until all that was launched is done, on every device. */
 tilek_status tilek_wait_for_partitions(const tilek_partition *partition, tilek_message *why);
 
-/* Blocks that differ by one iteration at most; of a launch that is not partitioned, all to one device. */
-void tilek_distribute(const tilek_partition *partition, int launch, const tilek_planned *planned, tilek_distribution *distribution);
+/* Blocks that differ by one iteration at most; of a launch that is not partitioned, all to one
+ * device. */
+void tilek_distribute(const tilek_partition *partition, int launch, const tilek_planned *planned,
+                      tilek_distribution *distribution);
 
 /* A step of the first job's run (tilek_run.perform). */
 tilek_status tilek_perform_partitioned(tilek_run *run, int launch, const void *const values[], tilek_message *why);

@@ -1,9 +1,12 @@
-/* calibrate.c: measures what a launch, a barrier, a copy and a byte cost on one device, for the model that chooses tile sizes.
+/* calibrate.c: measures what a launch, a barrier, a copy and a byte cost on one device, for the
+ * model that chooses tile sizes.
  *
  *     calibrate MILLISECONDS MEASURE:ARGUMENT...
  *
- * The device is that of TILEK_TARGET and TILEK_DEVICE. One line for each word, as soon as it is known, tab-separated: the word, then the samples; or the word,
- * "-" and why there are none. Which measurements make sense on a device is the caller's business (tilepragma/tuning/calibration.py). */
+ * The device is that of TILEK_TARGET and TILEK_DEVICE. One line for each word, as soon as it is
+ * known, tab-separated: the word, then the samples; or the word, "-" and why there are none. Which
+ * measurements make sense on a device is the caller's business
+ * (tilepragma/tuning/calibration.py). */
 #define _POSIX_C_SOURCE 200809L
 #include "tools/calibrate.h"
 
@@ -18,8 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A batch takes this part of what there is for a number, and no longer than a system usually leaves a core to one thread: where others run too, some batches
- * then still have the cores for themselves. */
+/* A batch takes this part of what there is for a number, and no longer than a system usually leaves
+ * a core to one thread: where others run too, some batches then still have the cores for
+ * themselves. */
 enum { BATCHES = 12, FASTEST_GROWTH = 16 };
 static const double longest_batch = 4e-3;
 
@@ -31,18 +35,21 @@ static tilek_status timed(tilek_batch batch, void *context, int64_t repeats, dou
     return status;
 }
 
-tilek_status tilek_take_samples(const tilek_subject *subject, tilek_batch batch, void *context, tilek_samples *samples, tilek_message *why)
+tilek_status tilek_take_samples(const tilek_subject *subject, tilek_batch batch, void *context, tilek_samples *samples,
+                                tilek_message *why)
 {
     const double share = subject->seconds / BATCHES, wanted = share < longest_batch ? share : longest_batch;
     int64_t repeats = 1;
     double took = 0, spent = 0;
     tilek_status status = timed(batch, context, repeats, &took, why); /* the first one also makes what is made once */
-    while (status == TILEK_OK && (status = timed(batch, context, repeats, &took, why)) == TILEK_OK && took < wanted / 2) {
+    while (status == TILEK_OK && (status = timed(batch, context, repeats, &took, why)) == TILEK_OK &&
+           took < wanted / 2) {
         const double growth = took > 0 ? wanted / took : FASTEST_GROWTH;
         repeats *= growth < 2 ? 2 : growth > FASTEST_GROWTH ? FASTEST_GROWTH : (int64_t)growth;
     }
     samples->count = 0;
-    while (status == TILEK_OK && samples->count < TILEK_MOST_SAMPLES && (spent < subject->seconds || samples->count < TILEK_LEAST_SAMPLES)) {
+    while (status == TILEK_OK && samples->count < TILEK_MOST_SAMPLES &&
+           (spent < subject->seconds || samples->count < TILEK_LEAST_SAMPLES)) {
         status = timed(batch, context, repeats, &took, why);
         samples->values[samples->count++] = took / (double)repeats;
         spent += took;
@@ -58,7 +65,8 @@ void tilek_as_rates(tilek_samples *samples, double amount)
 
 static tilek_status ask(const tilek_subject *subject, int64_t argument, tilek_samples *samples, tilek_message *why)
 {
-    return subject->target == TILEK_CUDA ? tilek_ask_cuda(subject, argument, samples, why) : tilek_ask_opencl(subject, argument, samples, why);
+    return subject->target == TILEK_CUDA ? tilek_ask_cuda(subject, argument, samples, why)
+                                         : tilek_ask_opencl(subject, argument, samples, why);
 }
 
 typedef struct named_measure { const char *name; tilek_measure on_host, on_device; } named_measure;
@@ -105,7 +113,8 @@ static void perform(const tilek_subject *subject, const char *word)
         why.text[strcspn(why.text, "\t\n")] = '\0';
         (void)printf("\t-\t%s", why.text);
     }
-    for (int index = 0; status == TILEK_OK && index < samples.count; ++index) (void)printf("\t%.9g", samples.values[index]);
+    for (int index = 0; status == TILEK_OK && index < samples.count; ++index)
+        (void)printf("\t%.9g", samples.values[index]);
     (void)putchar('\n');
     (void)fflush(stdout);
 }

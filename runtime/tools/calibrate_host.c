@@ -33,9 +33,9 @@ static tilek_status run_on_all(void *context, int64_t repeats, tilek_message *wh
     return TILEK_OK;
 }
 
-/* ---- Clock and vectors ------------------------------------------------------------------------------------------- */
+/* ---- Clock and vectors ----------------------------------------------------------------------- */
 
-/* Additions that wait for one another: one a cycle on every processor that there is. */
+/* Additions that wait for one another: one a cycle on all known processors. */
 static tilek_status add_in_a_chain(void *context, int64_t repeats, tilek_message *why)
 {
     uint64_t sum = *(uint64_t *)context;
@@ -50,7 +50,8 @@ static tilek_status add_in_a_chain(void *context, int64_t repeats, tilek_message
     return TILEK_OK;
 }
 
-tilek_status tilek_measure_clock(const tilek_subject *subject, int64_t argument, tilek_samples *samples, tilek_message *why)
+tilek_status tilek_measure_clock(const tilek_subject *subject, int64_t argument, tilek_samples *samples,
+                                 tilek_message *why)
 {
     uint64_t sum = 1;
     const tilek_status status = tilek_take_samples(subject, add_in_a_chain, &sum, samples, why);
@@ -60,7 +61,8 @@ tilek_status tilek_measure_clock(const tilek_subject *subject, int64_t argument,
 }
 
 /* What the compiler computes at once where it may use all that this processor has. */
-tilek_status tilek_measure_vector(const tilek_subject *subject, int64_t argument, tilek_samples *samples, tilek_message *why)
+tilek_status tilek_measure_vector(const tilek_subject *subject, int64_t argument, tilek_samples *samples,
+                                  tilek_message *why)
 {
     (void)subject;
     (void)argument;
@@ -70,24 +72,25 @@ tilek_status tilek_measure_vector(const tilek_subject *subject, int64_t argument
     return TILEK_OK;
 }
 
-/* ---- Rates ------------------------------------------------------------------------------------------------------- */
+/* ---- Rates ----------------------------------------------------------------------------------- */
 
-/* Chains: more than the latency of a multiply-add times the units that do them, and few enough for 16 registers. */
+/* Chains: more than the latency of a multiply-add times the units that do them, and few enough for
+ * 16 registers. */
 enum { CHAINS = 12, ROUNDS = 1000 };
 
-#define DEFINE_FUSED(name, vector, number)                                                                                   \
-    static number name(int64_t rounds, number seed)                                                                          \
-    {                                                                                                                        \
-        const vector factor = (vector){0} + (number)0.999, term = (vector){0} + (number)0.001;                               \
-        vector a0 = (vector){0} + seed, a1 = a0 + 1, a2 = a0 + 2, a3 = a0 + 3, a4 = a0 + 4, a5 = a0 + 5, a6 = a0 + 6;         \
-        vector a7 = a0 + 7, a8 = a0 + 8, a9 = a0 + 9, a10 = a0 + 10, a11 = a0 + 11;                                           \
-        for (int64_t round = 0; round < rounds; ++round) {                                                                   \
-            a0 = a0 * factor + term, a1 = a1 * factor + term, a2 = a2 * factor + term, a3 = a3 * factor + term;               \
-            a4 = a4 * factor + term, a5 = a5 * factor + term, a6 = a6 * factor + term, a7 = a7 * factor + term;               \
-            a8 = a8 * factor + term, a9 = a9 * factor + term, a10 = a10 * factor + term, a11 = a11 * factor + term;           \
-        }                                                                                                                    \
-        a0 = a0 + a1 + a2 + a3 + a4 + a5 + a6 + a7 + a8 + a9 + a10 + a11;                                                     \
-        return a0[0];                                                                                                        \
+#define DEFINE_FUSED(name, vector, number)                                                                             \
+    static number name(int64_t rounds, number seed)                                                                    \
+    {                                                                                                                  \
+        const vector factor = (vector){0} + (number)0.999, term = (vector){0} + (number)0.001;                         \
+        vector a0 = (vector){0} + seed, a1 = a0 + 1, a2 = a0 + 2, a3 = a0 + 3, a4 = a0 + 4, a5 = a0 + 5, a6 = a0 + 6;  \
+        vector a7 = a0 + 7, a8 = a0 + 8, a9 = a0 + 9, a10 = a0 + 10, a11 = a0 + 11;                                    \
+        for (int64_t round = 0; round < rounds; ++round) {                                                             \
+            a0 = a0 * factor + term, a1 = a1 * factor + term, a2 = a2 * factor + term, a3 = a3 * factor + term;        \
+            a4 = a4 * factor + term, a5 = a5 * factor + term, a6 = a6 * factor + term, a7 = a7 * factor + term;        \
+            a8 = a8 * factor + term, a9 = a9 * factor + term, a10 = a10 * factor + term, a11 = a11 * factor + term;    \
+        }                                                                                                              \
+        a0 = a0 + a1 + a2 + a3 + a4 + a5 + a6 + a7 + a8 + a9 + a10 + a11;                                              \
+        return a0[0];                                                                                                  \
     }
 DEFINE_FUSED(fused_floats, floats, float)
 DEFINE_FUSED(fused_doubles, doubles, double)
@@ -95,19 +98,22 @@ DEFINE_FUSED(fused_doubles, doubles, double)
 typedef struct arithmetic {
     everywhere all;
     int is_double;
-    volatile double results[2]; /* of the calling thread and of the others: nobody reads them, but the compiler cannot know */
+    /* of the calling thread and of the others: nobody reads them, but the compiler cannot know */
+    volatile double results[2];
 } arithmetic;
 
 static void compute(void *context, int64_t part)
 {
     arithmetic *job = context;
     const int64_t rounds = job->all.repeats * ROUNDS;
-    const double result = job->is_double ? fused_doubles(rounds, (double)part) : (double)fused_floats(rounds, (float)part);
+    const double result = job->is_double ? fused_doubles(rounds, (double)part)
+                                         : (double)fused_floats(rounds, (float)part);
     if (part == 0) job->results[0] = result;
     else if (result < 0) job->results[1] = result; /* never: the sums are of positive numbers */
 }
 
-tilek_status tilek_measure_host_rate(const tilek_subject *subject, int64_t argument, tilek_samples *samples, tilek_message *why)
+tilek_status tilek_measure_host_rate(const tilek_subject *subject, int64_t argument, tilek_samples *samples,
+                                     tilek_message *why)
 {
     arithmetic job = {{subject->units, 0, compute}, argument == (int64_t)sizeof(double), {0, 0}};
     tilek_status status;
@@ -120,9 +126,10 @@ tilek_status tilek_measure_host_rate(const tilek_subject *subject, int64_t argum
     return status;
 }
 
-/* ---- Streams ----------------------------------------------------------------------------------------------------- */
+/* ---- Streams --------------------------------------------------------------------------------- */
 
-/* Each core has two arrays in one stretch of its own; between them a gap, so that equal indices do not lie whole pages apart. */
+/* Each core has two arrays in one stretch of its own; between them a gap, so that equal indices do
+ * not lie whole pages apart. */
 enum { GAP = 2112, ALIGNMENT = 64 };
 
 typedef struct streams {
@@ -132,15 +139,22 @@ typedef struct streams {
     char *block;
 } streams;
 
-static float *stretch_of(const streams *job, int64_t part) { return (float *)(void *)(job->block + (size_t)part * job->stride); }
+static float *stretch_of(const streams *job, int64_t part)
+{
+    return (float *)(void *)(job->block + (size_t)part * job->stride);
+}
 
-/* Two reads and a write of 4 bytes each; what is written was read, so that a cache fetches nothing more. */
+/* Two reads and a write of 4 bytes each; what is written was read, so that a cache fetches nothing
+ * more. */
 static void update(size_t count, const float *restrict x, float *restrict y)
 {
     for (size_t index = 0; index < count; ++index) y[index] += 0.5f * x[index];
 }
 
-static const float *second_of(const streams *job, const float *first) { return (const float *)(const void *)((const char *)first + job->count * sizeof(float) + GAP); }
+static const float *second_of(const streams *job, const float *first)
+{
+    return (const float *)(const void *)((const char *)first + job->count * sizeof(float) + GAP);
+}
 
 static void stream(void *context, int64_t part)
 {
@@ -158,9 +172,13 @@ static void fill(void *context, int64_t part)
     for (size_t index = 0; index < job->stride / sizeof *place; ++index) place[index] = 0.0f;
 }
 
-tilek_status tilek_measure_host_stream(const tilek_subject *subject, int64_t argument, tilek_samples *samples, tilek_message *why)
+tilek_status tilek_measure_host_stream(const tilek_subject *subject, int64_t argument, tilek_samples *samples,
+                                       tilek_message *why)
 {
-    streams job = {{subject->units, 0, stream}, (size_t)argument / (2 * ALIGNMENT) * ALIGNMENT / sizeof(float), 0, NULL};
+    streams job = {{subject->units, 0, stream},
+                   (size_t)argument / (2 * ALIGNMENT) * ALIGNMENT / sizeof(float),
+                   0,
+                   NULL};
     void *block = NULL;
     tilek_status status;
     job.stride = 2 * job.count * sizeof(float) + 2 * GAP;

@@ -1,5 +1,6 @@
-/* list_devices.c: what `tilepragma devices` prints. One line a device, tab-separated, as the runtime itself would number them:
- * target, number, name, driver, "gpu" or "cpu", compute units, bytes of memory. A target that is absent: target, "-", the reason. */
+/* list_devices.c: what `tilepragma devices` prints. One line a device, tab-separated, as the
+ * runtime itself would number them: target, number, name, driver, "gpu" or "cpu", compute units,
+ * bytes of memory. A target that is absent: target, "-", the reason. */
 #include "device/cuda/cuda_device.h"
 #include "device/opencl/opencl_device.h"
 

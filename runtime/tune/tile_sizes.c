@@ -22,7 +22,8 @@ int64_t tilek_bytes_on_hosts(const tilek_kernel *kernel, const tilek_call *call)
 
 int tilek_layout_at(const tilek_kernel *kernel, tilek_side side, int number)
 {
-    const int count = side == TILEK_SIDE_DEVICE ? kernel->device_choice_count : kernel->choice_count, sign = side == TILEK_SIDE_DEVICE ? -1 : 1;
+    const int count = side == TILEK_SIDE_DEVICE ? kernel->device_choice_count : kernel->choice_count,
+              sign = side == TILEK_SIDE_DEVICE ? -1 : 1;
     const int before = side == TILEK_SIDE_PROCESSOR ? kernel->processor_choice_count : 0;
     if (number < before) return TILEK_USUAL + 1 + kernel->choice_count + number;
     if (number < before + count) return sign * (TILEK_USUAL + 1 + number - before);
@@ -34,7 +35,8 @@ const tilek_choice *tilek_choice_of(const tilek_kernel *kernel, int layout)
     const int index = abs(layout) - TILEK_USUAL - 1;
     if (index < 0) return NULL;
     if (layout < 0) return &kernel->device_choices[index];
-    return index < kernel->choice_count ? &kernel->choices[index] : &kernel->processor_choices[index - kernel->choice_count];
+    return index < kernel->choice_count ? &kernel->choices[index]
+                                        : &kernel->processor_choices[index - kernel->choice_count];
 }
 
 int tilek_layout_chosen(const tilek_kernel *kernel, const tilek_call *call, tilek_side side, int64_t bytes)
@@ -87,12 +89,16 @@ static const int64_t *sizes_of(const tilek_kernel *kernel, const tilek_call *cal
     return choice != NULL && choice->version == 0 ? choice->sizes : NULL;
 }
 
-tilek_status tilek_choose_sizes(const tilek_kernel *kernel, const tilek_call *call, tilek_side side, int64_t sizes[], tilek_message *why)
+tilek_status tilek_choose_sizes(const tilek_kernel *kernel, const tilek_call *call, tilek_side side, int64_t sizes[],
+                                tilek_message *why)
 {
     const int64_t *const taken = sizes_of(kernel, call, side);
     for (int index = 0; index < kernel->size_count; ++index) {
         const tilek_size *size = &kernel->sizes[index];
-        sizes[index] = tilek_given_size(kernel->name, size->name, taken != NULL ? taken[index] : side == TILEK_SIDE_DEVICE ? size->device : size->host);
+        sizes[index] = tilek_given_size(kernel->name, size->name,
+                                        taken != NULL               ? taken[index]
+                                        : side == TILEK_SIDE_DEVICE ? size->device
+                                                                    : size->host);
         if (sizes[index] >= 1) continue;
         tilek_say(why, "the tile size %s is %" PRId64, size->name, sizes[index]);
         return TILEK_INVALID;

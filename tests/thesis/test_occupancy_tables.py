@@ -100,8 +100,10 @@ def test_registers_limit_tables_6_3_where_they_are_scarce() -> None:
 
 
 def test_units_make_fewer_blocks_than_table_5_1() -> None:
-    """The table is the optimist's: what it lets run is never less than what does."""
+    """The table rounds nothing up to units: never below what runs, and above it in 10 of 48 cases."""
     device = c1060()
-    for threads, registers, shared in itertools.product((32, 96, 160, 512), (1, 10, 21, 40), (16, 1000, 5000)):
-        real = occupancy(device, threads, registers, shared).blocks
-        assert real <= table_5_1(device, threads, registers * threads, shared).blocks
+    cases = list(itertools.product((32, 96, 160, 512), (1, 10, 21, 40), (16, 1000, 5000)))
+    real = [occupancy(device, *case).blocks for case in cases]
+    printed = [table_5_1(device, threads, registers * threads, shared).blocks for threads, registers, shared in cases]
+    assert all(blocks <= most for blocks, most in zip(real, printed, strict=True))
+    assert sum(map(int.__lt__, real, printed)) == 10

@@ -185,9 +185,7 @@ def _checked(command: Sequence[str], folder: Path, environment: dict[str, str]) 
 
 
 def _difference(original: Path, dump: Path) -> tuple[float, float]:
-    """The largest difference from the original, absolute and relative to the largest value. Read in
-    pieces: dumps of 32-bit floats.
-    """
+    """The largest difference between two dumps of 32-bit floats, absolute and relative."""
     import numpy
 
     if original.stat().st_size != dump.stat().st_size:

@@ -14,7 +14,7 @@ from tilepragma import __version__
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.user_compiler import compiler
 from tilepragma.cli import runtime_library
-from tilepragma.cli.output import measuring_progress, print_diagnostics, print_error, warn
+from tilepragma.cli.output import measuring_progress, new_table, print_diagnostics, print_error, print_table, warn
 from tilepragma.model.descriptor_files import calibrated_device, known_devices
 from tilepragma.tuning import calibration
 from tilepragma.tuning.calibration import Measured, calibrated_on
@@ -24,6 +24,10 @@ from tilepragma.tuning.host_processor import this_host, usual_processor
 
 if TYPE_CHECKING:
     from tilepragma.model.device import Device
+
+
+#: The longest time to wait for the list of devices.
+_SECONDS = 120
 
 
 @dataclass(frozen=True)
@@ -41,12 +45,13 @@ class ListedDevice:
 
 def print_devices() -> int:
     """Print the devices, then the descriptors, whatever fails; returns the exit status."""
-    status = 0
+    status, devices = 0, host_devices()
     try:
-        for device in [*host_devices(), *accelerators()]:
-            print(line(device, calibrated_on(subject_of(device)) if device.number is not None else None))
+        devices += accelerators()
     except (runtime_library.RuntimeLibraryError, OSError) as error:
         status = runtime_library.report(error)
+    for device in devices:
+        print(line(device, calibrated_on(subject_of(device)) if device.number is not None else None))
     return max(status, print_descriptors())
 
 
@@ -121,7 +126,11 @@ def _processor_name() -> str:
 
 def accelerators() -> list[ListedDevice]:
     """OpenCL and CUDA devices, listed by the runtime. Raises RuntimeLibraryError."""
-    done = subprocess.run([str(_lister())], capture_output=True, text=True, errors="replace", check=False, timeout=120)
+    command = [str(_lister())]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, timeout=_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise runtime_library.RuntimeLibraryError(f"asking for devices took longer than {_SECONDS} s") from None
     devices = [_parsed(entry.split("\t")) for entry in done.stdout.splitlines()]
     if done.returncode:
         words = f"asking for devices failed with status {done.returncode}: {done.stderr.strip()}"
@@ -276,21 +285,12 @@ def _measure_all(program: Path, quick: bool) -> list[Measured]:
 
 
 def _show_measured(measured: Measured, path: Path) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title=f"{measured.subject.key}  {measured.subject.name}", title_justify="left", box=box.SIMPLE_HEAD)
-    table.add_column("what")
-    table.add_column("measured", justify="right")
-    table.add_column("spread", justify="right")
+    table = new_table(f"{measured.subject.key}  {measured.subject.name}", ["what"], ["measured", "spread"])
     for row in rows(measured.findings, measured.labels):
         table.add_row(*row)
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(table)
+    print_table(table)
     wide = measured.findings.wide()
     if wide:
         many = f"{len(wide)} measurement{'s' * (len(wide) != 1)} spread by more than 20 %"
-        words = f"{many}, {wide[0].word} most: something else ran; calibrate again on a quiet machine"
-        console.print(f"  {words}", markup=False)
-    console.print(f"  kept in {path}", markup=False)
+        print(f"  {many}, {wide[0].word} most: something else ran; calibrate again on a quiet machine")
+    print(f"  kept in {path}")

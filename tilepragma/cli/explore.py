@@ -165,10 +165,10 @@ def explore(options: argparse.Namespace, request: TranslateRequest, result: Tran
         build = UserBuild(options.build, Path(request.source), Path(folder)) if options.build else None
         searched = request, result, points, options.program, build, families, others
         job = _Job(*searched, Path(folder), options.again, options.keep)
-        return _explored(job, tasks, _seconds(options.budget or BUDGET))
+        return _explore_all(job, tasks, _seconds(options.budget or BUDGET))
 
 
-def _explored(job: _Job, tasks: Sequence[_Task], budget: float) -> int:
+def _explore_all(job: _Job, tasks: Sequence[_Task], budget: float) -> int:
     """All tasks in turn, with seconds to measure: later tasks get unused ones; returns the exit
     status.
     """
@@ -178,7 +178,7 @@ def _explored(job: _Job, tasks: Sequence[_Task], budget: float) -> int:
         path = database_path()
         with ended_by_user(words), opened(path) as database, alone(path, _print_waiting), _built_again(job.build):
             for place, task in enumerate(tasks):
-                tuned, spent = _explore(job, task, max(budget, 0.0) / (len(tasks) - place), database)
+                tuned, spent = _explore_or_refuse(job, task, max(budget, 0.0) / (len(tasks) - place), database)
                 succeeded, budget = succeeded or tuned, budget - spent
     except ProgramMissingError as error:
         raise CommandError(f"{job.program[0]} {error}; build it first, with tilecc") from None
@@ -203,10 +203,10 @@ def _print_waiting() -> None:
     print("another tuner is measuring, and two at once would disturb each other: waiting for it to end", flush=True)
 
 
-def _explore(job: _Job, task: _Task, budget: float, database: Database) -> tuple[bool, float]:
-    """Explore one kernel on one target; returns whether it succeeded, and the spent seconds."""
+def _explore_or_refuse(job: _Job, task: _Task, budget: float, database: Database) -> tuple[bool, float]:
+    """Explore one kernel on one target, or say why not; returns success and the spent seconds."""
     try:
-        return _explored_kernel(job, task, budget, database)
+        return _explore_kernel(job, task, budget, database)
     except TuningError as error:
         refused = error
     except RefusalError as error:
@@ -217,7 +217,7 @@ def _explore(job: _Job, task: _Task, budget: float, database: Database) -> tuple
     return False, 0.0
 
 
-def _explored_kernel(job: _Job, task: _Task, budget: float, database: Database) -> tuple[bool, float]:
+def _explore_kernel(job: _Job, task: _Task, budget: float, database: Database) -> tuple[bool, float]:
     """Whether it succeeded, and the spent seconds of the budget. Raises RefusalError and
     TuningError for kernels that cannot be explored.
     """
@@ -233,7 +233,7 @@ def _explored_kernel(job: _Job, task: _Task, budget: float, database: Database) 
     title = f"{plan.kernel.name} on {target}"
     if len(versions) < 2 and job.others:
         print(f"{title} has no versions of {', '.join(job.families)}: trying {', '.join(job.others)}")
-        return _explored_kernel(replace(job, families=job.others, others=()), task, budget, database)
+        return _explore_kernel(replace(job, families=job.others, others=()), task, budget, database)
     if len(versions) < 2:
         needs = ", which need --build" if job.program and job.build is None else ""
         remedy = f"'tilepragma explain' shows its tile sizes; --versions names others{needs}: {', '.join(FAMILIES)}"

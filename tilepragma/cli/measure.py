@@ -120,14 +120,13 @@ class _Run:
         rows = []
         with measuring_progress() as progress:
             task = progress.add_task("", total=1 + len(self.problem.clauses))
-
             for clause in ("", *self.problem.clauses):
-                rows.append(self._one(clause, folder, lambda text: progress.update(task, description=text)))
+                rows.append(self._method(clause, folder, lambda text: progress.update(task, description=text)))
                 progress.advance(task)
         return rows
 
-    def _one(self, clause: str, folder: Path, say: Callable[[str], None]) -> Measured:
-        """One method; without a clause the plain program. Raises RuntimeLibraryError, OSError."""
+    def _method(self, clause: str, folder: Path, say: Callable[[str], None]) -> Measured:
+        """Measure one method; without a clause, plain C. Raises RuntimeLibraryError, OSError."""
         name = clause or _ORIGINAL
         say(f"{name}: building")
         source, program = folder / "model.c", folder / "model"

@@ -95,8 +95,8 @@ def _recipe(options: Sequence[str]) -> tuple[list[str], list[str], list[Path]]:
 
 
 def runtime_sources() -> list[Path]:
-    """The library's C files, in all folders of the runtime but that of our programs. No two have
-    one name.
+    """The library's C files: those of the runtime's folders without the tools. No two have the
+    same name.
     """
     runtime = resource_folder("runtime")
     return sorted(path for path in runtime.rglob("*.c") if path.parent != runtime / "tools")
@@ -260,8 +260,8 @@ def run_compiler(command: Sequence[str]) -> None:
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"})
     except OSError as error:
-        words = f"{command[0]} cannot be run ({error.strerror}); set TILEK_CC to a C compiler"
-        raise RuntimeLibraryError(words) from None
+        reason = f"{command[0]} cannot be run ({error.strerror}); set TILEK_CC to a C compiler"
+        raise RuntimeLibraryError(reason) from None
     if done.returncode:
         raise RuntimeLibraryError(f"the runtime library did not build:\n{' '.join(command)}\n{done.stderr}")
 
@@ -283,8 +283,6 @@ def tools_folder() -> Path:
 
 def report(error: RuntimeLibraryError | OSError) -> int:
     """Print on standard error why there is no runtime library; returns the exit status, 1."""
-    words = str(error)
-    if isinstance(error, OSError):
-        words = f"the runtime library cannot be kept: {error}; set TILEK_CACHE_DIR to a folder of yours"
-    print(f"tilepragma: error: {words}", file=sys.stderr)
+    unkept = f"the runtime library cannot be kept: {error}; set TILEK_CACHE_DIR to a folder of yours"
+    print(f"tilepragma: error: {unkept if isinstance(error, OSError) else error}", file=sys.stderr)
     return 1

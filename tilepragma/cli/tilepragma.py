@@ -50,12 +50,10 @@ def run(arguments: Sequence[str]) -> int:
     if options.command is None:
         parser.print_usage(sys.stderr)
         return WRONG_USAGE
-    if options.command == "devices":
-        if others:
-            parser.error(f"unrecognized arguments: {' '.join(others)}")
-        return _devices(options)
+    if options.command == "devices" and others:
+        parser.error(f"unrecognized arguments: {' '.join(others)}")
     try:
-        return _run(options, others, arguments)
+        return _devices(options) if options.command == "devices" else _run(options, others, arguments)
     except BrokenPipeError:
         raise
     except (CommandError, OSError) as error:
@@ -65,9 +63,16 @@ def run(arguments: Sequence[str]) -> int:
             if str(error):
                 print_error(str(error))
             return error.status
-        file = options.input or (options.command == "tune" and (options.export or options.merge)) or options.output
-        print_error(f"{error.filename or file}: {error.strerror}")
+        print_error(f"{error.filename or _file(options)}: {error.strerror}")
         return WRONG_USAGE
+
+
+def _file(options: argparse.Namespace) -> str:
+    """The file that an error without a name is about."""
+    if options.command == "devices":
+        return "standard output"
+    shared = options.command == "tune" and (options.export or options.merge)
+    return str(options.input or shared or options.output)
 
 
 def _run(options: argparse.Namespace, others: list[str], arguments: Sequence[str]) -> int:

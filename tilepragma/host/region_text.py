@@ -15,7 +15,6 @@ from tilepragma.codegen.statements import StatementPrinter, counts_down_to_zero
 from tilepragma.codegen.step_functions import range_text
 from tilepragma.codegen.templates import render
 from tilepragma.codegen.writer import Writer
-from tilepragma.host.retiling import perfect_nest
 from tilepragma.host.user_macros import as_written
 from tilepragma.ir.directives import ClauseExpression, DataDirective, KernelDirective
 from tilepragma.ir.expressions import Access, Binary, Cast, DataObject, Expression, Scope, Storage, integer
@@ -24,7 +23,7 @@ from tilepragma.ir.loop_tree import Axis, Declaration, Loop, TiledLoop
 from tilepragma.ir.loop_tree_text import plain_text
 from tilepragma.ir.polynomial import is_scalar
 from tilepragma.ir.quotients import with_guarded_quotients
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.traversal import perfect_nest, walk
 from tilepragma.ir.types import INT, ScalarType, is_signed
 from tilepragma.plan.dispatch_table import by_trips, outermost_loop
 from tilepragma.plan.kernel_plan import ArrayArgument, HostExpression, KernelPlan, LastValue

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from tilepragma.base.refusals import RefusalError
 from tilepragma.base.source_ranges import SourceRange
-from tilepragma.ir.loop_tree import Block, Kernel, Loop, Statement
-from tilepragma.ir.traversal import loops_in
+from tilepragma.ir.loop_tree import Kernel, Loop
+from tilepragma.ir.traversal import loops_in, perfect_nest
 
-#: Where a change of the source begins and ends, and the text that is there instead.
+#: Where a change of the source begins and ends, and the text that replaces it.
 _Change = tuple[int, int, str]
 
 
@@ -19,8 +19,8 @@ def retiled(source: bytes, kernel: Kernel, counts: str, outer: str, inner: str) 
     """
     changes = _recounted(source, kernel, counts)
     for loop, clauses in zip(outermost(kernel), (outer, inner), strict=True):
-        changes += _taken_out(() if loop.directive is None else (tile.range for tile in loop.directive.tiles))
-        changes.append(_said_of_loop(source, kernel, loop, clauses))
+        changes += _without_clauses(() if loop.directive is None else (tile.range for tile in loop.directive.tiles))
+        changes.append(_with_loop_clauses(source, kernel, loop, clauses))
     return _changed(source, changes)
 
 
@@ -36,7 +36,7 @@ def unrolled(source: bytes, kernel: Kernel, times: int) -> bytes:
         raise RefusalError("has no loops")
     if any(loop.directive is not None and loop.directive.unroll is not None for loop in innermost):
         raise RefusalError("has an 'unroll' clause already")
-    return _changed(source, [_said_of_loop(source, kernel, loop, f"unroll({times})") for loop in innermost])
+    return _changed(source, [_with_loop_clauses(source, kernel, loop, f"unroll({times})") for loop in innermost])
 
 
 def outermost(kernel: Kernel) -> tuple[Loop, Loop]:
@@ -47,39 +47,27 @@ def outermost(kernel: Kernel) -> tuple[Loop, Loop]:
     return loops[0], loops[1]
 
 
-def perfect_nest(statement: Statement) -> Iterator[Loop]:
-    """The perfectly nested loops from a statement inwards."""
-    while True:
-        if isinstance(statement, Block) and len(statement.statements) == 1:
-            statement = statement.statements[0]
-        elif isinstance(statement, Loop):
-            yield statement
-            statement = statement.body
-        else:
-            return
-
-
 def _recounted(source: bytes, kernel: Kernel, counts: str) -> list[_Change]:
-    removed = _taken_out(count.range for count in kernel.directive.counts)
-    return [*removed, _said(source, kernel, kernel.directive.range, counts)]
+    removed = _without_clauses(count.range for count in kernel.directive.counts)
+    return [*removed, _with_clauses(source, kernel, kernel.directive.range, counts)]
 
 
-def _taken_out(clauses: Iterable[SourceRange]) -> list[_Change]:
+def _without_clauses(clauses: Iterable[SourceRange]) -> list[_Change]:
     return [(clause.start.offset, clause.end.offset, "") for clause in clauses]
 
 
-def _said(source: bytes, kernel: Kernel, directive: SourceRange, clauses: str) -> _Change:
-    """Clauses at the end of a directive. Raises RefusalError if it is no line of the source."""
+def _with_clauses(source: bytes, kernel: Kernel, directive: SourceRange, clauses: str) -> _Change:
+    """Adds clauses to a directive. Raises RefusalError if it is no line of the source."""
     is_line = source.startswith(b"#", directive.start.offset) and directive.start != directive.end
     if directive.start.file != kernel.range.start.file or not is_line:
         raise RefusalError("has a directive that is no line '#pragma tilek …' of the source")
     return directive.end.offset, directive.end.offset, f" {clauses}"
 
 
-def _said_of_loop(source: bytes, kernel: Kernel, loop: Loop, clauses: str) -> _Change:
-    """Clauses for a loop. Raises RefusalError if the loop is no text of the source."""
+def _with_loop_clauses(source: bytes, kernel: Kernel, loop: Loop, clauses: str) -> _Change:
+    """Adds clauses to a loop. Raises RefusalError if the loop is no text of the source."""
     if loop.directive is not None:
-        return _said(source, kernel, loop.directive.range, clauses)
+        return _with_clauses(source, kernel, loop.directive.range, clauses)
     start = loop.range.start.offset
     if not source.startswith(b"for", start):
         raise RefusalError("has loops that come out of macros")

@@ -76,6 +76,18 @@ def loops_and_tiled(node: Any) -> Iterator[Loop]:
             yield expression
 
 
+def perfect_nest(statement: Statement) -> Iterator[Loop]:
+    """The perfectly nested loops from a statement inwards."""
+    while True:
+        if isinstance(statement, Block) and len(statement.statements) == 1:
+            statement = statement.statements[0]
+        elif isinstance(statement, Loop):
+            yield statement
+            statement = statement.body
+        else:
+            return
+
+
 def loop_directives(node: Any) -> list[LoopDirective]:
     """The user's directives for the loops of `node`, tiled or not, in pre-order."""
     return [loop.directive for loop in loops_and_tiled(node) if loop.directive is not None]

@@ -42,7 +42,7 @@ def header() -> str:
     numbers = "".join(f"    TILEK_{name} = {value},\n" for name, value in globals().items() if isinstance(value, int))
     rows = ", ".join("{" + ", ".join(map(str, (*row, 1, 1)[:3])) + "}" for row in PREFERRED_WORKERS.values())
     return (
-        "/* Made from tilepragma/plan/shared_constants.py, which says what the numbers mean; a test compares. */\n"
+        "/* Made from tilepragma/plan/shared_constants.py, which explains the numbers; a test compares. */\n"
         "#ifndef TILEK_SHARED_CONSTANTS_H\n#define TILEK_SHARED_CONSTANTS_H\n\n"
         f"enum {{\n{numbers}}};\n\n#define TILEK_PREFERRED_WORKERS {{{rows}}}\n\n#endif\n"
     )

@@ -23,7 +23,7 @@ int tilek_device_of_rank(int count, size_t stride, const tilek_limits *first, co
 {
     int64_t like = 0, wanted = -1;
     int is_gpu = 0;
-    for (int round = 0; round < 2; ++round) { /* how many there are, then the one */
+    for (int round = 0; round < 2; ++round) { /* counts the devices of that kind, then finds the one of this rank */
         for (int k = 0; k < count; ++k) {
             const tilek_limits *limits = (const tilek_limits *)(const void *)((const char *)first + (size_t)k * stride);
             if (name_part != NULL && !tilek_name_contains(limits->name, name_part))
@@ -45,18 +45,21 @@ int tilek_device_of_rank(int count, size_t stride, const tilek_limits *first, co
 static int chosen_among(const tilek_device_list *list, int64_t number, const char *name_part, tilek_message *why)
 {
     if (number >= list->count) {
-        tilek_say(why, "there is no %s device %lld (devices are numbered from 0 to %d)", list->api, (long long)number, list->count - 1);
+        tilek_say(why, "there is no %s device %lld (devices are numbered from 0 to %d)", list->api, (long long)number,
+                  list->count - 1);
         return -1;
     }
     if (number >= 0)
         return (int)number;
     const int chosen = tilek_device_of_rank(list->count, list->stride, list->first, name_part);
     if (chosen < 0)
-        tilek_say(why, "no %s device has a name with '%s' in it (the first is '%s')", list->api, name_part, list->first->name);
+        tilek_say(why, "no %s device has a name with '%s' in it (the first is '%s')", list->api, name_part,
+                  list->first->name);
     return chosen;
 }
 
-tilek_status tilek_choose_device(tilek_device_list *list, void (*search)(void), int64_t number, const char *name_part, int *chosen, tilek_message *why)
+tilek_status tilek_choose_device(tilek_device_list *list, void (*search)(void), int64_t number, const char *name_part,
+                                 int *chosen, tilek_message *why)
 {
     tilek_lock(list->lock);
     if (!list->searched) {

@@ -27,14 +27,16 @@ static int leave_out(char *text, size_t size, const char *entry)
     return snprintf(text, size, "#define TILEK_WITHOUT_%s\n", entry);
 }
 
-/* The line that declares the arguments of one entry point, of which `build->arguments[first]` is the first; *next: the first of the next entry point. snprintf's sum. */
+/* The line that declares the arguments of one entry point, of which `build->arguments[first]` is
+ * the first; *next: the first of the next entry point. snprintf's sum. */
 static int declare_arguments(char *text, size_t size, const tilek_build *build, int first, const char *type, int *next)
 {
     const char *entry = build->arguments[first].entry;
     int length = snprintf(text, size, "#define TILEK_ARGUMENTS_%s ", entry);
     for (*next = first; *next < build->argument_count && strcmp(build->arguments[*next].entry, entry) == 0; ++*next) {
         const tilek_number_argument *argument = &build->arguments[*next];
-        length += snprintf(text == NULL ? NULL : text + length, text == NULL ? 0 : size - (size_t)length, "%sconst %s %s", argument->first ? "" : ", ", type, argument->name);
+        length += snprintf(text == NULL ? NULL : text + length, text == NULL ? 0 : size - (size_t)length,
+                           "%sconst %s %s", argument->first ? "" : ", ", type, argument->name);
     }
     return length + snprintf(text == NULL ? NULL : text + length, text == NULL ? 0 : size - (size_t)length, "\n");
 }
@@ -69,7 +71,9 @@ char *tilek_program_text(const tilek_build *build, const char *suffix)
     return text;
 }
 
-tilek_cache_key tilek_program_key(const char *backend, const tilek_limits *limits, const char *options, const char *text)
+tilek_cache_key tilek_program_key(const char *backend, const tilek_limits *limits, const char *options,
+                                  const char *text)
 {
-    return tilek_cache_key_of(6, (const char *[]){TILEK_TEXT(TILEK_ABI), backend, limits->name, limits->driver, options, text});
+    return tilek_cache_key_of(6, (const char *[]){TILEK_TEXT(TILEK_ABI), backend, limits->name, limits->driver, options,
+                                                  text});
 }

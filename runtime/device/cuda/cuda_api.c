@@ -1,5 +1,6 @@
-/* cuda_api.c: finding the CUDA driver (TILEK_CUDA_LIBRARY, else the system's) and NVRTC (TILEK_NVRTC_LIBRARY, else the system's by
- * version, newest first, else NVIDIA's usual folder, else the Python wheel whose path the build of this library names). */
+/* cuda_api.c: finding the CUDA driver (TILEK_CUDA_LIBRARY, else the system's) and NVRTC
+ * (TILEK_NVRTC_LIBRARY, else the system's by version, newest first, else NVIDIA's usual folder,
+ * else the Python wheel whose path the build of this library names). */
 #define _POSIX_C_SOURCE 200809L
 #include "device/cuda/cuda_api.h"
 
@@ -12,7 +13,8 @@
 static const tilek_symbol cuda_symbols[] = {TILEK_CUDA_FUNCTIONS(TILEK_CUDA_SYMBOL)};
 #define TILEK_CUDA_GRAPH_SYMBOL(result, member, symbol, parameters) {symbol, offsetof(tilek_cuda_graph_api, member)},
 static const tilek_symbol graph_symbols[] = {TILEK_CUDA_GRAPH_FUNCTIONS(TILEK_CUDA_GRAPH_SYMBOL)};
-#define TILEK_CUDA_COOPERATIVE_SYMBOL(result, member, symbol, parameters) {symbol, offsetof(tilek_cuda_cooperative_api, member)},
+#define TILEK_CUDA_COOPERATIVE_SYMBOL(result, member, symbol, parameters) \
+    {symbol, offsetof(tilek_cuda_cooperative_api, member)},
 static const tilek_symbol cooperative_symbols[] = {TILEK_CUDA_COOPERATIVE_FUNCTIONS(TILEK_CUDA_COOPERATIVE_SYMBOL)};
 #define TILEK_NVRTC_SYMBOL(result, member, symbol, parameters) {symbol, offsetof(tilek_nvrtc_api, member)},
 static const tilek_symbol nvrtc_symbols[] = {TILEK_NVRTC_FUNCTIONS(TILEK_NVRTC_SYMBOL)};
@@ -46,7 +48,9 @@ tilek_status tilek_cuda_load(tilek_cuda_api *api, tilek_message *why)
     }
     library = open_chosen("TILEK_CUDA_LIBRARY", cuda_names, &chosen);
     if (library == NULL) {
-        tilek_say(why, chosen != NULL ? "TILEK_CUDA_LIBRARY names %s, which does not open" : "no CUDA driver found (looked for %s)",
+        tilek_say(why,
+                  chosen != NULL ? "TILEK_CUDA_LIBRARY names %s, which does not open"
+                                 : "no CUDA driver found (looked for %s)",
                   chosen != NULL ? chosen : cuda_names[0]);
         return TILEK_NO_DEVICE;
     }
@@ -55,8 +59,10 @@ tilek_status tilek_cuda_load(tilek_cuda_api *api, tilek_message *why)
         tilek_say(why, "the CUDA driver is too old: it has no %s", missing);
         return TILEK_NO_DEVICE;
     }
-    api->has_graphs = tilek_library_bind(library, sizeof graph_symbols / sizeof graph_symbols[0], graph_symbols, &api->graphs) == NULL;
-    api->has_cooperative = tilek_library_bind(library, sizeof cooperative_symbols / sizeof cooperative_symbols[0], cooperative_symbols, &api->cooperative) == NULL;
+    api->has_graphs = tilek_library_bind(library, sizeof graph_symbols / sizeof graph_symbols[0], graph_symbols,
+                                         &api->graphs) == NULL;
+    api->has_cooperative = tilek_library_bind(library, sizeof cooperative_symbols / sizeof cooperative_symbols[0],
+                                              cooperative_symbols, &api->cooperative) == NULL;
     const CUresult error = api->cuInit(0);
     if (error != CUDA_SUCCESS) {
         tilek_say(why, "the CUDA driver does not start: %s", tilek_cuda_error(api, error));
@@ -70,12 +76,16 @@ tilek_status tilek_nvrtc_load(tilek_nvrtc_api *api, tilek_message *why)
     const char *chosen;
     void *library = open_chosen("TILEK_NVRTC_LIBRARY", nvrtc_names, &chosen);
     if (library == NULL) {
-        tilek_say(why, chosen != NULL ? "TILEK_NVRTC_LIBRARY names %s, which does not open"
-                                      : "CUDA's compiler library is missing (looked for %s to 11.2; TILEK_NVRTC_LIBRARY may name another)",
-                  chosen != NULL ? chosen : nvrtc_names[0]);
+        tilek_say(
+            why,
+            chosen != NULL
+                ? "TILEK_NVRTC_LIBRARY names %s, which does not open"
+                : "CUDA's compiler library is missing (looked for %s to 11.2; TILEK_NVRTC_LIBRARY may name another)",
+            chosen != NULL ? chosen : nvrtc_names[0]);
         return TILEK_COMPILE;
     }
-    const char *missing = tilek_library_bind(library, sizeof nvrtc_symbols / sizeof nvrtc_symbols[0], nvrtc_symbols, api);
+    const char *missing = tilek_library_bind(library, sizeof nvrtc_symbols / sizeof nvrtc_symbols[0], nvrtc_symbols,
+                                             api);
     if (missing != NULL) {
         tilek_say(why, "CUDA's compiler library is too old: it has no %s", missing);
         return TILEK_COMPILE;

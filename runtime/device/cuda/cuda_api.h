@@ -1,5 +1,5 @@
-/* cuda_api.h: the parts of the CUDA driver API and of NVRTC that cuda_device.c uses, declared here so that no header of CUDA is
- * needed. Names and values are NVIDIA's. Internal. */
+/* cuda_api.h: the parts of the CUDA driver API and of NVRTC that cuda_device.c uses, declared here
+ * so that no header of CUDA is needed. Names and values are NVIDIA's. Internal. */
 #ifndef TILEK_CUDA_API_H
 #define TILEK_CUDA_API_H
 
@@ -28,7 +28,12 @@ enum {
     CUDA_ERROR_LAUNCH_FAILED = 719
 };
 
-enum { CU_STREAM_NON_BLOCKING = 1, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1, NVRTC_SUCCESS = 0, NVRTC_ERROR_COMPILATION = 6 };
+enum {
+    CU_STREAM_NON_BLOCKING = 1,
+    CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1,
+    NVRTC_SUCCESS = 0,
+    NVRTC_ERROR_COMPILATION = 6
+};
 
 enum { /* CUdevice_attribute */
     CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1,
@@ -46,7 +51,8 @@ enum { /* CUdevice_attribute */
 
 enum { CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0 };
 
-/* X(result, member, symbol, parameters): the symbol carries the version of the interface that is declared here. */
+/* X(result, member, symbol, parameters): the symbol carries the version of the interface that is
+ * declared here. */
 #define TILEK_CUDA_FUNCTIONS(X) \
     X(CUresult, cuInit, "cuInit", (unsigned)) \
     X(CUresult, cuDriverGetVersion, "cuDriverGetVersion", (int *)) \
@@ -84,13 +90,15 @@ enum { CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0 };
     X(CUresult, cuStreamBeginCapture, "cuStreamBeginCapture_v2", (CUstream, int)) \
     X(CUresult, cuStreamEndCapture, "cuStreamEndCapture", (CUstream, CUgraph *)) \
     X(CUresult, cuGraphDestroy, "cuGraphDestroy", (CUgraph)) \
-    X(CUresult, cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags", (CUgraphExec *, CUgraph, unsigned long long)) \
+    X(CUresult, cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags", \
+      (CUgraphExec *, CUgraph, unsigned long long)) \
     X(CUresult, cuGraphExecDestroy, "cuGraphExecDestroy", (CUgraphExec)) \
     X(CUresult, cuGraphLaunch, "cuGraphLaunch", (CUgraphExec, CUstream))
 
 /* Drivers before 9.0 lack these. */
 #define TILEK_CUDA_COOPERATIVE_FUNCTIONS(X) \
-    X(CUresult, cuOccupancyMaxActiveBlocksPerMultiprocessor, "cuOccupancyMaxActiveBlocksPerMultiprocessor", (int *, CUfunction, int, size_t)) \
+    X(CUresult, cuOccupancyMaxActiveBlocksPerMultiprocessor, "cuOccupancyMaxActiveBlocksPerMultiprocessor", \
+      (int *, CUfunction, int, size_t)) \
     X(CUresult, cuLaunchCooperativeKernel, "cuLaunchCooperativeKernel", \
       (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **))
 
@@ -99,7 +107,8 @@ enum { CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0 };
     X(nvrtcResult, nvrtcGetNumSupportedArchs, "nvrtcGetNumSupportedArchs", (int *)) \
     X(nvrtcResult, nvrtcGetSupportedArchs, "nvrtcGetSupportedArchs", (int *)) \
     X(const char *, nvrtcGetErrorString, "nvrtcGetErrorString", (nvrtcResult)) \
-    X(nvrtcResult, nvrtcCreateProgram, "nvrtcCreateProgram", (nvrtcProgram *, const char *, const char *, int, const char *const *, const char *const *)) \
+    X(nvrtcResult, nvrtcCreateProgram, "nvrtcCreateProgram", \
+      (nvrtcProgram *, const char *, const char *, int, const char *const *, const char *const *)) \
     X(nvrtcResult, nvrtcDestroyProgram, "nvrtcDestroyProgram", (nvrtcProgram *)) \
     X(nvrtcResult, nvrtcCompileProgram, "nvrtcCompileProgram", (nvrtcProgram, int, const char *const *)) \
     X(nvrtcResult, nvrtcGetProgramLogSize, "nvrtcGetProgramLogSize", (nvrtcProgram, size_t *)) \
@@ -122,8 +131,9 @@ typedef struct tilek_cuda_api {
 typedef struct tilek_nvrtc_api { TILEK_NVRTC_FUNCTIONS(TILEK_MEMBER) } tilek_nvrtc_api;
 #undef TILEK_MEMBER
 
-/* Open the driver, and the compiler, and fill their tables: TILEK_NO_DEVICE where the driver is absent or does not start, TILEK_COMPILE
- * where the compiler is. Each to be called once; both libraries stay loaded. */
+/* Open the driver, and the compiler, and fill their tables: TILEK_NO_DEVICE where the driver is
+ * absent or does not start, TILEK_COMPILE where the compiler is. Each to be called once; both
+ * libraries stay loaded. */
 tilek_status tilek_cuda_load(tilek_cuda_api *api, tilek_message *why);
 tilek_status tilek_nvrtc_load(tilek_nvrtc_api *api, tilek_message *why);
 

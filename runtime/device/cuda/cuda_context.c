@@ -10,7 +10,8 @@ tilek_status tilek_cuda_failed(const tilek_device *device, CUresult error, const
     return error == CUDA_ERROR_OUT_OF_MEMORY ? TILEK_NO_MEMORY : TILEK_DEVICE_LOST;
 }
 
-/* How often the calling thread has entered its device: the first one is the driver's business. A thread is inside of one device at a time. */
+/* How many times the calling thread has entered its device; only the first entry and the last exit
+ * call the driver. A thread is inside of one device at a time. */
 static __thread int entered;
 
 CUresult tilek_cuda_enter(tilek_device *device)

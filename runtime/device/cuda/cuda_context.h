@@ -12,12 +12,14 @@ struct tilek_device {
     int capability;       /* 10 major + minor */
     tilek_limits limits;
     pthread_mutex_t lock; /* guards what follows */
-    CUcontext context;    /* the primary one, shared with the program's own CUDA code; NULL until the device is opened */
+    /* the primary one, shared with the program's own CUDA code; NULL until the device is opened */
+    CUcontext context;
     CUstream streams[TILEK_RECORDING_QUEUE + 1]; /* NULL until named */
-    int recording;        /* some thread is */
+    int recording;        /* a thread records launches */
 };
 
-/* Makes the device's context the calling thread's, above what the program itself has there; leave restores that. Both nest. */
+/* Makes the device's context the calling thread's, above what the program itself has there; leave
+ * restores that. Both nest. */
 CUresult tilek_cuda_enter(tilek_device *device);
 void tilek_cuda_leave(tilek_device *device);
 

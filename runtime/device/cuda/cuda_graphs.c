@@ -1,7 +1,9 @@
 /* cuda_graphs.c: CUDA's graphs: launches captured from a stream, and launched again all at once.
  *
- * The stream is one of its own. Queue 0 serves all threads, and whatever another thread put there during a capture would become part of the graph in place of
- * running. Streams from which nothing is captured are not affected by one in thread-local mode, nor is what other threads allocate and load meanwhile. */
+ * The stream is one of its own. Queue 0 serves all threads, and whatever another thread put there
+ * during a capture would become part of the graph in place of running. Streams from which nothing
+ * is captured are not affected by one in thread-local mode, nor is what other threads allocate and
+ * load meanwhile. */
 #define _POSIX_C_SOURCE 200809L
 #include "device/cuda/cuda_graphs.h"
 
@@ -29,7 +31,8 @@ static void unclaim(tilek_device *device)
     (void)pthread_mutex_unlock(&device->lock);
 }
 
-/* The context stays current until `recorded`: a stream that cannot be reached then would go on capturing, and with it the thread. */
+/* The context stays current until `recorded`: a stream that cannot be reached then would go on
+ * capturing, and with it the thread. */
 tilek_status tilek_cuda_record(tilek_device *device, tilek_message *why)
 {
     CUstream stream;

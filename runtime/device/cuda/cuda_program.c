@@ -32,18 +32,20 @@ static tilek_status get_compiler(const tilek_nvrtc_api **api, tilek_message *why
     return status;
 }
 
-/* ---- Compiling --------------------------------------------------------------------------------------------------- */
+/* ---- Compiling ------------------------------------------------------------------------------- */
 
 /* A program in machine code for `architecture`, or in PTX, which the driver translates. */
 typedef struct target { int architecture, machine_code; } target;
 
-/* Machine code where the compiler knows the device; else PTX for the newest architecture before it. 0: it knows none. */
+/* Machine code where the compiler knows the device; else PTX for the newest architecture before it.
+ * 0: it knows none. */
 static int target_of(const tilek_nvrtc_api *api, int capability, target *chosen)
 {
     enum { MOST = 256 };
     int count = 0, known[MOST];
     *chosen = (target){0, 0};
-    if (api->nvrtcGetNumSupportedArchs(&count) != NVRTC_SUCCESS || count <= 0 || count > MOST || api->nvrtcGetSupportedArchs(known) != NVRTC_SUCCESS)
+    if (api->nvrtcGetNumSupportedArchs(&count) != NVRTC_SUCCESS || count <= 0 || count > MOST ||
+        api->nvrtcGetSupportedArchs(known) != NVRTC_SUCCESS)
         return 0;
     for (int k = 0; k < count; ++k)
         if (known[k] <= capability && known[k] > chosen->architecture)
@@ -58,15 +60,19 @@ typedef struct option_list { int count; char text[OPTIONS][OPTION_BYTES]; } opti
 static option_list compiler_options(unsigned flags, target chosen)
 {
     option_list options = {.count = 0};
-    (void)snprintf(options.text[options.count++], OPTION_BYTES, "--gpu-architecture=%s_%d", chosen.machine_code ? "sm" : "compute", chosen.architecture);
+    (void)snprintf(options.text[options.count++], OPTION_BYTES, "--gpu-architecture=%s_%d",
+                   chosen.machine_code ? "sm" : "compute", chosen.architecture);
     if (flags & TILEK_FAST_MATH)
         (void)snprintf(options.text[options.count++], OPTION_BYTES, "--use_fast_math");
-    /* NVRTC fuses multiply-adds by default. After fast math, which fuses too: the last word is the host's. */
-    (void)snprintf(options.text[options.count++], OPTION_BYTES, "--fmad=%s", flags & (TILEK_CONTRACT | TILEK_FAST_MATH) ? "true" : "false");
+    /* NVRTC fuses multiply-adds by default, and so does fast math. This option comes last, so that
+     * the host's flags decide. */
+    (void)snprintf(options.text[options.count++], OPTION_BYTES, "--fmad=%s",
+                   flags & (TILEK_CONTRACT | TILEK_FAST_MATH) ? "true" : "false");
     return options;
 }
 
-static tilek_status compile_failed(const tilek_nvrtc_api *api, const tilek_build *build, nvrtcProgram program, nvrtcResult error, tilek_message *why)
+static tilek_status compile_failed(const tilek_nvrtc_api *api, const tilek_build *build, nvrtcProgram program,
+                                   nvrtcResult error, tilek_message *why)
 {
     size_t size = 0;
     char *log = NULL;
@@ -74,7 +80,8 @@ static tilek_status compile_failed(const tilek_nvrtc_api *api, const tilek_build
         log = calloc(size + 1, 1);
     if (log != NULL)
         (void)api->nvrtcGetProgramLog(program, log);
-    tilek_say(why, "NVRTC refuses kernel %s (%s): %s", build->name, api->nvrtcGetErrorString(error), log != NULL ? log : "it left no log");
+    tilek_say(why, "NVRTC refuses kernel %s (%s): %s", build->name, api->nvrtcGetErrorString(error),
+              log != NULL ? log : "it left no log");
     free(log);
     return TILEK_COMPILE;
 }
@@ -82,17 +89,20 @@ static tilek_status compile_failed(const tilek_nvrtc_api *api, const tilek_build
 /* The compiled program, to be freed by the caller; NULL where NVRTC has none. */
 static unsigned char *compiled_code(const tilek_nvrtc_api *api, nvrtcProgram program, target chosen, size_t *size)
 {
-    nvrtcResult error = chosen.machine_code ? api->nvrtcGetCUBINSize(program, size) : api->nvrtcGetPTXSize(program, size);
+    nvrtcResult error = chosen.machine_code ? api->nvrtcGetCUBINSize(program, size)
+                                            : api->nvrtcGetPTXSize(program, size);
     unsigned char *code = error == NVRTC_SUCCESS && *size > 0 ? malloc(*size) : NULL;
     if (code != NULL)
-        error = chosen.machine_code ? api->nvrtcGetCUBIN(program, (char *)code) : api->nvrtcGetPTX(program, (char *)code);
+        error = chosen.machine_code ? api->nvrtcGetCUBIN(program, (char *)code)
+                                    : api->nvrtcGetPTX(program, (char *)code);
     if (error == NVRTC_SUCCESS)
         return code;
     free(code);
     return NULL;
 }
 
-static tilek_status compile(const tilek_nvrtc_api *api, const tilek_build *build, const char *text, target chosen, unsigned char **code, size_t *size, tilek_message *why)
+static tilek_status compile(const tilek_nvrtc_api *api, const tilek_build *build, const char *text, target chosen,
+                            unsigned char **code, size_t *size, tilek_message *why)
 {
     const option_list options = compiler_options(build->flags, chosen);
     const char *words[OPTIONS];
@@ -116,8 +126,10 @@ static tilek_status compile(const tilek_nvrtc_api *api, const tilek_build *build
     return status;
 }
 
-/* Compiles, loads and keeps; where the driver is older than the compiler, its machine code may not load and PTX is no better. */
-static tilek_status compile_and_load(tilek_device *device, const tilek_build *build, const char *text, const tilek_cache_key *key, CUmodule *module, tilek_message *why)
+/* Compiles, loads and keeps; where the driver is older than the compiler, its machine code may not
+ * load and PTX is no better. */
+static tilek_status compile_and_load(tilek_device *device, const tilek_build *build, const char *text,
+                                     const tilek_cache_key *key, CUmodule *module, tilek_message *why)
 {
     const tilek_nvrtc_api *api;
     unsigned char *code = NULL;
@@ -127,8 +139,8 @@ static tilek_status compile_and_load(tilek_device *device, const tilek_build *bu
     if (status != TILEK_OK)
         return status;
     if (!target_of(api, device->capability, &chosen)) {
-        tilek_say(why, "CUDA's compiler library has no architecture for %s (compute capability %d.%d)", device->limits.name,
-                  device->capability / 10, device->capability % 10);
+        tilek_say(why, "CUDA's compiler library has no architecture for %s (compute capability %d.%d)",
+                  device->limits.name, device->capability / 10, device->capability % 10);
         return TILEK_COMPILE;
     }
     status = compile(api, build, text, chosen, &code, &size, why);
@@ -138,21 +150,24 @@ static tilek_status compile_and_load(tilek_device *device, const tilek_build *bu
     if (error == CUDA_SUCCESS)
         tilek_cache_write(key, code, size);
     else {
-        tilek_say(why, "the CUDA driver does not load kernel %s: %s", build->name, tilek_cuda_error(device->api, error));
+        tilek_say(why, "the CUDA driver does not load kernel %s: %s", build->name,
+                  tilek_cuda_error(device->api, error));
         status = error == CUDA_ERROR_OUT_OF_MEMORY ? TILEK_NO_MEMORY : TILEK_COMPILE;
     }
     free(code);
     return status;
 }
 
-/* ---- Programs ---------------------------------------------------------------------------------------------------- */
+/* ---- Programs -------------------------------------------------------------------------------- */
 
-static tilek_status obtain(tilek_device *device, const tilek_build *build, const char *text, CUmodule *module, int *from_cache, tilek_message *why)
+static tilek_status obtain(tilek_device *device, const tilek_build *build, const char *text, CUmodule *module,
+                           int *from_cache, tilek_message *why)
 {
     char options[OPTION_BYTES];
     unsigned char *code = NULL;
     size_t size = 0;
-    (void)snprintf(options, sizeof options, "sm_%d flags %u", device->capability, build->flags & (TILEK_CONTRACT | TILEK_FAST_MATH));
+    (void)snprintf(options, sizeof options, "sm_%d flags %u", device->capability,
+                   build->flags & (TILEK_CONTRACT | TILEK_FAST_MATH));
     const tilek_cache_key key = tilek_program_key("CUDA", &device->limits, options, text);
     if (tilek_cache_read(&key, &code, &size)) {
         *from_cache = device->api->cuModuleLoadData(module, code) == CUDA_SUCCESS;
@@ -163,7 +178,8 @@ static tilek_status obtain(tilek_device *device, const tilek_build *build, const
     return compile_and_load(device, build, text, &key, module, why);
 }
 
-tilek_status tilek_cuda_build(tilek_device *device, const tilek_build *build, tilek_program **program, int *from_cache, tilek_message *why)
+tilek_status tilek_cuda_build(tilek_device *device, const tilek_build *build, tilek_program **program, int *from_cache,
+                              tilek_message *why)
 {
     *program = NULL;
     *from_cache = 0;
@@ -205,7 +221,8 @@ void tilek_cuda_drop(tilek_device *device, tilek_program *program)
     free(program);
 }
 
-tilek_status tilek_cuda_find(tilek_device *device, tilek_program *program, const char *name, tilek_entry **entry, int64_t *group_total, tilek_message *why)
+tilek_status tilek_cuda_find(tilek_device *device, tilek_program *program, const char *name, tilek_entry **entry,
+                             int64_t *group_total, tilek_message *why)
 {
     int most = 0;
     *entry = NULL;

@@ -16,8 +16,10 @@ struct tilek_program {
 };
 
 /* The backend's functions of these names (backend.h). */
-tilek_status tilek_cuda_build(tilek_device *device, const tilek_build *build, tilek_program **program, int *from_cache, tilek_message *why);
+tilek_status tilek_cuda_build(tilek_device *device, const tilek_build *build, tilek_program **program, int *from_cache,
+                              tilek_message *why);
 void tilek_cuda_drop(tilek_device *device, tilek_program *program);
-tilek_status tilek_cuda_find(tilek_device *device, tilek_program *program, const char *name, tilek_entry **entry, int64_t *group_total, tilek_message *why);
+tilek_status tilek_cuda_find(tilek_device *device, tilek_program *program, const char *name, tilek_entry **entry,
+                             int64_t *group_total, tilek_message *why);
 
 #endif

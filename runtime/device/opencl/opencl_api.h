@@ -1,5 +1,5 @@
-/* opencl_api.h: the part of OpenCL 1.2 that opencl_device.c uses, declared here so that no header of OpenCL is needed. Names and
- * values are the Khronos specification's. Internal. */
+/* opencl_api.h: the part of OpenCL 1.2 that opencl_device.c uses, declared here so that no header
+ * of OpenCL is needed. Names and values are the Khronos specification's. Internal. */
 #ifndef TILEK_OPENCL_API_H
 #define TILEK_OPENCL_API_H
 
@@ -70,9 +70,12 @@ enum {
     X(cl_int, clGetPlatformInfo, (cl_platform_id, cl_uint, size_t, void *, size_t *)) \
     X(cl_int, clGetDeviceIDs, (cl_platform_id, cl_bitfield, cl_uint, cl_device_id *, cl_uint *)) \
     X(cl_int, clGetDeviceInfo, (cl_device_id, cl_uint, size_t, void *, size_t *)) \
-    X(cl_int, clCreateSubDevices, (cl_device_id, const cl_device_partition_property *, cl_uint, cl_device_id *, cl_uint *)) \
+    X(cl_int, clCreateSubDevices, \
+      (cl_device_id, const cl_device_partition_property *, cl_uint, cl_device_id *, cl_uint *)) \
     X(cl_int, clReleaseDevice, (cl_device_id)) \
-    X(cl_context, clCreateContext, (const cl_context_property *, cl_uint, const cl_device_id *, void (*)(const char *, const void *, size_t, void *), void *, cl_int *)) \
+    X(cl_context, clCreateContext, \
+      (const cl_context_property *, cl_uint, const cl_device_id *, \
+       void (*)(const char *, const void *, size_t, void *), void *, cl_int *)) \
     X(cl_int, clReleaseContext, (cl_context)) \
     X(cl_command_queue, clCreateCommandQueue, (cl_context, cl_device_id, cl_bitfield, cl_int *)) \
     X(cl_int, clReleaseCommandQueue, (cl_command_queue)) \
@@ -80,13 +83,19 @@ enum {
     X(cl_int, clFinish, (cl_command_queue)) \
     X(cl_mem, clCreateBuffer, (cl_context, cl_bitfield, size_t, void *, cl_int *)) \
     X(cl_int, clReleaseMemObject, (cl_mem)) \
-    X(cl_int, clEnqueueWriteBuffer, (cl_command_queue, cl_mem, cl_bool, size_t, size_t, const void *, cl_uint, const cl_event *, cl_event *)) \
-    X(cl_int, clEnqueueReadBuffer, (cl_command_queue, cl_mem, cl_bool, size_t, size_t, void *, cl_uint, const cl_event *, cl_event *)) \
-    X(void *, clEnqueueMapBuffer, (cl_command_queue, cl_mem, cl_bool, cl_bitfield, size_t, size_t, cl_uint, const cl_event *, cl_event *, cl_int *)) \
+    X(cl_int, clEnqueueWriteBuffer, \
+      (cl_command_queue, cl_mem, cl_bool, size_t, size_t, const void *, cl_uint, const cl_event *, cl_event *)) \
+    X(cl_int, clEnqueueReadBuffer, \
+      (cl_command_queue, cl_mem, cl_bool, size_t, size_t, void *, cl_uint, const cl_event *, cl_event *)) \
+    X(void *, clEnqueueMapBuffer, \
+      (cl_command_queue, cl_mem, cl_bool, cl_bitfield, size_t, size_t, cl_uint, const cl_event *, cl_event *, \
+       cl_int *)) \
     X(cl_int, clEnqueueUnmapMemObject, (cl_command_queue, cl_mem, void *, cl_uint, const cl_event *, cl_event *)) \
     X(cl_program, clCreateProgramWithSource, (cl_context, cl_uint, const char **, const size_t *, cl_int *)) \
-    X(cl_program, clCreateProgramWithBinary, (cl_context, cl_uint, const cl_device_id *, const size_t *, const unsigned char **, cl_int *, cl_int *)) \
-    X(cl_int, clBuildProgram, (cl_program, cl_uint, const cl_device_id *, const char *, void (*)(cl_program, void *), void *)) \
+    X(cl_program, clCreateProgramWithBinary, \
+      (cl_context, cl_uint, const cl_device_id *, const size_t *, const unsigned char **, cl_int *, cl_int *)) \
+    X(cl_int, clBuildProgram, \
+      (cl_program, cl_uint, const cl_device_id *, const char *, void (*)(cl_program, void *), void *)) \
     X(cl_int, clGetProgramInfo, (cl_program, cl_uint, size_t, void *, size_t *)) \
     X(cl_int, clGetProgramBuildInfo, (cl_program, cl_device_id, cl_uint, size_t, void *, size_t *)) \
     X(cl_int, clReleaseProgram, (cl_program)) \
@@ -94,7 +103,9 @@ enum {
     X(cl_int, clGetKernelWorkGroupInfo, (cl_kernel, cl_device_id, cl_uint, size_t, void *, size_t *)) \
     X(cl_int, clSetKernelArg, (cl_kernel, cl_uint, size_t, const void *)) \
     X(cl_int, clReleaseKernel, (cl_kernel)) \
-    X(cl_int, clEnqueueNDRangeKernel, (cl_command_queue, cl_kernel, cl_uint, const size_t *, const size_t *, const size_t *, cl_uint, const cl_event *, cl_event *)) \
+    X(cl_int, clEnqueueNDRangeKernel, \
+      (cl_command_queue, cl_kernel, cl_uint, const size_t *, const size_t *, const size_t *, cl_uint, \
+       const cl_event *, cl_event *)) \
     X(cl_int, clWaitForEvents, (cl_uint, const cl_event *)) \
     X(cl_int, clGetEventProfilingInfo, (cl_event, cl_uint, size_t, void *, size_t *)) \
     X(cl_int, clReleaseEvent, (cl_event))
@@ -105,8 +116,9 @@ typedef struct tilek_opencl_api {
 #undef TILEK_MEMBER
 } tilek_opencl_api;
 
-/* Opens the library and fills the table; TILEK_NO_DEVICE where no library on this machine offers a platform. To be called once: the
- * library stays loaded, since drivers run threads of their own in it. *from_wheel: it is a Python wheel's (opencl_wheel.h). */
+/* Opens the library and fills the table; TILEK_NO_DEVICE where no library on this machine offers a
+ * platform. To be called once: the library stays loaded, since drivers run threads of their own in
+ * it. *from_wheel: it is a Python wheel's (opencl_wheel.h). */
 tilek_status tilek_opencl_load(tilek_opencl_api *api, int *from_wheel, tilek_message *why);
 
 /* "CL_OUT_OF_RESOURCES" and so on. */

@@ -1,4 +1,5 @@
-/* opencl_device.c: devices, buffers and launches on OpenCL. Programs are in opencl_program.c, the library in opencl_api.c. */
+/* opencl_device.c: devices, buffers and launches on OpenCL. Programs are in opencl_program.c, the
+ * library in opencl_api.c. */
 #define _POSIX_C_SOURCE 200809L
 #include "device/opencl/opencl_device.h"
 
@@ -13,15 +14,17 @@
 #include "device/opencl/opencl_program.h"
 #include "device/opencl/opencl_wheel.h"
 
-/* The devices of all platforms, found once: GPUs first, then others, each in the platforms' order. This is the order of TILEK_DEVICE. */
+/* The devices of all platforms, found once: GPUs first, then others, each in the platforms' order.
+ * This is the order of TILEK_DEVICE. */
 static struct {
     tilek_device_list list;
     tilek_opencl_api api;
     int from_wheel;
     tilek_device *devices;
-} found = {.list = {.api = "OpenCL", .lock = TILEK_LOCK_OPENCL}}; /* the list's lock guards all until it was searched */
+/* the list's lock guards all until it was searched */
+} opencl = {.list = {.api = "OpenCL", .lock = TILEK_LOCK_OPENCL}};
 
-/* ---- The search -------------------------------------------------------------------------------------------------- */
+/* ---- The search ------------------------------------------------------------------------------ */
 
 /* A number that the device does not tell stays as it is, 0. */
 static void ask(const tilek_opencl_api *api, cl_device_id id, cl_uint what, size_t size, void *answer)
@@ -34,7 +37,7 @@ static int64_t capped(uint64_t number) { return number < INT64_MAX ? (int64_t)nu
 static void describe(const tilek_opencl_api *api, cl_platform_id platform, cl_device_id id, tilek_device *device)
 {
     char platform_name[128] = "", version[128] = "", driver[128] = "";
-    cl_bitfield type = 0, single = 0, both = 0;
+    cl_bitfield type = 0, single_config = 0, double_config = 0;
     cl_uint units = 0;
     cl_bool unified = 0;
     size_t total = 0, sizes[16] = {0};
@@ -46,8 +49,8 @@ static void describe(const tilek_opencl_api *api, cl_platform_id platform, cl_de
     (void)api->clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof platform_name - 1, platform_name, NULL);
     (void)snprintf(limits->driver, sizeof limits->driver, "%.24s, %.24s, %.70s", platform_name, driver, version);
     ask(api, id, CL_DEVICE_TYPE, sizeof type, &type);
-    ask(api, id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof single, &single);
-    ask(api, id, CL_DEVICE_DOUBLE_FP_CONFIG, sizeof both, &both);
+    ask(api, id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof single_config, &single_config);
+    ask(api, id, CL_DEVICE_DOUBLE_FP_CONFIG, sizeof double_config, &double_config);
     ask(api, id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units);
     ask(api, id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof total, &total);
     ask(api, id, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof sizes, sizes);
@@ -55,7 +58,7 @@ static void describe(const tilek_opencl_api *api, cl_platform_id platform, cl_de
     ask(api, id, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof memory, &memory);
     ask(api, id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof allocation, &allocation);
     limits->is_gpu = (type & (CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_ACCELERATOR)) != 0;
-    limits->has_double = both != 0;
+    limits->has_double = double_config != 0;
     limits->shares_memory = type == CL_DEVICE_TYPE_CPU && unified;
     limits->compute_units = units;
     for (int k = 0; k < 3; ++k) {
@@ -68,50 +71,55 @@ static void describe(const tilek_opencl_api *api, cl_platform_id platform, cl_de
     device->api = api;
     device->platform = platform;
     device->id = id;
-    device->rounds_division = (single & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
+    device->rounds_division = (single_config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
 }
 
 /* Whether the device has told all that launches are planned with; one that has not is left out. */
 static int is_described(const tilek_device *device)
 {
     const tilek_limits *limits = &device->limits;
-    int least = limits->memory > 0 && limits->allocation > 0 && limits->compute_units > 0 && limits->group_total > 0;
+    int is_complete = limits->memory > 0 && limits->allocation > 0 && limits->compute_units > 0 &&
+                      limits->group_total > 0;
     for (int k = 0; k < 3; ++k)
-        least = least && limits->group[k] > 0;
-    return least;
+        is_complete = is_complete && limits->group[k] > 0;
+    return is_complete;
 }
 
 static int add_device(cl_platform_id platform, cl_device_id id, int is_part)
 {
-    tilek_device *devices = realloc(found.devices, ((size_t)found.list.count + 1) * sizeof *devices);
+    tilek_device *devices = realloc(opencl.devices, ((size_t)opencl.list.count + 1) * sizeof *devices);
     if (devices == NULL)
         return 0;
-    found.devices = devices;
-    memset(&devices[found.list.count], 0, sizeof *devices);
-    devices[found.list.count].is_part = is_part;
-    describe(&found.api, platform, id, &devices[found.list.count]);
-    if (is_described(&devices[found.list.count]))
-        ++found.list.count;
+    opencl.devices = devices;
+    memset(&devices[opencl.list.count], 0, sizeof *devices);
+    devices[opencl.list.count].is_part = is_part;
+    describe(&opencl.api, platform, id, &devices[opencl.list.count]);
+    if (is_described(&devices[opencl.list.count]))
+        ++opencl.list.count;
     else if (is_part)
-        (void)found.api.clReleaseDevice(id);
+        (void)opencl.api.clReleaseDevice(id);
     return 1;
 }
 
-/* A processor in TILEK_SUBDEVICES parts of as many cores each; where it has too few, or does not come apart, it stands for each of them itself: with a context of
- * its own each part is a device of its own in all but its cores. */
+/* Adds a processor as TILEK_SUBDEVICES parts with equally many cores. One that has too few cores,
+ * or cannot be divided, is added once for each part: the parts have contexts of their own, and
+ * share the cores. */
 static int add_parts(cl_platform_id platform, cl_device_id id)
 {
     cl_bitfield type = 0;
     cl_uint units = 0, count = 0;
     cl_device_id parts[TILEK_MOST_SUBDEVICES];
-    ask(&found.api, id, CL_DEVICE_TYPE, sizeof type, &type);
-    ask(&found.api, id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units);
+    ask(&opencl.api, id, CL_DEVICE_TYPE, sizeof type, &type);
+    ask(&opencl.api, id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units);
     const cl_uint wanted = type == CL_DEVICE_TYPE_CPU ? (cl_uint)tilek_get_settings()->subdevices : 1;
     const cl_device_partition_property each[] = {CL_DEVICE_PARTITION_EQUALLY, units / wanted, 0};
     int added = 1;
     if (wanted == 1)
         return add_device(platform, id, 0);
-    const int comes_apart = units >= wanted && found.api.clCreateSubDevices(id, each, TILEK_MOST_SUBDEVICES, parts, &count) == CL_SUCCESS && count >= wanted;
+    const int comes_apart = units >= wanted &&
+                            opencl.api.clCreateSubDevices(id, each, TILEK_MOST_SUBDEVICES, parts, &count) ==
+                                CL_SUCCESS &&
+                            count >= wanted;
     for (cl_uint k = 0; k < wanted && added; ++k)
         added = add_device(platform, comes_apart ? parts[k] : id, comes_apart);
     return added;
@@ -123,16 +131,16 @@ static int add_devices(cl_platform_id platform)
     enum { MOST = 64 };
     cl_device_id ids[MOST];
     cl_uint count = 0;
-    if (found.api.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MOST, ids, &count) != CL_SUCCESS)
+    if (opencl.api.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MOST, ids, &count) != CL_SUCCESS)
         return 1;
     for (cl_uint k = 0; k < count && k < MOST; ++k) {
         cl_bool available = 0, compiler = 0;
-        ask(&found.api, ids[k], CL_DEVICE_AVAILABLE, sizeof available, &available);
-        ask(&found.api, ids[k], CL_DEVICE_COMPILER_AVAILABLE, sizeof compiler, &compiler);
+        ask(&opencl.api, ids[k], CL_DEVICE_AVAILABLE, sizeof available, &available);
+        ask(&opencl.api, ids[k], CL_DEVICE_COMPILER_AVAILABLE, sizeof compiler, &compiler);
         if (!available || !compiler)
             continue;
-        if (found.from_wheel)
-            tilek_opencl_repair_pocl(&found.api, ids[k]);
+        if (opencl.from_wheel)
+            tilek_opencl_repair_pocl(&opencl.api, ids[k]);
         if (!add_parts(platform, ids[k]))
             return 0;
     }
@@ -141,39 +149,41 @@ static int add_devices(cl_platform_id platform)
 
 static void put_gpus_first(void)
 {
-    for (int k = 1; k < found.list.count; ++k) /* insertion: stable, and the devices are few */
-        for (int at = k; at > 0 && found.devices[at].limits.is_gpu && !found.devices[at - 1].limits.is_gpu; --at) {
-            const tilek_device moved = found.devices[at];
-            found.devices[at] = found.devices[at - 1];
-            found.devices[at - 1] = moved;
+    for (int k = 1; k < opencl.list.count; ++k) /* insertion: stable, and the devices are few */
+        for (int place = k;
+             place > 0 && opencl.devices[place].limits.is_gpu && !opencl.devices[place - 1].limits.is_gpu; --place) {
+            const tilek_device moved = opencl.devices[place];
+            opencl.devices[place] = opencl.devices[place - 1];
+            opencl.devices[place - 1] = moved;
         }
 }
 
-/* With TILEK_LOCK_OPENCL held. Pointers to devices are given out only after this, so the array may move here. */
+/* With TILEK_LOCK_OPENCL held. Pointers to devices are given out only after this, so the array may
+ * move here. */
 static void search(void)
 {
     enum { MOST = 32 };
     cl_platform_id platforms[MOST];
     cl_uint count = 0;
-    found.list.status = tilek_opencl_load(&found.api, &found.from_wheel, &found.list.why);
-    if (found.list.status != TILEK_OK)
+    opencl.list.status = tilek_opencl_load(&opencl.api, &opencl.from_wheel, &opencl.list.why);
+    if (opencl.list.status != TILEK_OK)
         return;
-    if (found.api.clGetPlatformIDs(MOST, platforms, &count) != CL_SUCCESS)
+    if (opencl.api.clGetPlatformIDs(MOST, platforms, &count) != CL_SUCCESS)
         count = 0;
     for (cl_uint k = 0; k < count && k < MOST; ++k)
         if (!add_devices(platforms[k])) {
-            tilek_say(&found.list.why, "no memory for the list of OpenCL devices");
-            found.list.status = TILEK_NO_MEMORY;
+            tilek_say(&opencl.list.why, "no memory for the list of OpenCL devices");
+            opencl.list.status = TILEK_NO_MEMORY;
             return;
         }
     put_gpus_first();
-    found.list.first = found.list.count > 0 ? &found.devices[0].limits : NULL;
-    found.list.stride = sizeof *found.devices;
-    for (int k = 0; k < found.list.count; ++k)
-        (void)pthread_mutex_init(&found.devices[k].lock, NULL);
-    if (found.list.count == 0) {
-        tilek_say(&found.list.why, "OpenCL is here, but no platform of it has a device with a compiler");
-        found.list.status = TILEK_NO_DEVICE;
+    opencl.list.first = opencl.list.count > 0 ? &opencl.devices[0].limits : NULL;
+    opencl.list.stride = sizeof *opencl.devices;
+    for (int k = 0; k < opencl.list.count; ++k)
+        (void)pthread_mutex_init(&opencl.devices[k].lock, NULL);
+    if (opencl.list.count == 0) {
+        tilek_say(&opencl.list.why, "OpenCL is here, but no platform of it has a device with a compiler");
+        opencl.list.status = TILEK_NO_DEVICE;
     }
 }
 
@@ -198,11 +208,11 @@ static tilek_status make_context(tilek_device *device, tilek_message *why)
 static tilek_status open_device(int64_t number, const char *name_part, tilek_device **device, tilek_message *why)
 {
     *device = NULL;
-    int number_found;
-    const tilek_status status = tilek_choose_device(&found.list, search, number, name_part, &number_found, why);
+    int index;
+    const tilek_status status = tilek_choose_device(&opencl.list, search, number, name_part, &index, why);
     if (status != TILEK_OK)
         return status;
-    tilek_device *const chosen = &found.devices[number_found];
+    tilek_device *const chosen = &opencl.devices[index];
     const tilek_status opened = make_context(chosen, why);
     if (opened == TILEK_OK)
         *device = chosen;
@@ -211,10 +221,11 @@ static tilek_status open_device(int64_t number, const char *name_part, tilek_dev
 
 static const tilek_limits *device_limits(const tilek_device *device) { return &device->limits; }
 
-/* ---- Queues and buffers ------------------------------------------------------------------------------------------ */
+/* ---- Queues and buffers ---------------------------------------------------------------------- */
 
-/* *releases (may be NULL): as they are now. */
-static tilek_status find_queue(tilek_device *device, int queue, cl_command_queue *found_queue, unsigned *releases, tilek_message *why)
+/* *releases (may be NULL): the device's releases so far. */
+static tilek_status find_queue(tilek_device *device, int queue, cl_command_queue *command_queue, unsigned *releases,
+                               tilek_message *why)
 {
     cl_int error = CL_SUCCESS;
     if (queue < 0 || queue >= TILEK_DEVICE_QUEUES) {
@@ -224,24 +235,27 @@ static tilek_status find_queue(tilek_device *device, int queue, cl_command_queue
     (void)pthread_mutex_lock(&device->lock);
     if (device->queues[queue] == NULL)
         device->queues[queue] =
-            device->api->clCreateCommandQueue(device->context, device->id, device->times_launches ? CL_QUEUE_PROFILING_ENABLE : 0, &error);
-    *found_queue = device->queues[queue];
+            device->api->clCreateCommandQueue(device->context, device->id,
+                                              device->times_launches ? CL_QUEUE_PROFILING_ENABLE : 0, &error);
+    *command_queue = device->queues[queue];
     if (releases != NULL)
         *releases = device->releases;
     (void)pthread_mutex_unlock(&device->lock);
-    return *found_queue != NULL ? TILEK_OK : tilek_opencl_failed(error, "a queue was made", why);
+    return *command_queue != NULL ? TILEK_OK : tilek_opencl_failed(error, "a queue was made", why);
 }
 
-static tilek_status queue_of(tilek_device *device, int queue, cl_command_queue *found_queue, tilek_message *why)
+static tilek_status queue_of(tilek_device *device, int queue, cl_command_queue *command_queue, tilek_message *why)
 {
-    return find_queue(device, queue, found_queue, NULL, why);
+    return find_queue(device, queue, command_queue, NULL, why);
 }
 
-/* Takes `bytes` of the device's memory into account; drivers allocate late, and would fail only in a launch. 0: there is too little. */
+/* Takes `bytes` of the device's memory into account; drivers allocate late, and would fail only in
+ * a launch. 0: there is too little. */
 static int reserve(tilek_device *device, size_t bytes)
 {
     (void)pthread_mutex_lock(&device->lock);
-    const int fits = device->limits.memory == 0 || (device->allocated <= device->limits.memory && bytes <= device->limits.memory - device->allocated);
+    const int fits = device->limits.memory == 0 ||
+                     (device->allocated <= device->limits.memory && bytes <= device->limits.memory - device->allocated);
     if (fits)
         device->allocated += bytes;
     (void)pthread_mutex_unlock(&device->lock);
@@ -260,8 +274,8 @@ static tilek_status allocate(tilek_device *device, size_t bytes, tilek_buffer *b
     cl_int error = CL_SUCCESS;
     *buffer = (tilek_buffer){0};
     if (device->limits.allocation != 0 && bytes > device->limits.allocation) {
-        tilek_say(why, "an array of %llu bytes is larger than %s allows one buffer to be (%llu bytes)", (unsigned long long)bytes,
-                  device->limits.name, (unsigned long long)device->limits.allocation);
+        tilek_say(why, "an array of %llu bytes is larger than %s allows one buffer to be (%llu bytes)",
+                  (unsigned long long)bytes, device->limits.name, (unsigned long long)device->limits.allocation);
         return TILEK_UNSUPPORTED;
     }
     if (!reserve(device, bytes)) {
@@ -280,7 +294,7 @@ static tilek_status allocate(tilek_device *device, size_t bytes, tilek_buffer *b
 static void release(tilek_device *device, tilek_buffer *buffer)
 {
     if (buffer->object != NULL) {
-        (void)pthread_mutex_lock(&device->lock); /* before the handle can come again */
+        (void)pthread_mutex_lock(&device->lock); /* before the implementation can use the handle again */
         ++device->releases;
         (void)pthread_mutex_unlock(&device->lock);
         (void)device->api->clReleaseMemObject(buffer->object);
@@ -298,7 +312,8 @@ static tilek_status share(tilek_device *device, void *start, size_t bytes, tilek
         tilek_say(why, "%s has too little memory left for %llu bytes", device->limits.name, (unsigned long long)bytes);
         return TILEK_NO_MEMORY;
     }
-    const cl_mem object = device->api->clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes, start, &error);
+    const cl_mem object = device->api->clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes,
+                                                      start, &error);
     if (object == NULL) {
         give_back(device, bytes);
         return tilek_opencl_failed(error, "memory was shared", why);
@@ -307,27 +322,32 @@ static tilek_status share(tilek_device *device, void *start, size_t bytes, tilek
     return TILEK_OK;
 }
 
-static tilek_status write_buffer(tilek_device *device, int queue, const tilek_buffer *buffer, size_t offset, const void *source, size_t bytes, tilek_message *why)
+static tilek_status write_buffer(tilek_device *device, int queue, const tilek_buffer *buffer, size_t offset,
+                                 const void *source, size_t bytes, tilek_message *why)
 {
     cl_command_queue used;
     const tilek_status status = queue_of(device, queue, &used, why);
     if (status != TILEK_OK || bytes == 0)
         return status;
-    const cl_int error = device->api->clEnqueueWriteBuffer(used, buffer->object, CL_TRUE, offset, bytes, source, 0, NULL, NULL);
+    const cl_int error = device->api->clEnqueueWriteBuffer(used, buffer->object, CL_TRUE, offset, bytes, source, 0,
+                                                           NULL, NULL);
     return error == CL_SUCCESS ? TILEK_OK : tilek_opencl_failed(error, "data were copied to the device", why);
 }
 
-static tilek_status read_buffer(tilek_device *device, int queue, const tilek_buffer *buffer, size_t offset, void *destination, size_t bytes, tilek_message *why)
+static tilek_status read_buffer(tilek_device *device, int queue, const tilek_buffer *buffer, size_t offset,
+                                void *destination, size_t bytes, tilek_message *why)
 {
     cl_command_queue used;
     const tilek_status status = queue_of(device, queue, &used, why);
     if (status != TILEK_OK || bytes == 0)
         return status;
-    const cl_int error = device->api->clEnqueueReadBuffer(used, buffer->object, CL_TRUE, offset, bytes, destination, 0, NULL, NULL);
+    const cl_int error = device->api->clEnqueueReadBuffer(used, buffer->object, CL_TRUE, offset, bytes, destination, 0,
+                                                          NULL, NULL);
     return error == CL_SUCCESS ? TILEK_OK : tilek_opencl_failed(error, "data were copied from the device", why);
 }
 
-/* OpenCL promises that the host's memory holds what was computed while it is mapped; where it is the buffer itself, nothing moves. */
+/* OpenCL promises that the host's memory holds what was computed while it is mapped; where it is
+ * the buffer itself, nothing moves. */
 static tilek_status reclaim(tilek_device *device, int queue, const tilek_buffer *buffer, tilek_message *why)
 {
     cl_command_queue used;
@@ -335,7 +355,8 @@ static tilek_status reclaim(tilek_device *device, int queue, const tilek_buffer 
     if (status != TILEK_OK)
         return status;
     cl_int error = CL_SUCCESS;
-    void *const mapped = device->api->clEnqueueMapBuffer(used, buffer->object, CL_TRUE, CL_MAP_READ, 0, buffer->bytes, 0, NULL, NULL, &error);
+    void *const mapped = device->api->clEnqueueMapBuffer(used, buffer->object, CL_TRUE, CL_MAP_READ, 0, buffer->bytes,
+                                                         0, NULL, NULL, &error);
     if (mapped != NULL && error == CL_SUCCESS)
         error = device->api->clEnqueueUnmapMemObject(used, buffer->object, mapped, 0, NULL, NULL);
     if (error == CL_SUCCESS)
@@ -343,13 +364,16 @@ static tilek_status reclaim(tilek_device *device, int queue, const tilek_buffer 
     return error == CL_SUCCESS ? TILEK_OK : tilek_opencl_failed(error, "shared memory was taken back", why);
 }
 
-/* ---- Launches ---------------------------------------------------------------------------------------------------- */
+/* ---- Launches -------------------------------------------------------------------------------- */
 
-/* A kernel object keeps its arguments: only those that differ from the launch before are set, and all where a buffer was released meanwhile, since what a kernel
- * holds of one is the implementation's affair. `value`: `size` bytes; `given`: the same, or NULL for a null pointer. */
-static cl_int set_argument(const tilek_opencl_api *api, tilek_entry *entry, int place, size_t size, const void *value, const void *given)
+/* A kernel object keeps its arguments: only those that differ from the launch before are set, and
+ * all where a buffer was released meanwhile, since what a kernel holds of one is the
+ * implementation's affair. `value`: `size` bytes; `given`: the same, or NULL for a null pointer. */
+static cl_int set_argument(const tilek_opencl_api *api, tilek_entry *entry, int place, size_t size, const void *value,
+                           const void *given)
 {
-    tilek_known_argument *known = place < TILEK_KNOWN_ARGUMENTS && size <= TILEK_KNOWN_BYTES ? &entry->known[place] : NULL;
+    tilek_known_argument *known = place < TILEK_KNOWN_ARGUMENTS && size <= TILEK_KNOWN_BYTES ? &entry->known[place]
+                                                                                             : NULL;
     if (known != NULL && known->size == size && memcmp(known->bytes, value, size) == 0)
         return CL_SUCCESS;
     const cl_int error = api->clSetKernelArg(entry->kernel, (cl_uint)place, size, given);
@@ -361,7 +385,8 @@ static cl_int set_argument(const tilek_opencl_api *api, tilek_entry *entry, int 
 }
 
 /* With the entry's lock held. */
-static cl_int set_arguments(const tilek_opencl_api *api, tilek_entry *entry, unsigned releases, int count, const tilek_argument arguments[])
+static cl_int set_arguments(const tilek_opencl_api *api, tilek_entry *entry, unsigned releases, int count,
+                            const tilek_argument arguments[])
 {
     cl_int error = CL_SUCCESS;
     if (entry->releases != releases)
@@ -379,21 +404,24 @@ static cl_int set_arguments(const tilek_opencl_api *api, tilek_entry *entry, uns
     return error;
 }
 
-/* The time between a launch's start and end on the device; where it does not tell, that since the launch was queued, at `queued`. */
+/* The time between a launch's start and end on the device; where it does not tell, that since the
+ * launch was queued, at `queued`. */
 static cl_int event_time(const tilek_opencl_api *api, cl_event event, int64_t queued, int64_t *nanoseconds)
 {
     cl_ulong start = 0, end = 0;
     const cl_int error = api->clWaitForEvents(1, &event);
     *nanoseconds = tilek_now() - queued;
-    if (error == CL_SUCCESS && api->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof start, &start, NULL) == CL_SUCCESS &&
+    if (error == CL_SUCCESS &&
+        api->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof start, &start, NULL) == CL_SUCCESS &&
         api->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL) == CL_SUCCESS)
         *nanoseconds = end > start ? (int64_t)(end - start) : 0;
     (void)api->clReleaseEvent(event);
     return error;
 }
 
-static tilek_status run(tilek_device *device, int queue, tilek_entry *entry, int argument_count, const tilek_argument arguments[],
-                        const int64_t groups[3], const int64_t group[3], int64_t *nanoseconds, tilek_message *why)
+static tilek_status run(tilek_device *device, int queue, tilek_entry *entry, int argument_count,
+                        const tilek_argument arguments[], const int64_t groups[3], const int64_t group[3],
+                        int64_t *nanoseconds, tilek_message *why)
 {
     const tilek_opencl_api *api = device->api;
     size_t local[3], global[3];
@@ -405,7 +433,8 @@ static tilek_status run(tilek_device *device, int queue, tilek_entry *entry, int
         return status;
     for (int k = 0; k < 3; ++k) {
         if ((uint64_t)groups[k] > SIZE_MAX / (uint64_t)group[k]) {
-            tilek_say(why, "%lld gangs of %lld workers are more than OpenCL can count", (long long)groups[k], (long long)group[k]);
+            tilek_say(why, "%lld gangs of %lld workers are more than OpenCL can count", (long long)groups[k],
+                      (long long)group[k]);
             return TILEK_UNSUPPORTED;
         }
         local[k] = (size_t)group[k];
@@ -413,7 +442,7 @@ static tilek_status run(tilek_device *device, int queue, tilek_entry *entry, int
         if (global[k] > 1)
             dimensions = (cl_uint)k + 1;
     }
-    /* A queue without times is timed from outside, once what came before is through. */
+    /* Where the queue keeps no times, the host measures, after all earlier work has ended. */
     const int from_outside = nanoseconds != NULL && !device->times_launches;
     cl_event event = NULL;
     cl_int error = from_outside ? api->clFinish(used) : CL_SUCCESS;
@@ -424,7 +453,8 @@ static tilek_status run(tilek_device *device, int queue, tilek_entry *entry, int
     if (error == CL_SUCCESS)
         error = api->clEnqueueNDRangeKernel(used, entry->kernel, dimensions, NULL, global, local, 0, NULL,
                                             nanoseconds != NULL && !from_outside ? &event : NULL);
-    /* What nobody waits for soon has to be sent off; a loop of launches, now and then. */
+    /* Launches that no thread waits for soon must be flushed; of a loop of launches every 64th is
+     * enough. */
     const int sends_off = queue != 0 || ++entry->launches % 64 == 0;
     (void)pthread_mutex_unlock(&entry->lock);
     if (error == CL_SUCCESS && from_outside) {
@@ -433,7 +463,7 @@ static tilek_status run(tilek_device *device, int queue, tilek_entry *entry, int
     } else if (error == CL_SUCCESS && nanoseconds != NULL)
         error = event_time(api, event, start, nanoseconds);
     else if (error == CL_SUCCESS && sends_off)
-        (void)api->clFlush(used); /* the launch is queued: a failure is one of what waits for it */
+        (void)api->clFlush(used); /* the launch is queued: whoever waits for it sees a failure */
     return error == CL_SUCCESS ? TILEK_OK : tilek_opencl_failed(error, "a kernel was launched", why);
 }
 
@@ -450,8 +480,8 @@ static tilek_status wait_queue(tilek_device *device, int queue, tilek_message *w
 /* The library stays loaded: drivers have threads and exit handlers of their own in it. */
 static void shutdown_all(void)
 {
-    for (int k = 0; k < found.list.count; ++k) {
-        tilek_device *device = &found.devices[k];
+    for (int k = 0; k < opencl.list.count; ++k) {
+        tilek_device *device = &opencl.devices[k];
         for (int queue = 0; queue < TILEK_DEVICE_QUEUES; ++queue)
             if (device->queues[queue] != NULL)
                 (void)device->api->clReleaseCommandQueue(device->queues[queue]);
@@ -461,16 +491,27 @@ static void shutdown_all(void)
             (void)device->api->clReleaseDevice(device->id);
         (void)pthread_mutex_destroy(&device->lock);
     }
-    free(found.devices);
-    found.devices = NULL;
-    tilek_forget_devices(&found.list);
+    free(opencl.devices);
+    opencl.devices = NULL;
+    tilek_forget_devices(&opencl.list);
 }
 
 const tilek_backend *tilek_opencl_backend(void)
 {
-    static const tilek_backend backend = {
-        .name = "OpenCL", .open = open_device, .limits = device_limits, .allocate = allocate, .release = release, .share = share, .reclaim = reclaim,
-        .write = write_buffer, .read = read_buffer, .build = tilek_opencl_build, .drop = tilek_opencl_drop, .find = tilek_opencl_find,
-        .run = run, .wait = wait_queue, .shutdown = shutdown_all};
+    static const tilek_backend backend = {.name = "OpenCL",
+                                          .open = open_device,
+                                          .limits = device_limits,
+                                          .allocate = allocate,
+                                          .release = release,
+                                          .share = share,
+                                          .reclaim = reclaim,
+                                          .write = write_buffer,
+                                          .read = read_buffer,
+                                          .build = tilek_opencl_build,
+                                          .drop = tilek_opencl_drop,
+                                          .find = tilek_opencl_find,
+                                          .run = run,
+                                          .wait = wait_queue,
+                                          .shutdown = shutdown_all};
     return &backend;
 }

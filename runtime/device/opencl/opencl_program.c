@@ -9,13 +9,16 @@
 #include "base/message.h"
 #include "device/common/program_text.h"
 
-/* Results are those of the host where its flags do not allow otherwise: float division rounds correctly where the device can. No warnings: some
-   compilers write them, and that they do, to the user's terminal. TILEK_PROCESSOR: the device is none of those that need loops unrolled. */
+/* Results are those of the host where its flags do not allow otherwise: float division rounds
+ * correctly where the device can. Warnings are off, since some compilers write them to the user's
+ * terminal. TILEK_PROCESSOR: the device needs no unrolled loops. */
 static void build_options(const tilek_device *device, const tilek_build *build, char *options, size_t size)
 {
     (void)snprintf(options, size, "-cl-std=CL1.2 -w%s%s%s", device->limits.is_gpu ? "" : " -DTILEK_PROCESSOR",
                    build->flags & TILEK_FAST_MATH ? " -cl-fast-relaxed-math" : "",
-                   !(build->flags & TILEK_FAST_MATH) && device->rounds_division ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
+                   !(build->flags & TILEK_FAST_MATH) && device->rounds_division
+                       ? " -cl-fp32-correctly-rounded-divide-sqrt"
+                       : "");
 }
 
 /* What the compiler says of a program, to be freed; NULL where it says nothing. */
@@ -23,7 +26,8 @@ static char *build_log(tilek_device *device, cl_program program)
 {
     size_t size = 0;
     char *log = NULL;
-    if (device->api->clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &size) == CL_SUCCESS && size > 0)
+    if (device->api->clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &size) == CL_SUCCESS &&
+        size > 0)
         log = calloc(size + 1, 1);
     if (log != NULL)
         (void)device->api->clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, size, log, NULL);
@@ -40,7 +44,8 @@ static cl_program program_from_cache(tilek_device *device, const tilek_cache_key
     if (!tilek_cache_read(key, &bytes, &size))
         return NULL;
     cl_int error = CL_SUCCESS, accepted = CL_SUCCESS;
-    cl_program program = device->api->clCreateProgramWithBinary(device->context, 1, &device->id, &size, (const unsigned char *[]){bytes}, &accepted, &error);
+    cl_program program = device->api->clCreateProgramWithBinary(device->context, 1, &device->id, &size,
+                                                                (const unsigned char *[]){bytes}, &accepted, &error);
     free(bytes);
     if (program != NULL && (error != CL_SUCCESS || accepted != CL_SUCCESS ||
                             device->api->clBuildProgram(program, 1, &device->id, options, NULL, NULL) != CL_SUCCESS)) {
@@ -50,20 +55,25 @@ static cl_program program_from_cache(tilek_device *device, const tilek_cache_key
     return program;
 }
 
-/* A program that gives no binary is compiled again by the next process; that is all that is lost. */
+/* A program that gives no binary is compiled again by the next process; that is all that is
+ * lost. */
 static void keep_binary(tilek_device *device, const tilek_cache_key *key, cl_program program)
 {
     size_t size = 0;
-    if (device->api->clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL) != CL_SUCCESS || size == 0)
+    if (device->api->clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL) != CL_SUCCESS ||
+        size == 0)
         return;
     unsigned char *bytes = malloc(size);
-    if (bytes != NULL && device->api->clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof bytes, &bytes, NULL) == CL_SUCCESS)
+    if (bytes != NULL &&
+        device->api->clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof bytes, &bytes, NULL) == CL_SUCCESS)
         tilek_cache_write(key, bytes, size);
     free(bytes);
 }
 
-/* PoCL 3 refuses a program now and then, without a word, where another process compiles into the same cache: it is asked once more. */
-static tilek_status compile(tilek_device *device, const tilek_build *build, const char *text, const char *options, cl_program *program, tilek_message *why)
+/* PoCL 3 refuses a program now and then, without a log, where another process compiles into the
+ * same cache. So it is asked once more. */
+static tilek_status compile(tilek_device *device, const tilek_build *build, const char *text, const char *options,
+                            cl_program *program, tilek_message *why)
 {
     for (int again = 1;; again = 0) {
         cl_int error = CL_SUCCESS;
@@ -78,15 +88,16 @@ static tilek_status compile(tilek_device *device, const tilek_build *build, cons
         *program = NULL;
         if (again && error == CL_BUILD_PROGRAM_FAILURE && log == NULL)
             continue;
-        tilek_say(why, "the OpenCL compiler of %s refuses kernel %s (%s): %s", device->limits.name, build->name, tilek_opencl_error(error),
-                  log != NULL ? log : "it left no log");
+        tilek_say(why, "the OpenCL compiler of %s refuses kernel %s (%s): %s", device->limits.name, build->name,
+                  tilek_opencl_error(error), log != NULL ? log : "it left no log");
         free(log);
         return TILEK_COMPILE;
     }
 }
 
-/* Asked for a binary, PoCL compiles every kernel once more, for groups of any size: as long as the program itself takes. What it compiles for
- * launches it keeps in a cache of its own, from which the next process has it in some hundredths of a second. */
+/* Asked for a binary, PoCL compiles every kernel once more, for groups of any size: as long as the
+ * program itself takes. What it compiles for launches it keeps in a cache of its own, from which
+ * the next process has it in some hundredths of a second. */
 static int keeps_programs_itself(const tilek_device *device)
 {
     const char *cache = getenv("POCL_KERNEL_CACHE");
@@ -94,7 +105,8 @@ static int keeps_programs_itself(const tilek_device *device)
 }
 
 /* The program of a text, from the cache or the compiler. */
-static tilek_status obtain(tilek_device *device, const tilek_build *build, const char *text, cl_program *program, int *from_cache, tilek_message *why)
+static tilek_status obtain(tilek_device *device, const tilek_build *build, const char *text, cl_program *program,
+                           int *from_cache, tilek_message *why)
 {
     char options[128];
     build_options(device, build, options, sizeof options);
@@ -109,7 +121,8 @@ static tilek_status obtain(tilek_device *device, const tilek_build *build, const
     return status;
 }
 
-tilek_status tilek_opencl_build(tilek_device *device, const tilek_build *build, tilek_program **program, int *from_cache, tilek_message *why)
+tilek_status tilek_opencl_build(tilek_device *device, const tilek_build *build, tilek_program **program,
+                                int *from_cache, tilek_message *why)
 {
     *program = NULL;
     *from_cache = 0;
@@ -149,7 +162,8 @@ void tilek_opencl_drop(tilek_device *device, tilek_program *program)
     free(program);
 }
 
-tilek_status tilek_opencl_find(tilek_device *device, tilek_program *program, const char *name, tilek_entry **entry, int64_t *group_total, tilek_message *why)
+tilek_status tilek_opencl_find(tilek_device *device, tilek_program *program, const char *name, tilek_entry **entry,
+                               int64_t *group_total, tilek_message *why)
 {
     cl_int error = CL_SUCCESS;
     size_t most = 0;
@@ -161,7 +175,8 @@ tilek_status tilek_opencl_find(tilek_device *device, tilek_program *program, con
     }
     made->kernel = device->api->clCreateKernel(program->program, name, &error);
     if (made->kernel != NULL)
-        error = device->api->clGetKernelWorkGroupInfo(made->kernel, device->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, NULL);
+        error = device->api->clGetKernelWorkGroupInfo(made->kernel, device->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof most,
+                                                      &most, NULL);
     if (error != CL_SUCCESS) {
         if (made->kernel != NULL)
             (void)device->api->clReleaseKernel(made->kernel);

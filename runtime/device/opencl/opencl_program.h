@@ -18,7 +18,7 @@ struct tilek_device {
     cl_command_queue queues[TILEK_DEVICE_QUEUES]; /* NULL until named */
     int times_launches;           /* the queues keep times */
     uint64_t allocated;           /* bytes in our buffers */
-    unsigned releases;            /* of buffers: the handle of one that is gone may come again, for another */
+    unsigned releases;            /* of buffers: the implementation may use the handle of a released one again */
 };
 
 /* Arguments beyond these, and larger ones, are set for every launch. */
@@ -29,7 +29,9 @@ typedef struct tilek_known_argument { size_t size; unsigned char bytes[TILEK_KNO
 
 struct tilek_entry {
     cl_kernel kernel;
-    pthread_mutex_t lock; /* a cl_kernel holds its arguments: from the first one until the launch is queued it has one user. It guards what follows */
+    /* a cl_kernel holds its arguments: from the first one until the launch is queued it has one
+     * user. It guards what follows */
+    pthread_mutex_t lock;
     unsigned launches;
     unsigned releases;    /* the device's when the arguments were set */
     tilek_known_argument known[TILEK_KNOWN_ARGUMENTS];
@@ -43,8 +45,10 @@ struct tilek_program {
 };
 
 /* The backend's functions of these names (backend.h). */
-tilek_status tilek_opencl_build(tilek_device *device, const tilek_build *build, tilek_program **program, int *from_cache, tilek_message *why);
+tilek_status tilek_opencl_build(tilek_device *device, const tilek_build *build, tilek_program **program,
+                                int *from_cache, tilek_message *why);
 void tilek_opencl_drop(tilek_device *device, tilek_program *program);
-tilek_status tilek_opencl_find(tilek_device *device, tilek_program *program, const char *name, tilek_entry **entry, int64_t *group_total, tilek_message *why);
+tilek_status tilek_opencl_find(tilek_device *device, tilek_program *program, const char *name, tilek_entry **entry,
+                               int64_t *group_total, tilek_message *why);
 
 #endif

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import sys
@@ -114,6 +115,17 @@ def test_wrong_usage(arguments: list[str], said: str, capsys: pytest.CaptureFixt
     assert status == 2
     assert said in capsys.readouterr().err
     assert not Path("out.c").exists()
+
+
+def test_devices_say_why_they_cannot_be_listed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("tilepragma.cli.devices.print_devices", fail)
+    assert tilepragma.run(["devices"]) == 2
+    assert capsys.readouterr().err == "tilepragma: error: standard output: No space left on device\n"
 
 
 def test_fault_of_ours(capsys: pytest.CaptureFixture[str]) -> None:

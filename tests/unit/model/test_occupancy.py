@@ -31,10 +31,10 @@ def gpu(name: str) -> Gpu:
 
 def header() -> Path | None:
     """The folder of cuda_occupancy.h: of the wheel, else of a toolkit."""
-    found = importlib.util.find_spec("nvidia.cuda_runtime") if importlib.util.find_spec("nvidia") else None
-    folders = [Path(one) / "include" for one in (found.submodule_search_locations or ())] if found else []
+    package = importlib.util.find_spec("nvidia.cuda_runtime") if importlib.util.find_spec("nvidia") else None
+    folders = [Path(place) / "include" for place in (package.submodule_search_locations or ())] if package else []
     folders += [Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")) / "include"]
-    return next((one for one in folders if (one / "cuda_occupancy.h").is_file()), None)
+    return next((folder for folder in folders if (folder / "cuda_occupancy.h").is_file()), None)
 
 
 PROGRAM = r"""
@@ -71,11 +71,11 @@ def cases(device: Gpu) -> list[Case]:
     registers = [0, 1, 8, 9, 16, 24, 25, 32, 33, 40, 48, 64, 65, 80, 96, 128, 129, 168, 200, 255, 257]
     most = device.shared_per_block
     shared = [0, 1, 127, 1024, 4096, 12000, 16384, 24576, 32768, most - 1024, most, most + 1]
-    found: list[Case] = [(t, r, 0) for t, r in itertools.product(threads, registers)]
-    found += itertools.product((32, 128, 1024), (16, 20, 32), shared)
+    grid: list[Case] = [(t, r, 0) for t, r in itertools.product(threads, registers)]
+    grid += itertools.product((32, 128, 1024), (16, 20, 32), shared)
     random_ = random.Random(5)
-    found += [(random_.randrange(1, 1100), random_.randrange(256), random_.randrange(most + 1024)) for _ in range(1600)]
-    return found
+    grid += [(random_.randrange(1, 1100), random_.randrange(256), random_.randrange(most + 1024)) for _ in range(1600)]
+    return grid
 
 
 def asked(device: Gpu, case: Case) -> str:
@@ -98,12 +98,12 @@ def asked(device: Gpu, case: Case) -> str:
 
 
 def ours(device: Gpu, case: Case) -> tuple[int, ...]:
-    found = occupancy(device, *case)
+    result = occupancy(device, *case)
     # The header notes what limits before it looks at barriers.
-    before = min(blocks for limit, blocks in found.by.items() if limit is not Limit.BARRIERS)
-    bits = sum(BITS[limit] for limit, blocks in found.by.items() if limit is not Limit.BARRIERS and blocks == before)
-    bits += BITS[Limit.BARRIERS] * (Limit.BARRIERS in found.limits)
-    return 0, found.blocks, *found.by.values(), found.registers, found.shared, bits
+    before = min(blocks for limit, blocks in result.by.items() if limit is not Limit.BARRIERS)
+    bits = sum(BITS[limit] for limit, blocks in result.by.items() if limit is not Limit.BARRIERS and blocks == before)
+    bits += BITS[Limit.BARRIERS] * (Limit.BARRIERS in result.limits)
+    return 0, result.blocks, *result.by.values(), result.registers, result.shared, bits
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,7 @@ def calculator(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_exact_to_the_header_of_the_toolkit(name: str, calculator: Path) -> None:
     device = gpu(name)
     all_cases = cases(device)
-    text = "".join(f"{asked(device, one)}\n" for one in all_cases)
+    text = "".join(f"{asked(device, case)}\n" for case in all_cases)
     done = subprocess.run([str(calculator)], input=text, capture_output=True, text=True, check=True)
     answers = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
     assert len(answers) == len(all_cases) > 2000
@@ -166,9 +166,9 @@ def test_many_at_once_are_what_each_is_alone(name: str) -> None:
     ],
 )
 def test_c1060_by_the_rules_of_old_calculators(use: Case, by: tuple[int, ...], reason: str) -> None:
-    found = occupancy(gpu("c1060"), *use)
-    assert tuple(found.by.values()) == (*by, UNLIMITED)
-    assert found.reason == reason
+    result = occupancy(gpu("c1060"), *use)
+    assert tuple(result.by.values()) == (*by, UNLIMITED)
+    assert result.reason == reason
 
 
 @pytest.mark.parametrize(
@@ -183,15 +183,21 @@ def test_c1060_by_the_rules_of_old_calculators(use: Case, by: tuple[int, ...], r
     ],
 )
 def test_c2050_by_the_rules_of_old_calculators(use: Case, by: tuple[int, ...]) -> None:
-    found = occupancy(gpu("c2050"), *use)
-    assert tuple(found.by.values()) == (*by, UNLIMITED)
+    result = occupancy(gpu("c2050"), *use)
+    assert tuple(result.by.values()) == (*by, UNLIMITED)
 
 
 def test_what_a_result_says() -> None:
-    found = occupancy(gpu("a100"), 256, 40, 30000)
-    assert (found.blocks, found.warps, found.share, found.registers, found.shared) == (5, 40, 40 / 64, 10240, 31104)
-    assert found.limits == (Limit.SHARED,)
-    assert found.reason == "limited by shared memory"
+    result = occupancy(gpu("a100"), 256, 40, 30000)
+    assert (result.blocks, result.warps, result.share, result.registers, result.shared) == (
+        5,
+        40,
+        40 / 64,
+        10240,
+        31104,
+    )
+    assert result.limits == (Limit.SHARED,)
+    assert result.reason == "limited by shared memory"
 
 
 @pytest.mark.parametrize("use", [(0, 1, 0), (1, -1, 0), (1, 1, -1)])
