@@ -74,7 +74,12 @@ def _kernel(
     try:
         parts = _split_region(builder, directive, name, statement, loops, alone=refused)
     except SourceError as refusal:
-        return _refused(builder, placed, statement, None if refused else whole, diagnostics, refusal.diagnostic)
+        if refused or whole is None:
+            causes = _causes(statement.node, directive, loops, diagnostics, refusal.diagnostic)
+            builder.diagnostics.add_all(causes)
+            return None
+        builder.diagnostics.add_all(_grouped(diagnostics))
+        return _whole_kernel(builder, placed, statement, whole, refusal.diagnostic)
     if refused or whole is None:
         _say_what_keeps_loops_apart(builder, statement, diagnostics)
         return replace(parts.data, parts=parts)
@@ -120,24 +125,39 @@ def _with_cause(why: Diagnostic, refusals: Diagnostics) -> Diagnostic:
     return replace(why, notes=(*why.notes, cause, *first.notes))
 
 
-def _refused(
-    builder: RegionBuilder,
-    placed: LocatedDirective,
-    statement: BoundStatement,
-    whole: Kernel | None,
+def _causes(
+    region: Node,
+    directive: KernelDirective,
+    loops: Mapping[int, LoopDirective],
     diagnostics: Diagnostics,
     why: Diagnostic,
+) -> Iterable[Diagnostic]:
+    """What to report of a region that can be neither a kernel (`diagnostics`) nor split (`why`).
+
+    What no kernel can hold may stay on the host, so `why` is the fault. But innermost loops, and
+    loops that the user calls independent, are for kernels only.
+    """
+
+    def is_for_kernels(loop: Node) -> bool:
+        clauses = loops.get(loop.start)
+        says_independent = directive.independent or (clauses is not None and clauses.independent)
+        return not _has_loop(loop) or (says_independent and loop.kind == CursorKind.FOR_STMT)
+
+    kernel_loops = [node for node in region.walk() if node.kind in LOOPS and is_for_kernels(node)]
+    if why in diagnostics or any(_holds(loop, item.range) for item in diagnostics for loop in kernel_loops):
+        return _grouped(diagnostics)
+    return (_with_cause(why, diagnostics),)
+
+
+def _holds(node: Node, range_: SourceRange) -> bool:
+    return node.file == range_.file and node.start <= range_.start.offset < node.end
+
+
+def _whole_kernel(
+    builder: RegionBuilder, placed: LocatedDirective, statement: BoundStatement, whole: Kernel, why: Diagnostic
 ) -> Kernel | None:
-    """The region as one kernel, if it is one, with what keeps it from being split."""
-    if whole is None:
-        # What no kernel can hold may stay on the host, so report only what keeps it from there.
-        # Innermost loops never stay on the host.
-        innermost = (_is_in_innermost_loop(statement.node, diagnostic.range) for diagnostic in diagnostics)
-        is_kernel_fault = why in diagnostics or any(innermost)
-        builder.diagnostics.add_all(_grouped(diagnostics) if is_kernel_fault else (_with_cause(why, diagnostics),))
-        return None
-    builder.diagnostics.add_all(_grouped(diagnostics))
-    if statement.node.kind in (CursorKind.WHILE_STMT, CursorKind.DO_STMT):
+    """The region as one kernel, with what keeps it from being split; None, reported, for `while`."""
+    if statement.node.kind in _WHILES:
         message = "this loop ends with a condition, and cannot run on the host around kernels of the loops inside"
         reason = replace(why, severity=Severity.NOTE, notes=())
         builder.diagnostics.add(Diagnostic(Severity.ERROR, placed.range, message, (reason, *why.notes)))
@@ -153,12 +173,6 @@ def _may_be_split(region: Node, body: Block | None) -> bool:
     if body is not None:
         return any(isinstance(node, (ForLoop, While)) and any(loops_in(node.body)) for node in walk(body))
     return any(node.kind in LOOPS and _has_loop(node) for node in region.walk())
-
-
-def _is_in_innermost_loop(region: Node, range_: SourceRange) -> bool:
-    offset = range_.start.offset
-    innermost = (node for node in region.walk() if node.kind in LOOPS and not _has_loop(node))
-    return any(node.file == range_.file and node.start <= offset < node.end for node in innermost)
 
 
 def _split_region(
