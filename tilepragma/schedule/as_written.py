@@ -177,7 +177,7 @@ def _without_loops(kernel: Kernel) -> str:
         return f"kernel '{kernel.name}' has no loop that could be distributed"
     loop = uncounted[-1]
     what = f" ({loop.reason.rstrip('.')})" if isinstance(loop, ForLoop) else ""
-    inside = "" if kernel.parts is None else ", and no loop inside it can be launch out"
+    inside = "" if kernel.parts is None else ", and no loop inside it can be distributed"
     return f"the iterations of the loop on line {loop.range.start.line} cannot be counted{what}{inside}"
 
 
