@@ -38,11 +38,22 @@ from tilepragma.ir.loop_tree import (
     TileNest,
     While,
 )
-from tilepragma.ir.traversal import children, walk
+from tilepragma.ir.traversal import children, objects_in, walk
 from tilepragma.ir.types import PointerType
 
 _USES = "_uses"
-Taker = tuple[Call, int]
+
+
+@dataclass(frozen=True)
+class PassedAddress:
+    """An argument of a call of a user's function, and its position: the address of an element."""
+
+    call: Call
+    position: int
+
+    def function_in(self, functions: Iterable[Function]) -> Function:
+        """The function that gets the address."""
+        return next(function for function in functions if function.name == self.call.function)
 
 
 @dataclass(frozen=True)
@@ -51,8 +62,7 @@ class Use:
 
     `conditional`: the use may not happen although all `loops` run (if, ?:, &&, ||, while, break, a
     function's body). `path`: the way to a member, if the use is of a member of one element.
-    `taker`: the call of a user's function that gets the element's address and may touch others
-    around it, and the number of the parameter.
+    `passed`: a function gets the element's address, and may touch others around it.
     """
 
     object: DataObject
@@ -63,7 +73,7 @@ class Use:
     loops: tuple[Loop, ...]
     range: SourceRange
     path: tuple[Member | Index, ...] = ()
-    taker: Taker | None = None
+    passed: PassedAddress | None = None
 
 
 def uses(node: Any, functions: tuple[Function, ...] = (), *, launch: bool = False) -> Iterator[Use]:
@@ -77,9 +87,9 @@ def uses(node: Any, functions: tuple[Function, ...] = (), *, launch: bool = Fals
         return iter(_collected(node, functions, launch))
     # Nodes never change, and passes often ask for the same launches, so cache the uses in the node.
     cache: list[tuple[tuple[Function, ...], bool, tuple[Use, ...]]] = vars(node).setdefault(_USES, [])
-    for cached_functions, launched, uses_then in cache:
-        if cached_functions is functions and launched is launch:
-            return iter(uses_then)
+    for cached_functions, cached_launch, cached_uses in cache:
+        if cached_functions is functions and cached_launch is launch:
+            return iter(cached_uses)
     cache.append((functions, launch, tuple(_collected(node, functions, launch))))
     return iter(cache[-1][2])
 
@@ -129,7 +139,7 @@ def _collected(node: Any, functions: tuple[Function, ...], launch: bool, *, cond
 
 @dataclass
 class _Collector:
-    """Collects uses in their order; `conditional` and `loops` are those of the place it is at.
+    """Collects uses in their order; `conditional` and `loops` are those around the current node.
 
     `written` has the index of each object's last write. `certain` has, within a branch, the indices
     of unconditional uses by what they do. Equal uses of many branches share an entry, so that time
@@ -184,24 +194,24 @@ class _Collector:
     def changed_in_place(self, node: Increment | AddressOf) -> None:
         self.access(node.target, reads=True, writes=True)
 
-    def access(self, node: Access, *, reads: bool, writes: bool, taker: Taker | None = None) -> None:
+    def access(self, node: Access, *, reads: bool, writes: bool, passed: PassedAddress | None = None) -> None:
         self.add_all(node.subscripts)
         for step in node.path:
             if isinstance(step, Index):
                 self.add(step.index)
-        at = self.conditional, self.loops, node.range, node.path, taker
-        self.append(Use(node.object, node.subscripts, reads, writes, *at))
+        where = self.conditional, self.loops, node.range
+        self.append(Use(node.object, node.subscripts, reads, writes, *where, node.path, passed))
 
     def call(self, node: Call) -> None:
         """A call's arguments; it writes through pointers to what is not const."""
         function = next((f for f in self.functions if f.name == node.function and node.callee is Callee.USER), None)
         parameters = () if function is None else function.parameters
-        for place, argument in enumerate(node.arguments):
+        for position, argument in enumerate(node.arguments):
             target = argument.target if isinstance(argument, AddressOf) else argument
             if isinstance(target, Access) and (isinstance(argument, AddressOf) or _is_pointer(target)):
-                parameter = parameters[place] if place < len(parameters) else None
-                taker = None if parameter is None else (node, place)
-                self.access(target, reads=True, writes=parameter is None or not parameter.const, taker=taker)
+                parameter = parameters[position] if position < len(parameters) else None
+                passed = None if parameter is None else PassedAddress(node, position)
+                self.access(target, reads=True, writes=parameter is None or not parameter.const, passed=passed)
             else:
                 self.add(argument)
 
@@ -212,7 +222,7 @@ class _Collector:
             self.add_all(children(node))
 
     def perhaps(self, node: Any) -> None:
-        """A node whose first part always runs, and the rest perhaps."""
+        """A node whose first part always runs; the others may not run."""
         parts: list[Any]
         if isinstance(node, ForLoop):
             always, rest = (node.initialization, node.condition), (node.body, node.advance)
@@ -260,9 +270,9 @@ class _Collector:
 
     def changes(self, use: Use, start: int) -> bool:
         """Whether objects in a use's subscripts are written by uses from index `start` on."""
-        steps = (step.index for step in use.path if isinstance(step, Index))
-        places = (node for part in (*use.subscripts, *steps) for node in walk(part) if isinstance(node, Access))
-        return any(self.written.get(node.object, -1) >= start for node in places)
+        indices = (step.index for step in use.path if isinstance(step, Index))
+        read = (object_ for part in (*use.subscripts, *indices) for object_ in objects_in(part))
+        return any(self.written.get(object_, -1) >= start for object_ in read)
 
     def loop(self, node: Loop) -> None:
         self.add_all((node.lower, node.upper, node.step))

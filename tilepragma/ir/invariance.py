@@ -56,10 +56,7 @@ def _evaluable(node: object, changing: frozenset[DataObject], given: frozenset[D
         return node.callee is not Callee.USER
     if isinstance(node, Access):
         object_ = node.object
-        if object_ in given:
-            return True
-        outside = object_.scope is not Scope.LOCAL and object_.storage is Storage.SCALAR
-        return outside and object_ not in changing and not object_.volatile
+        return object_ in given or (object_.is_outside_scalar and object_ not in changing and not object_.volatile)
     return True
 
 

@@ -59,9 +59,9 @@ def _collect(
     if isinstance(node, Loop):
         iterators |= {node.iterator}
     elif isinstance(node, Declarator):
-        object_, value = node.object, node.initializer
-        alone = writes[object_] == 1 and is_local_index(object_)
-        if alone and value is not None and not isinstance(value, tuple) and holds(object_.element, value):
+        object_, value = node.object, node.value
+        never_changes = writes[object_] == 1 and is_local_index(object_)
+        if never_changes and value is not None and holds(object_.element, value):
             sum_ = with_sums(polynomial(value), named)
             if all(_follows_iterators(atom, iterators, invariant) for atom in sum_.atoms):
                 named[object_] = sum_

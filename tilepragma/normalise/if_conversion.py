@@ -7,10 +7,10 @@ Conditions that depend on data move around loops to the statements inside:
 A loop under such a condition cannot be tiled. A condition moves where nothing in the loop changes
 what it reads, and the loop's header can be evaluated whether it holds or not.
 
-Of an iteration's `continue`: the body of a distributed loop becomes `do { … } while (0)`, which
-`continue` leaves. The tiles then decide what runs next: another tile's loop, a guard, or no loop.
-Elsewhere `if (c) continue; rest` becomes `if (!c) rest`: dependences appear under the condition,
-and no loop ends early.
+The body of a distributed loop with a `continue` becomes `do { … } while (0)`, which `continue`
+leaves. The tiles then decide what runs next: another tile's loop, a guard, or no loop. Elsewhere
+`if (c) continue; rest` becomes `if (!c) rest`: dependences appear under the condition, and no loop
+ends early.
 """
 
 from __future__ import annotations
@@ -88,7 +88,10 @@ def _may_enter(loop: Loop) -> bool:
 
 
 def with_closed_iterations(kernel: Kernel) -> Kernel:
-    """The kernel with closed bodies of tiled and independent loops; not around tiled loops."""
+    """The kernel with `do { … } while (0)` in tiled and independent loops that `continue` leaves.
+
+    Loops around tiled loops stay as they are.
+    """
     nests = (nest for statement in kernel.body.statements for nest in top_loops(statement))
     loops = (loop for nest in nests for loop in chain_from(nest))
     called = (loop.index for loop in loops if is_called_independent(loop, kernel.directive))

@@ -7,18 +7,18 @@
     }                                                  if (i is the last iteration) last = last_;
                                                    }
 
-Both compute the same where each iteration writes the object before it reads it, and, where somebody
-reads it after the loop, writes all that any iteration writes. `privatized` serves loops that the
-user calls independent, and arrays that `private` clauses name. Scalars and structs whose values
-nobody reads afterwards need no declaration of their own (`scalars`).
+Both compute the same where each iteration writes the object before it reads it, and, if the object
+is read after the loop, writes all that any iteration writes. `privatized` serves loops that the
+user calls independent, and arrays that `private` clauses name. Scalars and structs that are dead
+after the loops need no declaration: launches have a copy for each instance.
 
     int k;                                          for (i)
     for (i)                                             for (j) {
         for (j) { k = i * n + j; a[k] = b[k]; }             int k = i * n + j; a[k] = b[k];
                                                         }
 
-`with_private_scalars` declares integers in subscripts that nobody reads after the kernel: the
-analysis knows the subscripts of the second form (`forward_substitution`).
+`with_private_scalars` declares integers in subscripts that are dead after the kernel: the analysis
+knows the subscripts of the second form (`forward_substitution`).
 """
 
 from __future__ import annotations
@@ -60,12 +60,13 @@ from tilepragma.ir.loop_tree import Block, Declaration, Declarator, ExpressionSt
 from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.substitution import with_each, with_objects
 from tilepragma.ir.traversal import (
+    access_count,
     children,
-    loop_directives,
     loops_and_tiled,
     loops_in,
     mentions,
     named_in_clauses,
+    objects_in,
     walk,
     with_blocks,
 )
@@ -212,7 +213,7 @@ class _Privatization:
                 uses_of.setdefault(use.object, []).append(use)
         named = named_in_clauses(self.kernel.directive, self.kernel.body)
         changing = {use.object for use in uses(loop.body, self.kernel.functions) if use.writes} | {loop.iterator}
-        known = {node.object for node in walk(self.kernel.body) if isinstance(node, Access)}
+        known = set(objects_in(self.kernel.body))
         for array, touched in uses_of.items():
             if array.host in named or _runs_once(loop):
                 continue
@@ -233,8 +234,8 @@ class _Privatization:
         loop = self._current(chain[-1])
         if _has_literal_lengths(array) and _size(array) <= _MOST_BYTES:
             whole = self._writes_all(loop.body, array)
-            forgotten = array.scope is Scope.REGION or array.name in self.kernel.dead_arrays
-            dead = forgotten and not self._is_used_outside(loop, array)
+            dead_after = array.scope is Scope.REGION or array.name in self.kernel.dead_arrays
+            dead = dead_after and not self._is_used_outside(loop, array)
             if whole is not None and (dead or (whole and _is_rectangular(chain))):
                 self._declare(loop, array, () if dead else chain)
                 return
@@ -333,10 +334,10 @@ class _Privatization:
             if object_.name not in live and not self._is_used_outside(loop, object_):
                 continue
             body = self._current(loop).body
-            may, _ = self._written_bytes(body, object_)
             if exposed_read(body, object_, self.kernel.functions) is not None:
                 continue
-            if not may & ~assigned_bytes(body, object_, self.kernel.functions):
+            written, _ = self._written_bytes(body, object_)
+            if not written & ~assigned_bytes(body, object_, self.kernel.functions):
                 if _is_rectangular(chain):
                     self._declare(self._current(loop), object_, chain)
                 continue
@@ -346,12 +347,12 @@ class _Privatization:
 
     def _written_bytes(self, body: Block, object_: DataObject) -> tuple[int, bool]:
         """The bytes that the body may write, and whether a function writes some of them."""
-        may, handed = 0, False
+        written, by_function = 0, False
         for use in uses(body, self.kernel.functions):
             if use.object == object_ and use.writes:
-                may |= bytes_of(object_, use.subscripts, use.path, {})[0]
-                handed = handed or use.taker is not None
-        return may, handed
+                written |= bytes_of(object_, use.subscripts, use.path, {})[0]
+                by_function = by_function or use.passed is not None
+        return written, by_function
 
     def shared_elements(self) -> None:
         """Report writes by which iterations of independent loops always share elements."""
@@ -395,9 +396,7 @@ class _Privatization:
         return private_array(body.statements, functions, written_objects(self.kernel), array)
 
     def _is_used_outside(self, loop: Loop, object_: DataObject) -> bool:
-        inside = sum(isinstance(node, Access) and node.object == object_ for node in walk(loop.body))
-        everywhere = sum(isinstance(node, Access) and node.object == object_ for node in walk(self.kernel.body))
-        return everywhere > inside
+        return access_count(self.kernel.body, object_) > access_count(loop.body, object_)
 
     def _declare(self, loop: Loop, object_: DataObject, chain: Sequence[Loop] = ()) -> None:
         """Give each iteration a copy; the last iteration of `chain`, if any, stores its values."""
@@ -414,7 +413,9 @@ class _Privatization:
             stored = (If(last, Block(tuple(self._stores(loop.body, object_, private, place)), place), None, place),)
         self._replace(loop, replace(loop, body=replace(loop.body, statements=(declaration, *inside, *stored))))
         if not mentions(self.kernel.body, object_):
-            self.kernel = replace(self.kernel, objects=tuple(kept for kept in self.kernel.objects if kept != object_))
+            self.kernel = replace(
+                self.kernel, objects=tuple(other for other in self.kernel.objects if other != object_)
+            )
 
     def _stores(
         self, body: Block, object_: DataObject, private: DataObject, range_: SourceRange
@@ -422,8 +423,8 @@ class _Privatization:
         if object_.rank:
             yield self._copy(object_, private, (), range_)
             return
-        written, handed = self._written_bytes(body, object_)
-        if handed or not object_bytes(object_) & ~written:
+        written, by_function = self._written_bytes(body, object_)
+        if by_function or not object_bytes(object_) & ~written:
             yield _stored(access_to(object_), access_to(private), range_)
             return
         for path, type_, bytes_ in leaves(object_.element):
@@ -486,7 +487,7 @@ def _is_rectangular(chain: Sequence[Loop]) -> bool:
     """Whether no loop's bounds depend on another loop's iterator."""
     iterators = {loop.iterator for loop in chain}
     bounds = (bound for loop in chain for bound in (loop.lower, loop.upper, loop.step))
-    return not any(isinstance(node, Access) and node.object in iterators for bound in bounds for node in walk(bound))
+    return not any(object_ in iterators for bound in bounds for object_ in objects_in(bound))
 
 
 def _is_last(loop: Loop) -> Expression:
@@ -501,15 +502,11 @@ def _stored(target: Access, value: Access, range_: SourceRange) -> Statement:
 
 def _stores_one_value(loop: Loop, array: DataObject) -> bool:
     """Whether the loop writes only one constant to the array, whichever iteration does so."""
-    values: set[Expression] = set()
-    for node in walk(loop.body):
-        if isinstance(node, Assignment) and node.target.object == array:
-            if node.operator != "=" or not isinstance(node.value, (IntegerLiteral, FloatingLiteral)):
-                return False
-            values.add(node.value)
-    mentioned: Iterable[Access] = (n for n in walk(loop.body) if isinstance(n, Access) and n.object == array)
-    assigned = sum(isinstance(n, Assignment) and n.target.object == array for n in walk(loop.body))
-    return len(values) == 1 and sum(1 for _ in mentioned) == assigned
+    assignments = [node for node in walk(loop.body) if isinstance(node, Assignment) and node.target.object == array]
+    values = {node.value for node in assignments}
+    constant = all(isinstance(value, (IntegerLiteral, FloatingLiteral)) for value in values)
+    plain = constant and all(node.operator == "=" for node in assignments)
+    return plain and len(values) == 1 and access_count(loop.body, array) == len(assignments)
 
 
 def _stays(use: Use, changing: Collection[DataObject], known: Collection[DataObject]) -> bool | None:
@@ -528,14 +525,13 @@ def _stays(use: Use, changing: Collection[DataObject], known: Collection[DataObj
         return False if object_ in changing else True if object_ in known else None
 
     def all_invariant(value: Expression) -> bool | None:
-        named = {node.object for node in walk(value) if isinstance(node, Access)}
-        return _all_of([None if object_ in inside else is_invariant(object_) for object_ in named])
+        return _all_of([None if object_ in inside else is_invariant(object_) for object_ in objects_in(value)])
 
     inside = {inner.iterator: inner for inner in use.loops}
-    ahead = [*use.subscripts, *(step.index for step in use.path if isinstance(step, Index))]
+    indices = [*use.subscripts, *(step.index for step in use.path if isinstance(step, Index))]
     answers: list[bool | None] = []
-    for value in ahead:
-        for object_ in {node.object for node in walk(value) if isinstance(node, Access)}:
+    for index in indices:
+        for object_ in set(objects_in(index)):
             inner = inside.pop(object_, None)
             if inner is None:
                 answers.append(is_invariant(object_))
@@ -550,7 +546,7 @@ def _all_of(answers: list[bool | None]) -> bool | None:
 
 
 def with_private_scalars(kernel: Kernel) -> Kernel:
-    """The kernel with such integers declared in the innermost block with all uses, once a nest."""
+    """The kernel with such integers declared, once a nest, in the innermost block with all uses."""
     movable = tuple(_movable(kernel))
     if not movable:
         return kernel
@@ -568,23 +564,20 @@ def with_private_scalars(kernel: Kernel) -> Kernel:
 
 
 def _movable(kernel: Kernel) -> Iterator[DataObject]:
-    """Outer integers in subscripts that nobody reads after the kernel, in order of first use."""
-    named = {name for clause in kernel.directive.reductions for name in clause.names}
-    named |= {name for clause in kernel.directive.privates if clause.first for name in clause.names}
-    for directive in loop_directives(kernel.body):
-        named |= {name for clause in directive.privates for name in clause.names}
-        named |= {name for clause in directive.reductions for name in clause.names}
+    """Outer integers in subscripts that are dead after the kernel, in order of first use."""
+    first_privates = tuple(clause for clause in kernel.directive.privates if clause.first)
+    named = named_in_clauses(replace(kernel.directive, privates=first_privates), kernel.body)
     written = {use.object for use in uses(kernel.body, kernel.functions) if use.writes}
     movable = (written & in_subscripts(kernel.body)) - used_elsewhere(kernel)
     for object_ in kernel.objects:
         outside = object_.scope is Scope.EXTERNAL and object_ in movable
-        forgotten = object_.name not in kernel.read_after and object_.host not in named
-        if outside and forgotten and is_local_index(replace(object_, scope=Scope.LOCAL)):
+        dead = object_.name not in kernel.read_after and object_.host not in named
+        if outside and dead and is_local_index(replace(object_, scope=Scope.LOCAL)):
             yield object_
 
 
 def used_elsewhere(kernel: Kernel) -> set[DataObject]:
-    """The objects that functions, addresses, headers of loops or no text at all may write."""
+    """The objects that functions, pointers or headers of loops may write or use."""
     elsewhere = {use.object for use in function_uses(kernel.functions)} | implied_objects(kernel.body)
     elsewhere |= {node.target.object for node in walk(kernel.body) if isinstance(node, AddressOf)}
     elsewhere |= {loop.iterator for loop in loops_and_tiled(kernel.body)}
@@ -594,22 +587,18 @@ def used_elsewhere(kernel: Kernel) -> set[DataObject]:
 def in_subscripts(body: Block) -> frozenset[DataObject]:
     """The scalars that subscripts read, directly or through assignments."""
     subscripts = (subscript for node in walk(body) if isinstance(node, Access) for subscript in node.subscripts)
-    needed = {inner for subscript in subscripts for inner in _objects(subscript)}
+    needed = {inner for subscript in subscripts for inner in objects_in(subscript)}
     assigned = [node for node in walk(body) if isinstance(node, Assignment) and node.target.object.rank == 0]
     size = 0
     while size != len(needed):
         size = len(needed)
-        needed |= {inner for node in assigned if node.target.object in needed for inner in _objects(node.value)}
+        needed |= {inner for node in assigned if node.target.object in needed for inner in objects_in(node.value)}
     return frozenset(needed)
-
-
-def _objects(value: Expression) -> Iterator[DataObject]:
-    return (node.object for node in walk(value) if isinstance(node, Access))
 
 
 @dataclass(frozen=True)
 class _Move:
-    """Moves scalars; `taken` are the names in use."""
+    """Moves declarations of scalars inward; `taken` are the names in use."""
 
     numbers: Iterator[int]
     taken: set[str]

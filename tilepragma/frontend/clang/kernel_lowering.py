@@ -156,7 +156,7 @@ def _holds(node: Node, range_: SourceRange) -> bool:
 def _whole_kernel(
     builder: RegionBuilder, placed: LocatedDirective, statement: BoundStatement, whole: Kernel, why: Diagnostic
 ) -> Kernel | None:
-    """The region as one kernel, with what keeps it from being split; None, reported, for `while`."""
+    """The region as one kernel, with what keeps it from being split; an error for a `while`."""
     if statement.node.kind in _WHILES:
         message = "this loop ends with a condition, and cannot run on the host around kernels of the loops inside"
         reason = replace(why, severity=Severity.NOTE, notes=())
