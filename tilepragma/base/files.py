@@ -1,4 +1,4 @@
-"""Reads names that may be no files, and writes files so that no failing run leaves half of one."""
+"""Reads paths that need not be regular files, and writes files whole or not at all."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def _read(path: str, source: bytes | None, flags: CompilerFlags, answer: Compile
     asks = any(answer.sees_otherwise(text, unit.predefined) for text in texts)
     if not asks and not any(unit.errors()):
         return unit
-    reparsed = _parse(path, source, libclang_arguments(flags, answer, own_macros=False))
+    reparsed = _parse(path, source, libclang_arguments(flags, answer, clang_macros=False))
     return reparsed if reparsed is not None and (asks or not any(reparsed.errors())) else unit
 
 

@@ -232,7 +232,7 @@ class _Privatization:
         perhaps: Sequence[Use],
     ) -> None:
         loop = self._current(chain[-1])
-        if _has_literal_lengths(array) and _size(array) <= _MOST_BYTES:
+        if _fits_iteration(array):
             whole = self._writes_all(loop.body, array)
             dead_after = array.scope is Scope.REGION or array.name in self.kernel.dead_arrays
             dead = dead_after and not self._is_used_outside(loop, array)
@@ -299,26 +299,23 @@ class _Privatization:
             return None
 
     def _report(self, loop: Loop, array: DataObject, shared: Use) -> None:
-        remedies = [
-            "gather in a scalar with a reduction clause, as in reduction(+: sum), "
-            f"if '{array.host}' holds one result of all iterations"
-        ]
-        if _has_literal_lengths(array) and _size(array) <= _MOST_BYTES:
-            private = f"declare '{array.host}' inside the loop, or add private({array.host}),"
-            remedies.insert(
-                0, f"{private} if every iteration assigns it before use and its value is not needed afterwards"
+        if _fits_iteration(array):
+            private = (
+                f"declare '{array.host}' inside the loop, or add private({array.host}), if every iteration assigns it "
+                "before use and its value is not needed afterwards"
             )
         else:
-            remedies.insert(
-                0,
+            private = (
                 f"remove 'independent' if every iteration assigns '{array.host}' before use: it is then kept once for "
-                "each iteration, which a clause cannot ask for where its length is no constant, or great",
+                "each iteration, which a clause cannot ask for where its length is no constant, or great"
             )
         self.diagnostics.error(
             shared.range,
             f"iterations of the loop over '{loop.iterator.host}', which is said to be independent, "
             f"all write the same element of '{array.host}' here",
-            *remedies,
+            private,
+            "gather in a scalar with a reduction clause, as in reduction(+: sum), "
+            f"if '{array.host}' holds one result of all iterations",
         )
 
     def _scalars(self, chain: Sequence[Loop]) -> None:
@@ -472,6 +469,10 @@ def _runs_in_order(loop: Loop) -> bool:
 
 def _has_literal_lengths(array: DataObject) -> bool:
     return array.storage is Storage.CONTIGUOUS and all(isinstance(length, IntegerLiteral) for length in array.lengths)
+
+
+def _fits_iteration(array: DataObject) -> bool:
+    return _has_literal_lengths(array) and _size(array) <= _MOST_BYTES
 
 
 def _size(array: DataObject) -> int:

@@ -50,12 +50,12 @@ def launch_conditions(
     automatic: bool,
     tiled: bool,
 ) -> tuple[Expression, ...]:
-    """Expressions over host objects that are all nonzero where the loops of a region run as plans
-    see them, and then the plans' assumptions.
+    """The conditions, for the host, under which a region's loops run as the plan assumes.
 
-    `invariant` tells what the host can evaluate. A bound that it cannot check is an error of an
-    `automatic` plan; for tiles of the user's, the user vouches. `tiled`: tile sizes divide loop
-    ends. The result lacks conditions that always hold; one that never holds draws a warning.
+    The plan's `assumptions` come last. `invariant` tells what the host can evaluate. A bound that
+    it cannot check is an error of an `automatic` plan; users answer for their own tiles. `tiled`:
+    tile sizes divide loop ends. The result lacks conditions that always hold; one that never holds
+    draws a warning.
     """
     checks: dict[Expression, None] = {}
     short: set[DataObject] = set()
@@ -99,8 +99,10 @@ def _warn_of_what_never_holds(kernel: Kernel, conditions: tuple[Expression, ...]
 def never_holding(conditions: Iterable[Expression]) -> tuple[Expression, ...]:
     """The conditions that no launch fulfils: one, or all if they contradict; else none."""
     conditions = tuple(conditions)
-    alone = next(((condition,) for condition in conditions if not can_hold((condition,))), None)
-    return alone if alone is not None else () if can_hold(conditions) else conditions
+    for condition in conditions:
+        if not can_hold((condition,)):
+            return (condition,)
+    return () if can_hold(conditions) else conditions
 
 
 def _loops(node: Any, outer: tuple[Loop, ...]) -> Iterator[tuple[Loop, tuple[Loop, ...]]]:

@@ -399,8 +399,8 @@ def _file_of(location: Any) -> str:
 
 def _decoded(text: Any) -> str | None:
     """A string from libclang; file names need not be UTF-8, which the binding takes for granted."""
-    held = super(ctypes.c_char_p, text).value
-    return None if held is None else os.fsdecode(held)
+    value = super(ctypes.c_char_p, text).value
+    return None if value is None else os.fsdecode(value)
 
 
 cindex.c_interop_string.value = property(_decoded)

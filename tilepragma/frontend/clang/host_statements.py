@@ -1,6 +1,6 @@
 """Statements between a region's kernels that may stay on the host: they touch no kernel array.
 
-Which array elements a region may write is told by the types of elements and by their arrays.
+The types of elements and their arrays tell which elements a region may write.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class HostText:
     def refusal(self, node: Node) -> SourceError | None:
         """Why a statement or expression cannot run on the host as it is, or None."""
         try:
-            self._look(node)
+            self._check(node)
         except SourceError as refusal:
             return refusal
         return None
@@ -71,9 +71,9 @@ class HostText:
         """Groups of pointers that hold each other's values, directly or not."""
         groups: list[list[Pointer]] = []
         for pair in self._sets:
-            met = [group for group in groups if any(pointer in group for pointer in pair)]
-            groups = [group for group in groups if group not in met]
-            groups.append(list(dict.fromkeys((*(pointer for group in met for pointer in group), *pair))))
+            joined = [group for group in groups if any(pointer in group for pointer in pair)]
+            groups = [group for group in groups if group not in joined]
+            groups.append(list(dict.fromkeys((*(pointer for group in joined for pointer in group), *pair))))
         return (tuple(group) for group in groups)
 
     def has_value_before(self, pointer: Pointer) -> bool:
@@ -82,7 +82,7 @@ class HostText:
         read = self._read_first.get(pointer)
         return first is None or (read is not None and read < first)
 
-    def _look(self, node: Node) -> None:
+    def _check(self, node: Node) -> None:
         """Check a piece of text. Raises SourceError if it touches an array, or may."""
         kind = node.kind
         if kind == CursorKind.CALL_EXPR:
@@ -107,11 +107,11 @@ class HostText:
         elif (changed := _changed_element(node)) is not None:
             self._element(changed, changed=True)
             for child in node.children[1:]:
-                self._look(child)
+                self._check(child)
         elif kind in _OPAQUE:
             raise source_error(node.range, *_ASSEMBLY)
         else:
-            self._look_inside(node)
+            self._check_children(node)
 
     def _element(self, node: Node, changed: bool) -> None:
         """Check an element; the host may read it if no kernel of the region writes it."""
@@ -119,27 +119,27 @@ class HostText:
         if _is_any_byte(node) or (touched and (changed or is_address(node.type))):
             raise self._touching(node)
         if not touched:
-            self._look_inside(node)
+            self._check_children(node)
         else:
-            write = _write_meeting(node, self.writes)
+            write = _conflicting_write(node, self.writes)
             if write is not None:
                 raise self._touching(node, write)
-            self._look_on_the_way(node)
+            self._check_address(node)
         if not changed:
             for type_ in _types_in(node.type):
                 self.reads.setdefault(type_, node)
 
-    def _look_on_the_way(self, node: Node) -> None:
+    def _check_address(self, node: Node) -> None:
         """Check an element's subscripts and pointers; an array on the way to it is no value."""
         for child in map(strip, node.children):
             if child.kind in _WAYS and is_address(child.type):
-                self._look_on_the_way(child)
+                self._check_address(child)
             elif child.kind != CursorKind.DECL_REF_EXPR:
-                self._look(child)
+                self._check(child)
 
-    def _look_inside(self, node: Node) -> None:
+    def _check_children(self, node: Node) -> None:
         for child in node.children:
-            self._look(child)
+            self._check(child)
 
     def _call(self, node: Node) -> None:
         declaration = node.called
@@ -170,7 +170,7 @@ class HostText:
         if plain.kind in _REFERENCES and (self._is_held(plain.type) or changes_bytes):
             message = f"'{function}' gets '{_text(argument)}', whose newest values may be on a device"
             raise source_error(argument.range, message, _ELSEWHERE)
-        self._look(argument)
+        self._check(argument)
 
     def _body(self, definition: Node, call: Node) -> None:
         self.calls = True
@@ -215,7 +215,7 @@ class HostText:
             self._sets.append((target, pointer))
             self._read_first[pointer] = min(named.start, self._read_first.get(pointer, named.start))
         for node in conditions:
-            self._look(node)
+            self._check(node)
         self._set_first.setdefault(target, target.range.start.offset)
 
     def _is_held(self, type_: Any) -> bool:
@@ -229,11 +229,11 @@ class HostText:
         if is_address(node.type):
             remedy = "between loops, only set and compare pointers; do everything else before or after the region"
             return source_error(node.range, f"the newest values of '{_text(node)}' may be on a device", remedy)
-        write = write or _write_meeting(node, self.writes)
+        write = write or _conflicting_write(node, self.writes)
         why = "" if write is None else f": '{_text(write)}' is written in the region (line {write.range.start.line})"
-        apart = write is None or _text(write).partition("[")[0] == _text(node).partition("[")[0]
-        same = "" if apart else ", and may be the same memory"
-        message = f"the newest value of '{_text(node)}' may be on a device{why}{same}"
+        same_array = write is None or _text(write).partition("[")[0] == _text(node).partition("[")[0]
+        alias = "" if same_array else ", and may be the same memory"
+        message = f"the newest value of '{_text(node)}' may be on a device{why}{alias}"
         return source_error(node.range, message, "copy it to a variable in a separate statement, and use that")
 
 
@@ -333,8 +333,8 @@ def _written_places(region: Node) -> tuple[Node, ...]:
     return tuple(nodes)
 
 
-def _write_meeting(element: Node, writes: Iterable[Node]) -> Node | None:
-    """The first write that may hit the element by types (C99 6.5p7) and arrays, or None."""
+def _conflicting_write(element: Node, writes: Iterable[Node]) -> Node | None:
+    """The first write that may change the element, by types (C99 6.5p7) and arrays, or None."""
     types, root = set(_types_in(element.type)), _plain_root(element)
     for write in writes:
         write_root = _plain_root(write)

@@ -43,14 +43,12 @@ def kernels(builder: RegionBuilder, directives: tuple[LocatedDirective, ...]) ->
     """The kernels of one file, in textual order; reports every fault."""
     bound = builder.bind_kernels(directives)
     loops = builder.bind_loops(directives, bound)
-    made = []
+    lowered = []
     for directive, statement in bound:
         start, end = statement.range.start.offset, statement.range.end.offset
         inside = {offset: loop for offset, loop in loops.items() if start <= offset < end}
-        kernel = _kernel(builder, directive, statement, inside)
-        if kernel is not None:
-            made.append(kernel)
-    return tuple(made)
+        lowered.append(_kernel(builder, directive, statement, inside))
+    return tuple(kernel for kernel in lowered if kernel is not None)
 
 
 def _kernel(
@@ -72,7 +70,7 @@ def _kernel(
         builder.diagnostics.add_all(_grouped(diagnostics))
         return whole
     try:
-        parts = _split_region(builder, directive, name, statement, loops, alone=refused)
+        parts = _split_region(builder, directive, name, statement, loops, required=refused)
     except SourceError as refusal:
         if refused or whole is None:
             causes = _causes(statement.node, directive, loops, diagnostics, refusal.diagnostic)
@@ -81,7 +79,7 @@ def _kernel(
         builder.diagnostics.add_all(_grouped(diagnostics))
         return _whole_kernel(builder, placed, statement, whole, refusal.diagnostic)
     if refused or whole is None:
-        _say_what_keeps_loops_apart(builder, statement, diagnostics)
+        _note_separate_launches(builder, statement, diagnostics)
         return replace(parts.data, parts=parts)
     builder.diagnostics.add_all(_grouped(diagnostics))
     return replace(whole, parts=parts)
@@ -105,8 +103,8 @@ def _grouped(diagnostics: Diagnostics) -> Diagnostics:
     return grouped
 
 
-def _say_what_keeps_loops_apart(builder: RegionBuilder, statement: BoundStatement, refusals: Diagnostics) -> None:
-    """Add notes at arrays of variable length, which tell why each small loop is a launch."""
+def _note_separate_launches(builder: RegionBuilder, statement: BoundStatement, refusals: Diagnostics) -> None:
+    """Note the arrays of variable length because of which each inner loop is a launch."""
     declared = [variable for variable in statement.node.walk() if variable.kind == CursorKind.VAR_DECL]
     arrays = {(variable.file, variable.start) for variable in declared if is_variable_length(variable)}
     for refusal in refusals:
@@ -182,7 +180,7 @@ def _split_region(
     statement: BoundStatement,
     loops: Mapping[int, LoopDirective],
     *,
-    alone: bool,
+    required: bool,
 ) -> Parts:
     """The parts of a region. Raises SourceError for text that fits neither host nor kernel."""
     if directive.asynchronous is not None or directive.asynchronous_default:
@@ -195,7 +193,7 @@ def _split_region(
     if not splitting.pieces:
         raise source_error(statement.range, "it has no loop inside that could be a kernel")
     splitting.check_places()
-    return splitting.parts(name, alone)
+    return splitting.parts(name, required)
 
 
 @dataclass(frozen=True)
@@ -217,8 +215,8 @@ class _Splitting:
     region: BoundStatement
     loops: Mapping[int, LoopDirective]
     pieces: list[_Piece] = field(default_factory=list)
-    shared: set[int] = field(default_factory=set)
-    """where several statements come out of one macro"""
+    macros: set[int] = field(default_factory=set)
+    """the offsets of macros that hold several statements"""
     host: HostText = field(init=False)
 
     def __post_init__(self) -> None:
@@ -232,7 +230,7 @@ class _Splitting:
             self._take(self._piece(path, conditional, diagnostics), diagnostics)
         elif node.kind == CursorKind.COMPOUND_STMT:
             starts = Counter(child.start for child in node.children)
-            self.shared |= {start for start, count in starts.items() if count > 1}
+            self.macros |= {start for start, count in starts.items() if count > 1}
             for child in node.children:
                 self.statement((*path, child), conditional)
         elif node.kind in _WHILES and _has_loop(node):
@@ -273,14 +271,14 @@ class _Splitting:
         piece = self._piece(path, conditional, diagnostics)
         counted = piece is not None and isinstance(piece.kernel.body.statements[0], Loop)
         if not counted and _has_loop(path[-1]):
-            known = len(self.pieces)
+            before = len(self.pieces)
             try:
                 self._host_loop(path, conditional)
                 return
             except SourceError:
                 if piece is None:
                     raise
-                del self.pieces[known:]
+                del self.pieces[before:]
         self._take(piece, diagnostics)
 
     def _leaf(self, path: tuple[Node, ...], conditional: bool) -> None:
@@ -334,12 +332,12 @@ class _Splitting:
         for piece in self.pieces:
             range_ = piece.statement.range
             start = range_.start.offset
-            if range_.file != self.region.range.file or start < ends or start in self.shared:
+            if range_.file != self.region.range.file or start < ends or start in self.macros:
                 message = "several statements come out of one macro here"
                 raise source_error(range_, message, "write these statements without the macro")
             ends = range_.end.offset
 
-    def parts(self, name: str, alone: bool) -> Parts:
+    def parts(self, name: str, required: bool) -> Parts:
         for piece in self.pieces:
             self.builder.diagnostics.add_all(piece.diagnostics)
         kernels = tuple(self._named(piece, f"{name}_part{number}") for number, piece in enumerate(self.pieces, 1))
@@ -353,7 +351,7 @@ class _Splitting:
         data = self.builder.kernel(context, body, self.directive, self.region, name)
         changed = frozenset(object_ for object_ in context.used.values() if self._changes(context, object_))
         reads = tuple(self.builder.types.convert(read.type, read.range) for read in self.host.reads.values())
-        return Parts(kernels, alone, data, changed, exchanged, reads)
+        return Parts(kernels, required, data, changed, exchanged, reads)
 
     def _named(self, piece: _Piece, wanted: str) -> Kernel:
         """The kernel of a piece, which may be split again."""
@@ -361,7 +359,9 @@ class _Splitting:
         if not _may_be_split(piece.statement.node, kernel.body):
             return kernel
         try:
-            parts = _split_region(self.builder, kernel.directive, kernel.name, piece.statement, self.loops, alone=False)
+            parts = _split_region(
+                self.builder, kernel.directive, kernel.name, piece.statement, self.loops, required=False
+            )
         except SourceError as refusal:
             return replace(kernel, split_refusal=refusal.diagnostic)
         return replace(kernel, parts=parts)
@@ -371,7 +371,7 @@ class _Splitting:
         facts, range_ = self.region.facts, self.region.range
         root = context.roots[object_.host]
         start, end = range_.start.offset, range_.end.offset
-        if root.file == range_.file and start <= root.start < end:
+        if range_.holds(root.file, root.start):
             return True
         if object_.storage is not Storage.SCALAR:
             return False
@@ -384,20 +384,23 @@ class _Splitting:
         """The groups of arrays whose pointers are set to each other."""
         used = dict(context.used)
         for group in self.host.groups():
-            known = tuple(used[pointer.host] for pointer in group if pointer.host in used)
+            in_kernels = tuple(used[pointer.host] for pointer in group if pointer.host in used)
             with context.without_use():
-                before = [p for p in group if self._exists_before(p) and self.host.has_value_before(p)]
-                there = tuple(external_object(context, p.declaration, p.host, p.type, p.range) for p in before)
-            if known:
-                yield Exchanged(known, there)
+                live_in = tuple(
+                    external_object(context, pointer.declaration, pointer.host, pointer.type, pointer.range)
+                    for pointer in group
+                    if self._exists_before(pointer) and self.host.has_value_before(pointer)
+                )
+            if in_kernels:
+                yield Exchanged(in_kernels, live_in)
 
     def _exists_before(self, pointer: Pointer) -> bool:
         """Whether the pointer is a variable that exists where the region begins."""
-        declaration, range_ = pointer.declaration, self.region.range
+        declaration = pointer.declaration
         parent = Node(declaration.cursor.semantic_parent, declaration.unit)
         if parent.key != self.region.facts.node.key and not declaration.is_of_the_file:
             return False
-        return not (declaration.file == range_.file and range_.start.offset <= declaration.start < range_.end.offset)
+        return not self.region.range.holds(declaration.file, declaration.start)
 
 
 def _narrowed(directive: KernelDirective, used: Mapping[str, DataObject]) -> KernelDirective:
