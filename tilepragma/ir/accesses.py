@@ -38,7 +38,7 @@ from tilepragma.ir.loop_tree import (
     TileNest,
     While,
 )
-from tilepragma.ir.traversal import children, objects_in, walk
+from tilepragma.ir.traversal import children, objects_in, statements_of, walk
 from tilepragma.ir.types import PointerType
 
 _USES = "_uses"
@@ -112,7 +112,7 @@ def implied_objects(node: Any) -> frozenset[DataObject]:
 @once
 def leaves_early(body: Any) -> bool:
     """Whether a `break` or `continue` leaves the loop body early; switches keep their `break`."""
-    return _leaves_early(body, (Break, Continue))
+    return any(True for _ in early_exits(body, Break, Continue))
 
 
 def returns_early(body: Block) -> bool:
@@ -120,15 +120,15 @@ def returns_early(body: Block) -> bool:
     return any(isinstance(node, Return) for node in walk(body) if node not in body.statements[-1:])
 
 
-def _leaves_early(body: Any, kinds: tuple[type, ...]) -> bool:
-    for child in children(body):
+def early_exits(body: Any, *kinds: type[Break | Continue]) -> Iterator[Break | Continue]:
+    """The statements of these kinds that leave the loop body, or its iteration."""
+    for child in statements_of(body):
         if isinstance(child, kinds):
-            return True
-        if isinstance(child, (Loop, ForLoop, While, TileNest)):
-            continue
-        if _leaves_early(child, (Continue,) if isinstance(child, Switch) else kinds):
-            return True
-    return False
+            yield child
+        elif isinstance(child, Switch):
+            yield from early_exits(child, *(kind for kind in kinds if kind is not Break))
+        elif not isinstance(child, (Loop, ForLoop, While, TileNest)):
+            yield from early_exits(child, *kinds)
 
 
 def _collected(node: Any, functions: tuple[Function, ...], launch: bool, *, conditional: bool = False) -> list[Use]:

@@ -187,16 +187,18 @@ class _Privatization:
     def assumed_independent(self) -> None:
         for head in _outermost(self.kernel.body):
             for chain in self._chains(head):
-                if all(map(_runs_in_order, chain)):
-                    continue
-                for place in reversed(range(len(chain))):
-                    self._arrays(chain[: place + 1])
-                    self._scalars(chain[: place + 1])
+                for length in range(len(chain), 0, -1):
+                    self._arrays(chain[:length])
+                    self._scalars(chain[:length])
 
     def _chains(self, head: Loop) -> Iterator[tuple[Loop, ...]]:
-        """The leading independent loops of the nest, then those of inner nests with clauses."""
+        """The leading independent loops of the nest, then those of inner nests with clauses.
+
+        Chains that the user's tiles run in order are left out.
+        """
         chain = independent_loops(head, self.kernel.directive)
-        yield chain
+        if not all(map(_runs_in_order, chain)):
+            yield chain
         ahead = list(_outermost((chain or (head,))[-1].body))
         while ahead:
             inner = ahead.pop(0)
@@ -355,7 +357,7 @@ class _Privatization:
         """Report writes by which iterations of independent loops always share elements."""
         named = named_in_clauses(self.kernel.directive, self.kernel.body)
         for head in _outermost(self.kernel.body):
-            loops = [loop for chain in self._chains(head) if not all(map(_runs_in_order, chain)) for loop in chain]
+            loops = [loop for chain in self._chains(head) for loop in chain]
             if loops:
                 self._elements(head, loops, named)
 

@@ -8,6 +8,7 @@ from tilepragma.base.diagnostics import SourceError, source_error
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.frontend.clang.literals import constant
 from tilepragma.frontend.clang.written_objects import has_effects, written_in
+from tilepragma.ir.accesses import early_exits
 from tilepragma.ir.c_values import c_value, converted, least_and_greatest
 from tilepragma.ir.expressions import (
     Access,
@@ -24,7 +25,7 @@ from tilepragma.ir.expressions import (
     Unary,
     integer,
 )
-from tilepragma.ir.loop_tree import Block, Break, Declaration, ForLoop, If, Initializer, Loop, Statement
+from tilepragma.ir.loop_tree import Break, Declaration, ForLoop, Initializer, Loop
 from tilepragma.ir.traversal import mentions, walk
 from tilepragma.ir.types import INT, LONG, ScalarKind, ScalarType, is_integer, promoted, usual_type
 
@@ -203,23 +204,8 @@ def _check_body(iterator: DataObject, parts: dict[str, Expression], loop: ForLoo
             spoiled = iterator
         if spoiled is not None:
             raise source_error(loop.reason_range, f"its {what} changes: '{spoiled.host}' is written in the loop")
-    early = _early_exit(loop.body)
-    if early is not None:
+    for early in early_exits(loop.body, Break):
         raise source_error(early.range, "it is left by 'break'")
-
-
-def _early_exit(statement: Statement | None) -> Break | None:
-    """The first `break` that leaves the loop of this body, not a loop inside."""
-    match statement:
-        case Break():
-            return statement
-        case Block(statements=statements):
-            parts: tuple[Statement | None, ...] = statements
-        case If(then=then, otherwise=otherwise):
-            parts = (then, otherwise)
-        case _:
-            return None
-    return next((early for part in parts if (early := _early_exit(part)) is not None), None)
 
 
 # -- idioms that stand for a plain bound: `i-- > 0`, `i + 1 < n`, `i < a && i < b`

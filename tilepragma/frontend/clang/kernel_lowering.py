@@ -142,13 +142,10 @@ def _causes(
         return not _has_loop(loop) or (says_independent and loop.kind == CursorKind.FOR_STMT)
 
     kernel_loops = [node for node in region.walk() if node.kind in LOOPS and is_for_kernels(node)]
-    if why in diagnostics or any(_holds(loop, item.range) for item in diagnostics for loop in kernel_loops):
+    places = [(item.range.file, item.range.start.offset) for item in diagnostics]
+    if why in diagnostics or any(loop.range.holds(*place) for loop in kernel_loops for place in places):
         return _grouped(diagnostics)
     return (_with_cause(why, diagnostics),)
-
-
-def _holds(node: Node, range_: SourceRange) -> bool:
-    return node.file == range_.file and node.start <= range_.start.offset < node.end
 
 
 def _whole_kernel(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from tilepragma.base.diagnostics import SourceError, source_error
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.canonical_loops import canonical, iterator_of
@@ -16,7 +14,7 @@ from tilepragma.frontend.clang.lowering_context import Context, FunctionCollecto
 from tilepragma.frontend.clang.objects import declare, is_constant, is_variable_length, lower_initializer
 from tilepragma.frontend.clang.storage_accesses import declare_alias, set_once
 from tilepragma.frontend.clang.type_conversion import is_pointer
-from tilepragma.ir.accesses import leaves_early
+from tilepragma.ir.accesses import early_exits, leaves_early
 from tilepragma.ir.expressions import Expression, IntegerLiteral, Scope
 from tilepragma.ir.fresh_names import Names
 from tilepragma.ir.loop_tree import (
@@ -36,7 +34,6 @@ from tilepragma.ir.loop_tree import (
     Switch,
     While,
 )
-from tilepragma.ir.traversal import children
 
 _AMONG_CASES = "put it among the statements of the 'switch' itself"
 _REFUSED = {
@@ -50,15 +47,6 @@ _REFUSED = {
 }
 #: Declarations that have no effect at run time.
 _PASSED_OVER = {CursorKind.TYPEDEF_DECL, CursorKind.ENUM_DECL, CursorKind.FUNCTION_DECL, CursorKind.STATIC_ASSERT}
-
-
-def _continues(node: Block) -> Iterator[Continue]:
-    """Each `continue` in `node` that belongs to a loop around it."""
-    for child in children(node):
-        if isinstance(child, Continue):
-            yield child
-        elif not isinstance(child, (Loop, ForLoop, While)):
-            yield from _continues(child)
 
 
 def lower_region(context: Context, node: Node, range_: SourceRange) -> Block:
@@ -190,8 +178,7 @@ def _switch(context: Context, node: Node, in_loop: bool) -> Switch:
             part = part.children[-1]
         statements += _statements(context, (part,), Scope.LOCAL, in_loop=True)
     block = Block(tuple(statements), body.range)
-    leaving = next(_continues(block), None)
-    if leaving is not None and not in_loop:
+    for leaving in () if in_loop else early_exits(block, Continue):
         message = "'continue' would leave the kernel"
         raise source_error(leaving.range, message, "put the kernel around the whole loop, or use 'break'")
     return Switch(context.lower(condition), block, node.range)
