@@ -217,11 +217,11 @@ class _Collector:
 
     def binary(self, node: Binary) -> None:
         if node.operator in ("&&", "||"):
-            self.perhaps(node)
+            self.first_part_always(node)
         else:
             self.add_all(children(node))
 
-    def perhaps(self, node: Any) -> None:
+    def first_part_always(self, node: Any) -> None:
         """A node whose first part always runs; the others may not run."""
         parts: list[Any]
         if isinstance(node, ForLoop):
@@ -319,7 +319,7 @@ _OF_KIND: dict[type, Callable[[_Collector, Any], None]] = {
     **dict.fromkeys((Increment, AddressOf), _Collector.changed_in_place),
     Call: _Collector.call,
     Binary: _Collector.binary,
-    **dict.fromkeys((Conditional, If, While, ForLoop, Switch), _Collector.perhaps),
+    **dict.fromkeys((Conditional, If, While, ForLoop, Switch), _Collector.first_part_always),
     Loop: _Collector.loop,
     TileNest: _Collector.nest,
     Declarator: _Collector.declarator,

@@ -1,4 +1,4 @@
-"""The elements a function touches around one it gets: a[i], a[i + 3] for p[0], p[3] and &a[i]."""
+"""Elements that functions touch around the element they get: with &a[i] for p, p[3] is a[i + 3]."""
 
 from __future__ import annotations
 

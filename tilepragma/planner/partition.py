@@ -136,14 +136,14 @@ def _row_uses(touching: list[Use], loop: TiledLoop, rows_of: RowsOf) -> tuple[Ro
         groups: dict[object, list[RowUse]] = {}
         for row_use in row_uses:
             if row_use.reads:
-                groups.setdefault(_moves(row_use), []).append(row_use)
+                groups.setdefault(_joining_key(row_use), []).append(row_use)
         if None in groups:
             groups = {None: [row_use for group in groups.values() for row_use in group]}
         rows += [_joined(group, reads=True) for group in groups.values()]
     return tuple(rows)
 
 
-def _moves(use: RowUse) -> tuple[int, Expression | None] | None:
+def _joining_key(use: RowUse) -> tuple[int, Expression | None] | None:
     """The key of uses that can be joined; None for all rows."""
     return None if use.least is None else (use.scale, use.base)
 
@@ -153,7 +153,7 @@ def _joined(uses_of: list[RowUse], reads: bool) -> RowUse:
     first = replace(uses_of[0], reads=reads, writes=not reads)
     least = [use.least for use in uses_of if use.least is not None]
     greatest = [use.greatest for use in uses_of if use.greatest is not None]
-    if len(set(map(_moves, uses_of))) > 1 or len(least) < len(uses_of):
+    if len(set(map(_joining_key, uses_of))) > 1 or len(least) < len(uses_of):
         return replace(first, scale=0, least=None, greatest=None, base=None)
     return replace(first, least=min(least), greatest=max(greatest))
 

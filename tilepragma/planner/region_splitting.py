@@ -32,7 +32,7 @@ from tilepragma.poly.extents import Bounds, Box, hull
 from tilepragma.user_tiles.clause_variables import check_names
 
 #: Plans one kernel, as make_plan does.
-Make = Callable[[Kernel, Diagnostics], Planned | None]
+MakePlan = Callable[[Kernel, Diagnostics], Planned | None]
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class PlannedRegion:
     held: tuple[HeldRegion, ...] = ()
 
 
-def plan_region(kernel: Kernel, make: Make, diagnostics: Diagnostics) -> PlannedRegion:
+def plan_region(kernel: Kernel, make: MakePlan, diagnostics: Diagnostics) -> PlannedRegion:
     """Plan a region as one kernel, or split if condition-ended loops contain parallel work."""
     parts = kernel.parts
     if parts is None:
@@ -65,7 +65,7 @@ def plan_region(kernel: Kernel, make: Make, diagnostics: Diagnostics) -> Planned
     return split
 
 
-def _whole(kernel: Kernel, make: Make, diagnostics: Diagnostics) -> PlannedRegion:
+def _whole(kernel: Kernel, make: MakePlan, diagnostics: Diagnostics) -> PlannedRegion:
     planned = make(kernel, diagnostics)
     refusal = kernel.split_refusal
     if refusal is not None and planned is not None and _runs_in_order(planned.plan):
@@ -86,7 +86,7 @@ def _runs_in_order(plan: KernelPlan) -> bool:
     return any(isinstance(node, (ForLoop, While)) and any(loops_in(node.body)) for node in nodes)
 
 
-def _split(kernel: Kernel, parts: Parts, make: Make, diagnostics: Diagnostics) -> PlannedRegion:
+def _split(kernel: Kernel, parts: Parts, make: MakePlan, diagnostics: Diagnostics) -> PlannedRegion:
     """The region split into kernels in the user's text."""
     check_names(parts.data, diagnostics)
     regions = [plan_region(part, make, diagnostics) for part in _with_condition(kernel, _with_method(parts.kernels))]

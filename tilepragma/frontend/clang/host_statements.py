@@ -27,7 +27,7 @@ _ELSEWHERE = "call it before or after the region, or put the kernel before the l
 
 
 @dataclass(frozen=True)
-class Pointer:
+class NamedPointer:
     """A pointer variable, or a member path (`grid->now`) from a declared variable, and its type."""
 
     host: str
@@ -53,9 +53,9 @@ class HostText:
     writes: tuple[Node, ...]
     calls: bool = False
     reads: dict[str, Node] = field(default_factory=dict)
-    _sets: list[tuple[Pointer, Pointer]] = field(default_factory=list)
-    _set_first: dict[Pointer, int] = field(default_factory=dict)
-    _read_first: dict[Pointer, int] = field(default_factory=dict)
+    _sets: list[tuple[NamedPointer, NamedPointer]] = field(default_factory=list)
+    _set_first: dict[NamedPointer, int] = field(default_factory=dict)
+    _read_first: dict[NamedPointer, int] = field(default_factory=dict)
     _called: dict[Key, SourceError | None] = field(default_factory=dict)
     _depth: int = 0
 
@@ -67,16 +67,16 @@ class HostText:
             return refusal
         return None
 
-    def groups(self) -> Iterator[tuple[Pointer, ...]]:
+    def groups(self) -> Iterator[tuple[NamedPointer, ...]]:
         """Groups of pointers that hold each other's values, directly or not."""
-        groups: list[list[Pointer]] = []
+        groups: list[list[NamedPointer]] = []
         for pair in self._sets:
             joined = [group for group in groups if any(pointer in group for pointer in pair)]
             groups = [group for group in groups if group not in joined]
             groups.append(list(dict.fromkeys((*(pointer for group in joined for pointer in group), *pair))))
         return (tuple(group) for group in groups)
 
-    def has_value_before(self, pointer: Pointer) -> bool:
+    def has_value_before(self, pointer: NamedPointer) -> bool:
         """Whether the region uses the pointer's value before it sets the pointer."""
         first = self._set_first.get(pointer)
         read = self._read_first.get(pointer)
@@ -90,7 +90,7 @@ class HostText:
         elif kind == CursorKind.VAR_DECL and self._is_held(node.type) and is_pointer(node.type):
             initializer = node.unit.initializer(node)
             if initializer is not None:
-                self._set(Pointer(node.spelling, node, node.key, node.type, node.range), initializer)
+                self._set(NamedPointer(node.spelling, node, node.key, node.type, node.range), initializer)
         elif kind == CursorKind.BINARY_OPERATOR and self._relates_pointers(node):
             left, right = map(strip, node.children)
             if node.binary_operator == "=":
@@ -197,7 +197,7 @@ class HostText:
             return is_pointer(left.type)
         return node.binary_operator in ("==", "!=") and self._named(right) is not None
 
-    def _named(self, node: Node) -> Pointer | None:
+    def _named(self, node: Node) -> NamedPointer | None:
         """The pointer that an expression names; in functions also what a parameter points to."""
         if self._depth > 0 and node.is_dereference and is_pointer(node.type):
             parameter = strip(node.children[0]).declaration
@@ -205,7 +205,7 @@ class HostText:
                 return _through(parameter)
         return _pointer(node)
 
-    def _set(self, target: Pointer, value: Node) -> None:
+    def _set(self, target: NamedPointer, value: Node) -> None:
         """Note that a pointer is set; its value must be that of another pointer."""
         values, conditions = _choices(value)
         for named in values:
@@ -240,7 +240,7 @@ class HostText:
 def host_text(region: Node) -> HostText:
     """The check for a region and its loops."""
     types: set[str] = set()
-    read: dict[Pointer, int] = {}
+    read: dict[NamedPointer, int] = {}
     for loop in (node for node in region.walk() if node.kind == CursorKind.FOR_STMT):
         for node in loop.walk():
             if _is_element(node):
@@ -272,12 +272,12 @@ def _text(node: Node) -> str:
     return node.unit.text(node.file)[node.start : node.end].decode(errors="replace")
 
 
-def _through(parameter: Node) -> Pointer:
+def _through(parameter: Node) -> NamedPointer:
     """The pointer that a parameter points to."""
-    return Pointer(f"*{parameter.spelling}", parameter, parameter.key, parameter.type, parameter.range)
+    return NamedPointer(f"*{parameter.spelling}", parameter, parameter.key, parameter.type, parameter.range)
 
 
-def _pointer(node: Node) -> Pointer | None:
+def _pointer(node: Node) -> NamedPointer | None:
     """The pointer that an expression names, plainly or by a member path; else None."""
     if not is_address(node.type):
         return None
@@ -289,7 +289,7 @@ def _pointer(node: Node) -> Pointer | None:
     declaration = root.named
     if declaration is None or declaration.kind not in (CursorKind.VAR_DECL, CursorKind.PARM_DECL):
         return None
-    return Pointer(declaration.spelling + path, declaration, declaration.key, node.type, node.range)
+    return NamedPointer(declaration.spelling + path, declaration, declaration.key, node.type, node.range)
 
 
 def _choices(node: Node) -> tuple[list[Node], list[Node]]:

@@ -20,7 +20,7 @@ from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.clause_objects import refuse_inner_variables
 from tilepragma.frontend.clang.cursor_tree import LOOPS, CursorKind, Node
 from tilepragma.frontend.clang.data_regions import exits
-from tilepragma.frontend.clang.host_statements import HostText, Pointer, host_text
+from tilepragma.frontend.clang.host_statements import HostText, NamedPointer, host_text
 from tilepragma.frontend.clang.lowering_context import Context, member_key
 from tilepragma.frontend.clang.objects import external_object, is_variable_length
 from tilepragma.frontend.clang.regions import RegionBuilder
@@ -187,14 +187,14 @@ def _split_region(
         raise source_error(leaving.range, "this would leave the region", "set a variable and test it after the region")
     splitting = _Splitting(builder, directive, statement, loops)
     splitting.statement(statement.path, conditional=False)
-    if not splitting.pieces:
+    if not splitting.kernel_parts:
         raise source_error(statement.range, "it has no loop inside that could be a kernel")
     splitting.check_places()
     return splitting.parts(name, required)
 
 
 @dataclass(frozen=True)
-class _Piece:
+class _KernelPart:
     """A statement that becomes a kernel, not yet named. `conditional`: the host may skip it."""
 
     statement: BoundStatement
@@ -211,7 +211,7 @@ class _Splitting:
     directive: KernelDirective
     region: BoundStatement
     loops: Mapping[int, LoopDirective]
-    pieces: list[_Piece] = field(default_factory=list)
+    kernel_parts: list[_KernelPart] = field(default_factory=list)
     macros: set[int] = field(default_factory=set)
     """the offsets of macros that hold several statements"""
     host: HostText = field(init=False)
@@ -224,7 +224,7 @@ class _Splitting:
         node = path[-1]
         if self._is_macro(node) and _has_loop(node) and path != self.region.path:
             diagnostics = Diagnostics()
-            self._take(self._piece(path, conditional, diagnostics), diagnostics)
+            self._take(self._kernel_part(path, conditional, diagnostics), diagnostics)
         elif node.kind == CursorKind.COMPOUND_STMT:
             starts = Counter(child.start for child in node.children)
             self.macros |= {start for start, count in starts.items() if count > 1}
@@ -265,18 +265,18 @@ class _Splitting:
             self._host_loop(path, conditional)
             return
         diagnostics = Diagnostics()
-        piece = self._piece(path, conditional, diagnostics)
-        counted = piece is not None and isinstance(piece.kernel.body.statements[0], Loop)
+        part = self._kernel_part(path, conditional, diagnostics)
+        counted = part is not None and isinstance(part.kernel.body.statements[0], Loop)
         if not counted and _has_loop(path[-1]):
-            before = len(self.pieces)
+            before = len(self.kernel_parts)
             try:
                 self._host_loop(path, conditional)
                 return
             except SourceError:
-                if piece is None:
+                if part is None:
                     raise
-                del self.pieces[before:]
-        self._take(piece, diagnostics)
+                del self.kernel_parts[before:]
+        self._take(part, diagnostics)
 
     def _leaf(self, path: tuple[Node, ...], conditional: bool) -> None:
         """A host statement, or a kernel if it names array elements."""
@@ -285,10 +285,10 @@ class _Splitting:
         if refusal is None:
             return
         stays = node.kind == CursorKind.DECL_STMT or exits(node)
-        piece = None if stays else self._piece(path, conditional, Diagnostics())
-        if piece is None:
+        part = None if stays else self._kernel_part(path, conditional, Diagnostics())
+        if part is None:
             raise refusal
-        self.pieces.append(piece)
+        self.kernel_parts.append(part)
 
     def _value(self, node: Node, what: str) -> None:
         refusal = self.host.refusal(node)
@@ -296,12 +296,12 @@ class _Splitting:
             diagnostic = refusal.diagnostic
             raise SourceError(replace(diagnostic, message=f"{what} is the host's: {diagnostic.message}"))
 
-    def _take(self, piece: _Piece | None, diagnostics: Diagnostics) -> None:
-        if piece is None:
+    def _take(self, part: _KernelPart | None, diagnostics: Diagnostics) -> None:
+        if part is None:
             raise SourceError(next(diagnostic for diagnostic in diagnostics if diagnostic.severity is Severity.ERROR))
-        self.pieces.append(piece)
+        self.kernel_parts.append(part)
 
-    def _piece(self, path: tuple[Node, ...], conditional: bool, diagnostics: Diagnostics) -> _Piece | None:
+    def _kernel_part(self, path: tuple[Node, ...], conditional: bool, diagnostics: Diagnostics) -> _KernelPart | None:
         """The statement as a kernel; None if it cannot be one, with the reason in `diagnostics`."""
         statement = self.builder.bound(self.region.facts, path)
         context = self.builder.context(statement, self.loops, diagnostics)
@@ -312,7 +312,7 @@ class _Splitting:
             kernel = self.builder.kernel(context, body, directive, statement, "")
         if diagnostics.has_errors or not body.statements:
             return None
-        return _Piece(statement, kernel, diagnostics, conditional)
+        return _KernelPart(statement, kernel, diagnostics, conditional)
 
     def _place(self, statement: BoundStatement) -> SourceRange:
         """Where a directive would stand: before other tools' pragmas for the statement."""
@@ -326,8 +326,8 @@ class _Splitting:
     def check_places(self) -> None:
         """Refuse several kernels in one macro use."""
         ends = 0
-        for piece in self.pieces:
-            range_ = piece.statement.range
+        for part in self.kernel_parts:
+            range_ = part.statement.range
             start = range_.start.offset
             if range_.file != self.region.range.file or start < ends or start in self.macros:
                 message = "several statements come out of one macro here"
@@ -335,14 +335,14 @@ class _Splitting:
             ends = range_.end.offset
 
     def parts(self, name: str, required: bool) -> Parts:
-        for piece in self.pieces:
-            self.builder.diagnostics.add_all(piece.diagnostics)
-        kernels = tuple(self._named(piece, f"{name}_part{number}") for number, piece in enumerate(self.pieces, 1))
+        for part in self.kernel_parts:
+            self.builder.diagnostics.add_all(part.diagnostics)
+        kernels = tuple(self._named(part, f"{name}_part{number}") for number, part in enumerate(self.kernel_parts, 1))
         context = self.builder.context(self.region, self.loops, self.builder.diagnostics)
         blocks = []
-        for piece in self.pieces:
-            block = lower_region(context, piece.statement.node, piece.statement.range)
-            blocks.append(Block((While(integer(1), block, False),)) if piece.conditional else block)
+        for part in self.kernel_parts:
+            block = lower_region(context, part.statement.node, part.statement.range)
+            blocks.append(Block((While(integer(1), block, False),)) if part.conditional else block)
         body = Block(tuple(statement for block in blocks for statement in block.statements), self.region.range)
         exchanged = tuple(self._exchanged(context))
         data = self.builder.kernel(context, body, self.directive, self.region, name)
@@ -350,14 +350,14 @@ class _Splitting:
         reads = tuple(self.builder.types.convert(read.type, read.range) for read in self.host.reads.values())
         return Parts(kernels, required, data, changed, exchanged, reads)
 
-    def _named(self, piece: _Piece, wanted: str) -> Kernel:
-        """The kernel of a piece, which may be split again."""
-        kernel = replace(piece.kernel, name=self.builder.kernel_name(wanted))
-        if not _may_be_split(piece.statement.node, kernel.body):
+    def _named(self, part: _KernelPart, wanted: str) -> Kernel:
+        """The kernel of a part, which may be split again."""
+        kernel = replace(part.kernel, name=self.builder.kernel_name(wanted))
+        if not _may_be_split(part.statement.node, kernel.body):
             return kernel
         try:
             parts = _split_region(
-                self.builder, kernel.directive, kernel.name, piece.statement, self.loops, required=False
+                self.builder, kernel.directive, kernel.name, part.statement, self.loops, required=False
             )
         except SourceError as refusal:
             return replace(kernel, split_refusal=refusal.diagnostic)
@@ -391,7 +391,7 @@ class _Splitting:
             if in_kernels:
                 yield Exchanged(in_kernels, live_in)
 
-    def _exists_before(self, pointer: Pointer) -> bool:
+    def _exists_before(self, pointer: NamedPointer) -> bool:
         """Whether the pointer is a variable that exists where the region begins."""
         declaration = pointer.declaration
         parent = Node(declaration.cursor.semantic_parent, declaration.unit)
