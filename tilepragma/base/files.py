@@ -14,7 +14,7 @@ _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe"}
 
 
 class NoFileError(OSError):
-    """No regular file has this name; `strerror` tells what has it."""
+    """The name is not that of a regular file; `strerror` says of what."""
 
 
 def file_bytes(path: Path) -> bytes:

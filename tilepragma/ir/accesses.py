@@ -168,10 +168,10 @@ class _Collector:
 
     def add_inside(self, nodes: Iterable[Any], *, conditional: bool, loops: tuple[Loop, ...]) -> None:
         """Add the uses under nodes that run under a condition, or in further loops."""
-        around = self.conditional, self.loops
+        saved = self.conditional, self.loops
         self.conditional, self.loops = conditional, loops
         self.add_all(nodes)
-        self.conditional, self.loops = around
+        self.conditional, self.loops = saved
 
     def append(self, use: Use) -> None:
         if use.writes:
@@ -251,9 +251,9 @@ class _Collector:
 
     def certain_in(self, branch: Any) -> dict[tuple[object, ...], list[int]]:
         """Add the uses of a branch; the result has the indices of those that are certain in it."""
-        around, self.certain = self.certain, {}
+        saved, self.certain = self.certain, {}
         self.add(branch)
-        certain, self.certain = self.certain, around
+        certain, self.certain = self.certain, saved
         return certain
 
     def stay_certain(self, done: tuple[object, ...], places: list[int]) -> None:
@@ -282,7 +282,7 @@ class _Collector:
 
     def nest(self, node: TileNest) -> None:
         """A nest of tiled loops; with `launch`, the host has evaluated bounds."""
-        around = self.loops
+        saved = self.loops
         for tiled in node.loops:
             loop = tiled.loop
             if not (self.launch and tiled.launch_bounds):
@@ -291,7 +291,7 @@ class _Collector:
                 self.set(loop.iterator, loop.header)
             self.loops = (*self.loops, loop)
         self.add(node.body)
-        self.loops = around
+        self.loops = saved
 
     def declarator(self, node: Declarator) -> None:
         """A declaration, which writes the variable if it has an initialiser."""

@@ -82,7 +82,7 @@ class NoReduction:
 def check_reduction(
     object_: DataObject, clause: ReductionClause, body: Any, floating: FloatingRules, diagnostics: Diagnostics
 ) -> str:
-    """Report uses of `object_` in `body` that are no such updates, and bad types.
+    """Report uses of `object_` in `body` that are no updates by the operator, and bad types.
 
     Returns the operator that combines partial values: the clause's, or the function of the updates.
     """

@@ -41,7 +41,7 @@ def with_substituted_subscripts(
 def named_sums(
     uses: Iterable[Use], kernel: Kernel, invariant: Callable[[Expression], bool]
 ) -> Mapping[DataObject, Polynomial]:
-    """The sum that each such local stands for; `uses` are those of the kernel."""
+    """The sums of iterators and invariant values in locals; `uses` are those of the kernel."""
     writes = Counter(use.object for use in uses if use.writes)
     named: dict[DataObject, Polynomial] = {}
     _collect(kernel.body, frozenset(), named, writes, invariant)

@@ -28,7 +28,7 @@ from tilepragma.user_tiles.tile_nests import chain_from
 
 
 def with_sunk_conditions(kernel: Kernel) -> Kernel:
-    """The kernel with such conditions moved into the loops; the same object where none moves."""
+    """The kernel with conditions on data moved into loops; the same object if none moves."""
     changed = _sunk(kernel.body, kernel.functions)
     return kernel if changed == kernel.body else dataclasses.replace(kernel, body=changed)
 

@@ -104,15 +104,11 @@ def remaining_periodic_integers(kernel: Kernel) -> Iterator[Diagnostic]:
 
 def _of_an_iteration(block: Block) -> Iterator[Statement]:
     """The statements of a loop's body and its conditions, without those of inner loops."""
-    ahead: list[Statement] = [block]
-    while ahead:
-        current = ahead.pop()
-        if isinstance(current, Block):
-            ahead.extend(reversed(current.statements))
-            continue
-        yield current
-        if isinstance(current, If):
-            ahead.extend(branch for branch in (current.otherwise, current.then) if branch is not None)
+    for statement in flat(block.statements):
+        yield statement
+        for branch in (statement.then, statement.otherwise) if isinstance(statement, If) else ():
+            if branch is not None:
+                yield from _of_an_iteration(branch)
 
 
 def _is_involution(assignment: Assignment) -> bool:

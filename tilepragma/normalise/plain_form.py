@@ -102,7 +102,7 @@ def _callees(node: Block) -> set[str]:
 
 
 def _sums(functions: Iterable[Function]) -> _Sums:
-    """The sums of such functions by their names, callees first."""
+    """What functions return that only add and multiply integers, by name, callees first."""
     sums: _Sums = {}
     for function in functions:
         statements = function.body.statements

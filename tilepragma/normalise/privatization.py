@@ -648,10 +648,10 @@ class _Move:
         private = replace(object_, name=self._free(object_.name), scope=Scope.LOCAL)
         first, *rest = with_objects(tuple(statements), {object_: private})
         place = getattr(first, "range", NOWHERE)
-        done = first.expression if isinstance(first, ExpressionStatement) else None
-        plain = isinstance(done, Assignment) and done.operator == "=" and done.target == access_to(private)
-        if isinstance(done, Assignment) and plain and not mentions(done.value, private):
-            return (Declaration((Declarator(private, done.value),), place), *rest)
+        match first:
+            case ExpressionStatement(Assignment("=", target, value)) if target == access_to(private):
+                if not mentions(value, private):
+                    return (Declaration((Declarator(private, value),), place), *rest)
         return (Declaration((Declarator(private, None),), place), first, *rest)
 
     def _free(self, name: str) -> str:

@@ -184,15 +184,15 @@ def _select(arguments: tuple[str, ...], prefixes: tuple[str, ...]) -> tuple[str,
 def _run_compiler(flags: CompilerFlags) -> CompilerAnswer:
     command = [*flags.command, *flags.for_compiler, "-E", "-dM", "-v", "-x", "c", os.devnull]
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command, capture_output=True, text=True, errors="replace", env={**os.environ, "LC_ALL": "C"}, check=False
         )
     except OSError as fault:
         raise CompilerError(f"cannot run the C compiler '{flags.command[0]}': {fault.strerror}") from fault
-    if done.returncode != 0:
-        errors = [line.partition("error:")[2].strip() for line in done.stderr.splitlines() if "error:" in line]
-        raise CompilerError(f"the C compiler '{flags.command[0]}' fails: {errors[0] if errors else done.returncode}")
-    return CompilerAnswer(_folders(done.stderr), _macros(done.stdout))
+    if process.returncode != 0:
+        errors = [line.partition("error:")[2].strip() for line in process.stderr.splitlines() if "error:" in line]
+        raise CompilerError(f"the C compiler '{flags.command[0]}' fails: {errors[0] if errors else process.returncode}")
+    return CompilerAnswer(_folders(process.stderr), _macros(process.stdout))
 
 
 def _folders(log: str) -> tuple[str, ...]:

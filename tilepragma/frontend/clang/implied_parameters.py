@@ -81,7 +81,7 @@ def implied_argument(context: Context, implied: Implied, range_: SourceRange) ->
 
 
 def check_implied(implied: frozenset[DataObject], directive: KernelDirective, written: frozenset[DataObject]) -> None:
-    """Raises SourceError if kernel and user's functions see different values of such variables."""
+    """Raises SourceError if kernel and user's functions see different values of a variable."""
     private = {name for clause in directive.privates for name in clause.names}
     later = directive.asynchronous is not None or directive.asynchronous_default
     for object_ in implied:

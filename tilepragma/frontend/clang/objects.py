@@ -116,7 +116,7 @@ def _is_integer(clang_type: Any) -> bool:
 
 
 def known_value(node: Node) -> int | None:
-    """The value of an expression of numbers and such constants, or None."""
+    """The value of an expression of numbers and known constants, or None."""
     node = strip(node)
     if node.named is not None:
         if node.named.kind == CursorKind.VAR_DECL:

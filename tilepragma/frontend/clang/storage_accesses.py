@@ -220,14 +220,15 @@ def _same_pointee(left: Any, right: Any, *, cast: bool = False) -> bool:
 
     VLA lengths count as equal where C demands it, which is not so in a `cast`.
     """
-    inner, others = _pointee_words(left), _pointee_words(right)
+    left_words, right_words = _pointee_words(left), _pointee_words(right)
 
     def is_open(*words: str) -> bool:
         """Whether both words are lengths, and only the run tells one of them."""
         return all(word.startswith("[") for word in words) and not all(word[1:-1].isdigit() for word in words)
 
-    return len(inner) == len(others) and all(
-        ours == theirs or (not cast and is_open(ours, theirs)) for ours, theirs in zip(inner, others, strict=True)
+    return len(left_words) == len(right_words) and all(
+        first == second or (not cast and is_open(first, second))
+        for first, second in zip(left_words, right_words, strict=True)
     )
 
 
