@@ -25,7 +25,7 @@ _MOST_ROUNDS, _MOST_STATEMENTS = 7, 64
 
 
 def with_unrolled_stencil_loops(kernel: Kernel) -> Kernel:
-    """The kernel with these loops unrolled if their iterators are dead after it, or the same object."""
+    """The kernel with these loops unrolled if their iterators are dead; else the same object."""
     wanted = frozenset(
         loop.iterator
         for loop in loops_in(kernel.body)
