@@ -121,13 +121,10 @@ def _with_value(statement: Statement, loop: Loop, value: int) -> Iterator[Statem
 
 
 def _decided(statement: Statement) -> Iterator[Statement]:
-    known = _number(statement.condition) if isinstance(statement, If) else None
-    if not isinstance(statement, If) or known is None:
+    if not isinstance(statement, If) or (holds := _number(statement.condition)) is None:
         yield statement
-    elif known:
-        yield from (part for inner in flat(statement.then.statements) for part in _decided(inner))
-    elif statement.otherwise is not None:
-        yield from (part for inner in flat(statement.otherwise.statements) for part in _decided(inner))
+    elif (branch := statement.then if holds else statement.otherwise) is not None:
+        yield from (part for inner in flat(branch.statements) for part in _decided(inner))
 
 
 def _number(value: Expression) -> int | None:

@@ -69,18 +69,15 @@ def _collect(
         _collect(child, iterators, named, writes, invariant)
 
 
-def _is_iterator(atom: Expression, iterators: frozenset[DataObject]) -> bool:
-    return isinstance(atom, Access) and not atom.subscripts and not atom.path and atom.object in iterators
-
-
 def _follows_iterators(
     atom: Expression, iterators: frozenset[DataObject], invariant: Callable[[Expression], bool]
 ) -> bool:
     """Whether iterators and invariant values make up the atom. A choice need not be affine."""
+    leaves: Iterable[Expression] = (atom,)
     if isinstance(atom, Conditional):
         leaves = (node for node in walk(atom) if isinstance(node, (Access, Call, Assignment, Increment)))
-        return all(_is_iterator(leaf, iterators) or invariant(leaf) for leaf in leaves)
-    return _is_iterator(atom, iterators) or invariant(atom)
+    known = {access_to(iterator) for iterator in iterators}
+    return all(leaf in known or invariant(leaf) for leaf in leaves)
 
 
 def with_sums(value: Polynomial, named: Mapping[DataObject, Polynomial]) -> Polynomial:

@@ -88,10 +88,7 @@ def _may_enter(loop: Loop) -> bool:
 
 
 def with_closed_iterations(kernel: Kernel) -> Kernel:
-    """The kernel with `do { … } while (0)` in tiled and independent loops that `continue` leaves.
-
-    Loops around tiled loops stay as they are.
-    """
+    """The kernel with `do … while (0)` in tiled or independent loops; not around tiled loops."""
     nests = (nest for statement in kernel.body.statements for nest in top_loops(statement))
     loops = (loop for nest in nests for loop in chain_from(nest))
     called = (loop.index for loop in loops if is_called_independent(loop, kernel.directive))

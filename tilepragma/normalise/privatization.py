@@ -553,9 +553,7 @@ def with_private_scalars(kernel: Kernel) -> Kernel:
     movable = tuple(_movable(kernel))
     if not movable:
         return kernel
-    nodes = (node.object for node in walk(kernel.body) if isinstance(node, (Access, Declarator)))
-    named = (*kernel.objects, *nodes, *(loop.iterator for loop in loops_and_tiled(kernel.body)))
-    move = _Move(itertools.count(2), {object_.name for object_ in named})
+    move = _Move(itertools.count(2), set(names_in(kernel)))
     body = kernel.body
     moved = []
     for scalar in movable:

@@ -16,13 +16,13 @@ from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import function_uses, uses
 from tilepragma.ir.directives import ClauseExpression
-from tilepragma.ir.expressions import Access, DataObject
+from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.function_reach import with_reach
 from tilepragma.ir.invariance import host_evaluable, written_objects
 from tilepragma.ir.loop_tree import ForLoop, Kernel, Loop, Parts, While
 from tilepragma.ir.polynomial import expression, number, polynomial
 from tilepragma.ir.substitution import with_objects
-from tilepragma.ir.traversal import loops_in, walk
+from tilepragma.ir.traversal import loops_in, objects_in, walk
 from tilepragma.normalise.forward_substitution import with_substituted_subscripts
 from tilepragma.patterns.recognition import relaxations
 from tilepragma.patterns.relaxation import SorNest
@@ -192,8 +192,7 @@ def _box(argument: ArrayArgument, changing: Collection[str]) -> Box | None:
     for bound in argument.section:
         if isinstance(bound.lower, ClauseExpression) or isinstance(bound.length, ClauseExpression):
             return None
-        nodes = (node for value in (bound.lower, bound.length) for node in walk(value))
-        if any(isinstance(node, Access) and node.object.host in changing for node in nodes):
+        if any(object_.host in changing for value in (bound.lower, bound.length) for object_ in objects_in(value)):
             return None
         low, last = polynomial(bound.lower), polynomial(bound.length) - number(1)
         bounds.append(Bounds(low, low + last))

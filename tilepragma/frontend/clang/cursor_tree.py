@@ -24,7 +24,6 @@ __all__ = ["LOOPS", "ClangUnit", "CursorKind", "Key", "Node", "TypeKind", "parse
 Key = tuple[str, int]
 LOOPS = (CursorKind.FOR_STMT, CursorKind.WHILE_STMT, CursorKind.DO_STMT)
 
-
 _BINARY = (
     "", ".*", "->*", "*", "/", "%", "+", "-", "<<", ">>", "<=>", "<", ">", "<=", ">=", "==", "!=", "&", "^", "|", "&&",
     "||", "=", "*=", "/=", "%=", "+=", "-=", "<<=", ">>=", "&=", "^=", "|=", ",",
