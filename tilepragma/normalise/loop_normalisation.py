@@ -29,8 +29,9 @@ _FIRST_OF_FINALS = 1 << 20
 
 
 def with_normalised_loops(kernel: Kernel) -> tuple[Kernel, tuple[FinalValue, ...]] | None:
-    """The kernel with normalised loops where that is possible, and the final values of removed
-    iterators, in terms of the user's loops; None where no loop changes.
+    """The kernel with normalised loops, or None if no loop changes.
+
+    Also the final values of removed iterators, in terms of the user's loops.
     """
     loops = [loop for loop in loops_in(kernel.body) if _is_countable(loop)]
     if not loops:

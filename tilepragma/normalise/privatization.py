@@ -513,12 +513,12 @@ def _stores_one_value(loop: Loop, array: DataObject) -> bool:
 
 
 def _stays(use: Use, changing: Collection[DataObject], known: Collection[DataObject]) -> bool | None:
-    """Whether a use touches the same elements in all iterations of a loop that writes the objects
-    `changing`: it indexes all dimensions of its array, as `total[2]` or `w[k]` in an inner loop
-    over k with constant bounds, and no index changes with the loop.
+    """Whether a use touches the same elements in all iterations of a loop.
 
-    None where that is unknown, or where the use covers a range with only one invariant end. The
-    analysis knows the values of objects that are `known`.
+    It does if it indexes all dimensions of its array, as `total[2]` or `w[k]` in an inner loop over
+    k with constant bounds, and no index changes with the loop, which writes the objects `changing`.
+    None if that is unknown, or if the use covers a range with only one invariant end. The analysis
+    knows the values of objects that are `known`.
     """
     if len(use.subscripts) != use.object.rank:
         return False

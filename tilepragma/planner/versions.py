@@ -93,8 +93,9 @@ def _launches(plan: KernelPlan) -> tuple[object, ...]:
 def with_kept_sizes(
     planned: Planned, records: Iterable[TuningRecord], diagnostics: Diagnostics, make: MakeVersion
 ) -> Planned:
-    """The planned kernel with its tuning records, whose versions are made by `make`; without them,
-    and with a warning, where the plan with them is not proven right.
+    """The planned kernel with its tuning records, whose versions `make` makes.
+
+    If the plan with them is not proven right, they are left out, with a warning.
     """
     of_kernel = [record for record in records if record.kernel == planned.plan.kernel.name]
     valid, versions = _with_versions(of_kernel, diagnostics, make)
