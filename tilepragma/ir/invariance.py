@@ -42,11 +42,7 @@ def host_evaluable(written: Iterable[DataObject], known: Iterable[DataObject] = 
     knows the `known` objects: iterators of its loops, and tile sizes.
     """
     changing, given = frozenset(written), frozenset(known)
-
-    def evaluable(value: Expression) -> bool:
-        return all(_evaluable(node, changing, given) for node in walk(value))
-
-    return evaluable
+    return lambda value: all(_evaluable(node, changing, given) for node in walk(value))
 
 
 def _evaluable(node: object, changing: frozenset[DataObject], given: frozenset[DataObject]) -> bool:

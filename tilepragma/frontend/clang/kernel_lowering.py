@@ -124,13 +124,9 @@ def _with_cause(why: Diagnostic, refusals: Diagnostics) -> Diagnostic:
 
 
 def _causes(
-    region: Node,
-    directive: KernelDirective,
-    loops: Mapping[int, LoopDirective],
-    diagnostics: Diagnostics,
-    why: Diagnostic,
+    region: Node, directive: KernelDirective, loops: Mapping[int, LoopDirective], refusals: Diagnostics, why: Diagnostic
 ) -> Iterable[Diagnostic]:
-    """What to report of a region that can be neither a kernel (`diagnostics`) nor split (`why`).
+    """What to report of a region that can be neither a kernel (`refusals`) nor split (`why`).
 
     What no kernel can hold may stay on the host, so `why` is the fault. But innermost loops, and
     loops that the user calls independent, are for kernels only.
@@ -142,10 +138,10 @@ def _causes(
         return not _has_loop(loop) or (says_independent and loop.kind == CursorKind.FOR_STMT)
 
     kernel_loops = [node for node in region.walk() if node.kind in LOOPS and is_for_kernels(node)]
-    places = [(item.range.file, item.range.start.offset) for item in diagnostics]
-    if why in diagnostics or any(loop.range.holds(*place) for loop in kernel_loops for place in places):
-        return _grouped(diagnostics)
-    return (_with_cause(why, diagnostics),)
+    places = [(refusal.range.file, refusal.range.start.offset) for refusal in refusals]
+    if why in refusals or any(loop.range.holds(*place) for loop in kernel_loops for place in places):
+        return _grouped(refusals)
+    return (_with_cause(why, refusals),)
 
 
 def _whole_kernel(
