@@ -12,13 +12,13 @@ import pytest
 from tests.support.source_plans import plan, plans
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.codegen.device_program import device_program
+from tilepragma.codegen.device_program import PROGRAMS, device_program
 from tilepragma.codegen.dialect import OPENCL
 from tilepragma.driver import translate
 from tilepragma.driver.state import TranslateRequest
 from tilepragma.frontend.pragma import clauses, constructs
 from tilepragma.frontend.pragma.syntax import RawClause, expression
-from tilepragma.ir.directives import ClauseExpression, Construct, OtherClause
+from tilepragma.ir.directives import ALL_TARGETS, ClauseExpression, Construct, OtherClause
 from tilepragma.ir.traversal import loops_in
 from tilepragma.planner import candidate_search
 from tilepragma.planner.assembly import tiled_region
@@ -65,9 +65,9 @@ def priority(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("priority")
 def test_a_clause_reaches_the_plan() -> None:
     directive = plan(SCALE.replace("CLAUSE", "priority(n / 2)")).kernel.directive
-    (found,) = directive.others
-    assert isinstance(found, PriorityClause)
-    assert found.value.text == "n / 2"
+    (clause,) = directive.others
+    assert isinstance(clause, PriorityClause)
+    assert clause.value.text == "n / 2"
     assert directive.independent
 
 
@@ -147,7 +147,16 @@ def test_the_toy_is_not_the_program_of_another_target(tmp_path: Path) -> None:
     assert "__kernel" not in text
 
 
-# -- Add a strategy: deal out the first loop, whatever depends on what
+def test_the_header_has_what_constants_name_of_targets() -> None:
+    header = (ROOT / "runtime/include/tilek.h").read_text()
+    targets = re.search(r"typedef enum tilek_target \{(.*?)\}", header)
+    assert targets is not None
+    assert {f"TILEK_{target.name}" for target in ALL_TARGETS} <= set(re.findall(r"\w+", targets[1]))
+    for program in PROGRAMS:
+        assert re.search(rf"^ +const char \*const \*{program.name};", header, re.MULTILINE)
+
+
+# -- Add a strategy: distribute the first loop, whatever depends on what
 
 
 NOTE = "loops inside the first one: toys leave them as they are"
@@ -215,7 +224,8 @@ def test_a_row_in_the_table_of_strategies_is_enough(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.parametrize(
-    "name", ["CLAUSES", "PARSERS", "FORMS", "OtherClause", "Dialect", "device_program", "STRATEGIES"]
+    "name",
+    ["CLAUSES", "PARSERS", "FORMS", "OtherClause", "Dialect", "device_program", "kernel_constants", "STRATEGIES"],
 )
 def test_the_page_names_the_extension_points(name: str) -> None:
     assert f"`{name}" in PAGE

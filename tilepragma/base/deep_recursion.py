@@ -28,16 +28,11 @@ def on_deep_stack(function: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(function)
     def deep(*arguments: P.args, **options: P.kwargs) -> T:
-        try:
-            return function(*arguments, **options)
-        except Exception as error:
-            if not is_too_deep(error):
-                raise
-            failed = error
-        for levels in _LEVELS:
-            if levels <= sys.getrecursionlimit():
-                continue
+        limit = sys.getrecursionlimit()
+        for levels in (limit, *(levels for levels in _LEVELS if levels > limit)):
             try:
+                if levels == limit:
+                    return function(*arguments, **options)
                 return _on_thread(lambda: function(*arguments, **options), levels)
             except Exception as error:
                 if not is_too_deep(error):

@@ -1,4 +1,4 @@
-"""Reads names that may be no files, and writes files so that no failing run leaves half of one."""
+"""Reads paths that need not be regular files, and writes files whole or not at all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe"}
 
 
 class NoFileError(OSError):
-    """No regular file has this name; `strerror` tells what has it."""
+    """The name is not that of a regular file; `strerror` says of what."""
 
 
 def file_bytes(path: Path) -> bytes:

@@ -12,13 +12,13 @@ _SUFFIXES = {
     ".i": "cpp-output",
     ".h": "c-header",
     **dict.fromkeys((".cc", ".cp", ".cxx", ".cpp", ".CPP", ".c++", ".C"), "c++"),
-    **dict.fromkeys((".ii",), "c++-cpp-output"),
+    ".ii": "c++-cpp-output",
     **dict.fromkeys((".hh", ".H", ".hp", ".hxx", ".hpp", ".HPP", ".h++", ".tcc"), "c++-header"),
-    **dict.fromkeys((".m",), "objective-c"),
+    ".m": "objective-c",
     **dict.fromkeys((".mm", ".M"), "objective-c++"),
-    **dict.fromkeys((".cu",), "cuda"),
-    **dict.fromkeys((".cl",), "cl"),
-    **dict.fromkeys((".s",), "assembler"),
+    ".cu": "cuda",
+    ".cl": "cl",
+    ".s": "assembler",
     **dict.fromkeys((".S", ".sx"), "assembler-with-cpp"),
     **dict.fromkeys(
         (".f", ".for", ".ftn", ".f90", ".f95", ".f03", ".f08", ".F", ".F90", ".F95", ".F03", ".F08"), "f95"

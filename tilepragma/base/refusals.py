@@ -8,9 +8,7 @@ class RefusalError(Exception):
 
 
 class CommandError(Exception):
-    """Ends a command with this status: 2 for wrong usage, else 1. The message is a sentence for the
-    user, empty if it was printed already.
-    """
+    """Ends a command with `status`, 2 for wrong usage; an empty message was printed already."""
 
     def __init__(self, message: str = "", status: int = 2) -> None:
         super().__init__(message)

@@ -1,6 +1,4 @@
-"""The one way to the files that ship with the package, `templates/` and `runtime/`; and what a
-command sets of Python.
-"""
+"""Finds the folders that ship with the package; how commands set Python's garbage collection."""
 
 from __future__ import annotations
 

@@ -37,6 +37,10 @@ class SourceRange:
         """The file, as libclang names it."""
         return self.start.file
 
+    def holds(self, file: str, offset: int) -> bool:
+        """Whether a byte of a file lies in the range."""
+        return file == self.file and self.start.offset <= offset < self.end.offset
+
 
 #: The range of values that no user wrote (defaults, command-line settings).
 NOWHERE = SourceRange(Position("<built-in>", 1, 1, 0), Position("<built-in>", 1, 1, 0))

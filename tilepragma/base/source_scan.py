@@ -21,8 +21,8 @@ _MARK = b"tilek"
 _NO_CODE = re.compile(rb'/\*.*?\*/|\bR"([^()\\\s]{0,16})\(.*?\)\1"|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 _DIRECTIVE = re.compile(rb"^[ \t]*(?:#|%:)[ \t]*pragma[ \t]+tilek\b", re.MULTILINE)
 _OPERATOR = re.compile(rb'\b_Pragma[ \t]*\([ \t]*"[ \t]*tilek\b')
-#: The runtime's header, which makes translated sources mention tilek.
-_OWN_HEADER = b"tilek.h"
+#: The runtime's header; sources that include it mention tilek, but need no directive.
+_RUNTIME_HEADER = b"tilek.h"
 
 
 class Scan(NamedTuple):
@@ -46,7 +46,7 @@ def scan_source(path: str, quote_folders: Sequence[str], folders: Sequence[str],
             continue
         seen[current] = None
         content = _read(current) if content is None else content
-        if _MARK in content.replace(_OWN_HEADER, b""):
+        if _MARK in content.replace(_RUNTIME_HEADER, b""):
             return Scan(True, tuple(seen))
         folder = os.path.dirname(current)
         for form, name in _INCLUDE.findall(content):

@@ -1,8 +1,8 @@
 """A user's folders: one for measurements, and a cache of results that can be made again.
 
 The cache has runtime libraries, compiled kernels and answers of compilers. Its files become part of
-the user's programs, so it counts only if nobody else can write there. runtime/base/cache.c has the
-same rule.
+the user's programs, so it is used only if no other user can write there. runtime/base/cache.c has
+the same rule.
 """
 
 from __future__ import annotations
@@ -72,5 +72,5 @@ def inner_folder(folder: Path) -> Path:
 
 
 def is_users(status: os.stat_result) -> bool:
-    """Whether a file or folder belongs to the user and nobody else can write to it."""
+    """Whether a file or folder belongs to the user, and no other user can write to it."""
     return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

@@ -55,11 +55,12 @@ def parse_translation_unit(
         diagnostics.error(NOWHERE, f"libclang cannot read '{path}'", "install the libclang wheel, version 17 or newer")
         return None
     included = _inclusions(unit)
+    headers = _user_headers(path, included)
     broken = _report_clang(unit, diagnostics)
     skipped: dict[str, tuple[tuple[int, int], ...]] = {}
     located = {}
     macros = MacroTable()
-    for candidate in (*_user_headers(path, included), path):
+    for candidate in (*headers, path):
         text = unit.text(candidate)
         if not (b"tilek" in text or b"_Pragma" in text or macros.names):
             continue
@@ -90,8 +91,8 @@ def parse_translation_unit(
         kernels=tuple(kernels),
         data_regions=tuple(regions),
         floating=floating_rules(flags, answer),
-        dependencies=_dependencies(path, included, system=False),
-        system_dependencies=_dependencies(path, included, system=True),
+        dependencies=(path, *headers),
+        system_dependencies=tuple(dict.fromkeys(file.path for file in included if file.is_system)),
         vectors=vector_registers(answer),
         macros=unit.macros() if kernels or regions else {},
         c90=is_c90(answer),
@@ -114,7 +115,7 @@ def _read(path: str, source: bytes | None, flags: CompilerFlags, answer: Compile
     asks = any(answer.sees_otherwise(text, unit.predefined) for text in texts)
     if not asks and not any(unit.errors()):
         return unit
-    reparsed = _parse(path, source, libclang_arguments(flags, answer, own_macros=False))
+    reparsed = _parse(path, source, libclang_arguments(flags, answer, clang_macros=False))
     return reparsed if reparsed is not None and (asks or not any(reparsed.errors())) else unit
 
 
@@ -151,12 +152,7 @@ def _readable(path: str, diagnostics: Diagnostics) -> bool:
 
 
 def _user_headers(path: str, included: tuple[_Included, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(i.path for i in included if not i.is_system and i.path != path))
-
-
-def _dependencies(path: str, included: tuple[_Included, ...], system: bool) -> tuple[str, ...]:
-    first = () if system else (path,)
-    return tuple(dict.fromkeys((*first, *(i.path for i in included if i.is_system == system))))
+    return tuple(dict.fromkeys(file.path for file in included if not file.is_system and file.path != path))
 
 
 def _refuse_forced(
@@ -164,7 +160,7 @@ def _refuse_forced(
 ) -> None:
     """Refuse a header that -include brings in: no line stands where its text could go."""
     for path, directives in located.items():
-        if "" in {i.includer for i in included if i.path == path}:
+        if "" in {file.includer for file in included if file.path == path}:
             message = f"'{path}' has directives but is brought in by the option -include"
             diagnostics.error(directives[0].range, message, "include it by a line '#include' of the source")
 
@@ -197,12 +193,12 @@ def _inclusions(unit: ClangUnit) -> tuple[_Included, ...]:
     """Every inclusion, in the order of reading."""
     return tuple(
         _Included(
-            str(i.include.name),
-            "" if i.source is None else str(i.source.name),
-            int(i.location.offset),
-            unit.is_system(str(i.include.name)),
+            str(inclusion.include.name),
+            "" if inclusion.source is None else str(inclusion.source.name),
+            int(inclusion.location.offset),
+            unit.is_system(str(inclusion.include.name)),
         )
-        for i in unit.handle.get_includes()
+        for inclusion in unit.handle.get_includes()
     )
 
 
@@ -214,11 +210,11 @@ def _source_files(
     for inclusion in reversed(included):
         if inclusion.path in wanted and inclusion.includer:
             wanted.add(inclusion.includer)
-    names = [unit.main, *dict.fromkeys(i.path for i in included if i.path in wanted and i.path != unit.main)]
+    headers = [file for file in included if file.path in wanted and file.path != unit.main]
+    names = [unit.main, *dict.fromkeys(header.path for header in headers)]
     files = tuple(SourceFile(name, unit.text(name), tuple(pragmas.get(name, ()))) for name in names)
-    headers = (i for i in included if i.path in wanted and i.includer and i.path != unit.main)
-    lines = tuple(Inclusion(_line(unit, i.includer, i.offset), i.path) for i in headers)
-    return files, lines
+    lines = (Inclusion(_line(unit, file.includer, file.offset), file.path) for file in headers if file.includer)
+    return files, tuple(lines)
 
 
 def _line(unit: ClangUnit, path: str, offset: int) -> SourceRange:

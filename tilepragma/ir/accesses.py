@@ -38,11 +38,22 @@ from tilepragma.ir.loop_tree import (
     TileNest,
     While,
 )
-from tilepragma.ir.traversal import children, walk
+from tilepragma.ir.traversal import children, objects_in, statements_of, walk
 from tilepragma.ir.types import PointerType
 
 _USES = "_uses"
-Taker = tuple[Call, int]
+
+
+@dataclass(frozen=True)
+class PassedAddress:
+    """An argument of a call of a user's function, and its position: the address of an element."""
+
+    call: Call
+    position: int
+
+    def function_in(self, functions: Iterable[Function]) -> Function:
+        """The function that gets the address."""
+        return next(function for function in functions if function.name == self.call.function)
 
 
 @dataclass(frozen=True)
@@ -51,8 +62,7 @@ class Use:
 
     `conditional`: the use may not happen although all `loops` run (if, ?:, &&, ||, while, break, a
     function's body). `path`: the way to a member, if the use is of a member of one element.
-    `taker`: the call of a user's function that gets the element's address and may touch others
-    around it, and the number of the parameter.
+    `passed`: a function gets the element's address, and may touch others around it.
     """
 
     object: DataObject
@@ -63,7 +73,7 @@ class Use:
     loops: tuple[Loop, ...]
     range: SourceRange
     path: tuple[Member | Index, ...] = ()
-    taker: Taker | None = None
+    passed: PassedAddress | None = None
 
 
 def uses(node: Any, functions: tuple[Function, ...] = (), *, launch: bool = False) -> Iterator[Use]:
@@ -77,9 +87,9 @@ def uses(node: Any, functions: tuple[Function, ...] = (), *, launch: bool = Fals
         return iter(_collected(node, functions, launch))
     # Nodes never change, and passes often ask for the same launches, so cache the uses in the node.
     cache: list[tuple[tuple[Function, ...], bool, tuple[Use, ...]]] = vars(node).setdefault(_USES, [])
-    for cached_functions, launched, uses_then in cache:
-        if cached_functions is functions and launched is launch:
-            return iter(uses_then)
+    for cached_functions, cached_launch, cached_uses in cache:
+        if cached_functions is functions and cached_launch is launch:
+            return iter(cached_uses)
     cache.append((functions, launch, tuple(_collected(node, functions, launch))))
     return iter(cache[-1][2])
 
@@ -102,7 +112,7 @@ def implied_objects(node: Any) -> frozenset[DataObject]:
 @once
 def leaves_early(body: Any) -> bool:
     """Whether a `break` or `continue` leaves the loop body early; switches keep their `break`."""
-    return _leaves_early(body, (Break, Continue))
+    return any(True for _ in early_exits(body, Break, Continue))
 
 
 def returns_early(body: Block) -> bool:
@@ -110,15 +120,15 @@ def returns_early(body: Block) -> bool:
     return any(isinstance(node, Return) for node in walk(body) if node not in body.statements[-1:])
 
 
-def _leaves_early(body: Any, kinds: tuple[type, ...]) -> bool:
-    for child in children(body):
+def early_exits(body: Any, *kinds: type[Break | Continue]) -> Iterator[Break | Continue]:
+    """The statements of these kinds that leave the loop body, or its iteration."""
+    for child in statements_of(body):
         if isinstance(child, kinds):
-            return True
-        if isinstance(child, (Loop, ForLoop, While, TileNest)):
-            continue
-        if _leaves_early(child, (Continue,) if isinstance(child, Switch) else kinds):
-            return True
-    return False
+            yield child
+        elif isinstance(child, Switch):
+            yield from early_exits(child, *(kind for kind in kinds if kind is not Break))
+        elif not isinstance(child, (Loop, ForLoop, While, TileNest)):
+            yield from early_exits(child, *kinds)
 
 
 def _collected(node: Any, functions: tuple[Function, ...], launch: bool, *, conditional: bool = False) -> list[Use]:
@@ -129,7 +139,7 @@ def _collected(node: Any, functions: tuple[Function, ...], launch: bool, *, cond
 
 @dataclass
 class _Collector:
-    """Collects uses in their order; `conditional` and `loops` are those of the place it is at.
+    """Collects uses in their order; `conditional` and `loops` are those around the current node.
 
     `written` has the index of each object's last write. `certain` has, within a branch, the indices
     of unconditional uses by what they do. Equal uses of many branches share an entry, so that time
@@ -158,10 +168,10 @@ class _Collector:
 
     def add_inside(self, nodes: Iterable[Any], *, conditional: bool, loops: tuple[Loop, ...]) -> None:
         """Add the uses under nodes that run under a condition, or in further loops."""
-        around = self.conditional, self.loops
+        saved = self.conditional, self.loops
         self.conditional, self.loops = conditional, loops
         self.add_all(nodes)
-        self.conditional, self.loops = around
+        self.conditional, self.loops = saved
 
     def append(self, use: Use) -> None:
         if use.writes:
@@ -184,35 +194,35 @@ class _Collector:
     def changed_in_place(self, node: Increment | AddressOf) -> None:
         self.access(node.target, reads=True, writes=True)
 
-    def access(self, node: Access, *, reads: bool, writes: bool, taker: Taker | None = None) -> None:
+    def access(self, node: Access, *, reads: bool, writes: bool, passed: PassedAddress | None = None) -> None:
         self.add_all(node.subscripts)
         for step in node.path:
             if isinstance(step, Index):
                 self.add(step.index)
-        at = self.conditional, self.loops, node.range, node.path, taker
-        self.append(Use(node.object, node.subscripts, reads, writes, *at))
+        where = self.conditional, self.loops, node.range
+        self.append(Use(node.object, node.subscripts, reads, writes, *where, node.path, passed))
 
     def call(self, node: Call) -> None:
         """A call's arguments; it writes through pointers to what is not const."""
         function = next((f for f in self.functions if f.name == node.function and node.callee is Callee.USER), None)
         parameters = () if function is None else function.parameters
-        for place, argument in enumerate(node.arguments):
+        for position, argument in enumerate(node.arguments):
             target = argument.target if isinstance(argument, AddressOf) else argument
             if isinstance(target, Access) and (isinstance(argument, AddressOf) or _is_pointer(target)):
-                parameter = parameters[place] if place < len(parameters) else None
-                taker = None if parameter is None else (node, place)
-                self.access(target, reads=True, writes=parameter is None or not parameter.const, taker=taker)
+                parameter = parameters[position] if position < len(parameters) else None
+                passed = None if parameter is None else PassedAddress(node, position)
+                self.access(target, reads=True, writes=parameter is None or not parameter.const, passed=passed)
             else:
                 self.add(argument)
 
     def binary(self, node: Binary) -> None:
         if node.operator in ("&&", "||"):
-            self.perhaps(node)
+            self.first_part_always(node)
         else:
             self.add_all(children(node))
 
-    def perhaps(self, node: Any) -> None:
-        """A node whose first part always runs, and the rest perhaps."""
+    def first_part_always(self, node: Any) -> None:
+        """A node whose first part always runs; the others may not run."""
         parts: list[Any]
         if isinstance(node, ForLoop):
             always, rest = (node.initialization, node.condition), (node.body, node.advance)
@@ -241,9 +251,9 @@ class _Collector:
 
     def certain_in(self, branch: Any) -> dict[tuple[object, ...], list[int]]:
         """Add the uses of a branch; the result has the indices of those that are certain in it."""
-        around, self.certain = self.certain, {}
+        saved, self.certain = self.certain, {}
         self.add(branch)
-        certain, self.certain = self.certain, around
+        certain, self.certain = self.certain, saved
         return certain
 
     def stay_certain(self, done: tuple[object, ...], places: list[int]) -> None:
@@ -260,9 +270,9 @@ class _Collector:
 
     def changes(self, use: Use, start: int) -> bool:
         """Whether objects in a use's subscripts are written by uses from index `start` on."""
-        steps = (step.index for step in use.path if isinstance(step, Index))
-        places = (node for part in (*use.subscripts, *steps) for node in walk(part) if isinstance(node, Access))
-        return any(self.written.get(node.object, -1) >= start for node in places)
+        indices = (step.index for step in use.path if isinstance(step, Index))
+        read = (object_ for part in (*use.subscripts, *indices) for object_ in objects_in(part))
+        return any(self.written.get(object_, -1) >= start for object_ in read)
 
     def loop(self, node: Loop) -> None:
         self.add_all((node.lower, node.upper, node.step))
@@ -272,7 +282,7 @@ class _Collector:
 
     def nest(self, node: TileNest) -> None:
         """A nest of tiled loops; with `launch`, the host has evaluated bounds."""
-        around = self.loops
+        saved = self.loops
         for tiled in node.loops:
             loop = tiled.loop
             if not (self.launch and tiled.launch_bounds):
@@ -281,7 +291,7 @@ class _Collector:
                 self.set(loop.iterator, loop.header)
             self.loops = (*self.loops, loop)
         self.add(node.body)
-        self.loops = around
+        self.loops = saved
 
     def declarator(self, node: Declarator) -> None:
         """A declaration, which writes the variable if it has an initialiser."""
@@ -309,7 +319,7 @@ _OF_KIND: dict[type, Callable[[_Collector, Any], None]] = {
     **dict.fromkeys((Increment, AddressOf), _Collector.changed_in_place),
     Call: _Collector.call,
     Binary: _Collector.binary,
-    **dict.fromkeys((Conditional, If, While, ForLoop, Switch), _Collector.perhaps),
+    **dict.fromkeys((Conditional, If, While, ForLoop, Switch), _Collector.first_part_always),
     Loop: _Collector.loop,
     TileNest: _Collector.nest,
     Declarator: _Collector.declarator,

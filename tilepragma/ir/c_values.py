@@ -50,8 +50,7 @@ def c_value(value: Expression) -> int | None:
     if isinstance(value, Cast):
         return _cast(value, type_)
     if isinstance(value, Conditional):
-        test = c_value(value.condition)
-        chosen = None if test is None else c_value(value.then if test else value.otherwise)
+        chosen = _chosen(value)
         return None if chosen is None else converted(chosen, type_)
     return None
 
@@ -66,10 +65,12 @@ def arithmetic_value(value: Expression) -> int | None:
     if isinstance(value, Binary):
         left, right = c_value(value.left), c_value(value.right)
         return None if left is None or right is None else operation(value.operator, left, right)
-    if isinstance(value, Conditional):
-        test = c_value(value.condition)
-        return None if test is None else c_value(value.then if test else value.otherwise)
-    return c_value(value)
+    return _chosen(value) if isinstance(value, Conditional) else c_value(value)
+
+
+def _chosen(value: Conditional) -> int | None:
+    test = c_value(value.condition)
+    return None if test is None else c_value(value.then if test else value.otherwise)
 
 
 def _cast(value: Cast, type_: ScalarType) -> int | None:

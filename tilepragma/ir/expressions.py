@@ -92,6 +92,11 @@ class DataObject:
         return len(self.lengths)
 
     @property
+    def is_outside_scalar(self) -> bool:
+        """Whether iterations share it and it is no array, so that they may have copies of it."""
+        return self.storage is Storage.SCALAR and self.scope is not Scope.LOCAL
+
+    @property
     def stored(self) -> DataObject:
         """The user's object, which sections name and the runtime knows."""
         return self if self.rows_in is None else self.rows_in

@@ -13,7 +13,7 @@ from typing import Any
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
-from tilepragma.ir.accesses import Use, function_uses, leaves_early, returns_early, uses
+from tilepragma.ir.accesses import PassedAddress, Use, function_uses, leaves_early, returns_early, uses
 from tilepragma.ir.expressions import Call, DataObject, Index, Storage
 from tilepragma.ir.loop_tree import (
     Block,
@@ -152,8 +152,8 @@ class _Flow:
             if use.object is not self._object and use.object != self._object:
                 continue
             accessed, exact = bytes_of(use.object, use.subscripts, use.path, self._values)
-            if use.taker is not None:
-                read, written = self._taken(use, accessed, *use.taker)
+            if use.passed is not None:
+                read, written = self._in_function(use, accessed, use.passed)
                 # A function's writes are done when it returns, behind all arguments.
                 after |= 0 if use.conditional else written
             else:
@@ -161,7 +161,7 @@ class _Flow:
             self.exposed_bytes |= read & ~assigned
             if self.exposed_bytes and self.exposed is None:
                 self.exposed = use.range
-            if use.taker is None and not use.conditional:
+            if use.passed is None and not use.conditional:
                 assigned |= written
         return assigned | after
 
@@ -170,14 +170,14 @@ class _Flow:
             self._known[id(node)] = tuple(uses(node, self._functions))
         return self._known[id(node)]
 
-    def _taken(self, use: Use, accessed: int, call: Call, place: int) -> tuple[int, int]:
+    def _in_function(self, use: Use, accessed: int, passed: PassedAddress) -> tuple[int, int]:
         """Of bytes passed by address: those a call may read first, and those it surely writes."""
-        function = next(function for function in self._functions if function.name == call.function)
-        parameter = function.parameters[place]
+        function = passed.function_in(self._functions)
+        parameter = function.parameters[passed.position]
         indexed = any(isinstance(step, Index) for step in use.path)
         if parameter.rank != 1 or parameter.storage is Storage.ROWS or indexed:
             return EVERYTHING, 0
-        inside = _Flow(parameter, self._functions, arguments=self._arguments(function, call))
+        inside = _Flow(parameter, self._functions, arguments=self._arguments(function, passed.call))
         end = 0
         for statement in function.body.statements:
             end = inside._evaluate(statement, end) if isinstance(statement, Return) else inside.run(statement, end)
@@ -190,8 +190,11 @@ class _Flow:
         """The call's numbers for parameters that the function does not change."""
         written = {use.object for use in self._uses_of(function.body) if use.writes}
         passed = zip(function.parameters, call.arguments, strict=False)
-        kept = ((parameter, argument) for parameter, argument in passed if parameter not in written)
-        numbers = {p: known_value(argument, self._values) for p, argument in kept if p.storage is Storage.SCALAR}
+        numbers = {
+            parameter: known_value(argument, self._values)
+            for parameter, argument in passed
+            if parameter not in written and parameter.storage is Storage.SCALAR
+        }
         return {parameter: number for parameter, number in numbers.items() if number is not None}
 
     def _round(self, body: Any, assigned: int) -> tuple[int, int]:

@@ -26,7 +26,7 @@ def names_in(kernel: Kernel, *bodies: Block) -> frozenset[str]:
 
 @dataclass
 class Names:
-    """Identifiers for objects, each handed out once; `taken` ones are not available."""
+    """Makes identifiers for objects, each different from all those `taken`."""
 
     taken: set[str] = field(default_factory=set)
 

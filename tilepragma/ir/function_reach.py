@@ -1,4 +1,4 @@
-"""The elements a function touches around one it gets: a[i], a[i + 3] for p[0], p[3] and &a[i]."""
+"""Elements that functions touch around the element they get: with &a[i] for p, p[3] is a[i + 3]."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from tilepragma.ir.accesses import Use, returns_early, uses
+from tilepragma.ir.accesses import PassedAddress, Use, returns_early, uses
 from tilepragma.ir.expressions import (
     Access,
     Assignment,
@@ -39,10 +39,10 @@ def with_reach(
     """
     for use in accesses:
         whole = not use.subscripts and use.object.rank == 1
-        if use.taker is None or use.path or not (use.subscripts or whole):
+        if use.passed is None or use.path or not (use.subscripts or whole):
             yield use
             continue
-        inner = _uses_inside(*use.taker, functions, members or {})
+        inner = _uses_inside(use.passed, functions, members or {})
         if inner is None:
             yield replace(use, subscripts=())
             continue
@@ -52,52 +52,52 @@ def with_reach(
             place = last if polynomial(distance) == number(0) else expression(polynomial(last) + polynomial(distance))
             conditional, loops = use.conditional or part.conditional, (*use.loops, *part.loops)
             yield replace(
-                use, subscripts=(*rows, place), path=part.path, conditional=conditional, loops=loops, taker=None
+                use, subscripts=(*rows, place), path=part.path, conditional=conditional, loops=loops, passed=None
             )
 
 
 def touches_one_element(use: Use, functions: tuple[Function, ...]) -> bool:
     """Whether a function that gets an element's address touches only that element."""
-    if use.taker is None or not use.subscripts or use.path:
+    if use.passed is None or not use.subscripts or use.path:
         return False
-    inside = _uses_inside(*use.taker, functions)
-    return inside is not None and all(polynomial(use_inside.subscripts[0]) == number(0) for use_inside in inside)
+    inside = _uses_inside(use.passed, functions)
+    return inside is not None and all(polynomial(inner.subscripts[0]) == number(0) for inner in inside)
 
 
 def _uses_inside(
-    call: Call, place: int, functions: tuple[Function, ...], members: Mapping[str, DataObject] = MappingProxyType({})
+    passed: PassedAddress, functions: tuple[Function, ...], members: Mapping[str, DataObject] = MappingProxyType({})
 ) -> tuple[Use, ...] | None:
     """The uses of a parameter inside its function, in the call's terms; None without subscripts."""
-    function = next(function for function in functions if function.name == call.function)
-    parameter = function.parameters[place]
+    function = passed.function_in(functions)
+    parameter = function.parameters[passed.position]
     accesses = tuple(with_reach(uses(function.body, functions), functions))
     inside = [use for use in accesses if use.object == parameter]
     if parameter.rank != 1 or any(len(use.subscripts) != 1 for use in inside):
         return None
     written = {use.object for use in accesses if use.writes}
-    passed = zip(function.parameters, call.arguments, strict=False)
-    kept = {parameter: value for parameter, value in passed if parameter not in written}
-    arguments = {parameter: value for parameter, value in kept.items() if parameter.storage is Storage.SCALAR}
+    values = zip(function.parameters, passed.call.arguments, strict=False)
+    unwritten = {parameter: value for parameter, value in values if parameter not in written}
+    arguments = {parameter: value for parameter, value in unwritten.items() if parameter.storage is Storage.SCALAR}
     arguments |= _set_once(function, accesses, arguments)
     structs = {
         parameter: value.object.host
-        for parameter, value in kept.items()
+        for parameter, value in unwritten.items()
         if isinstance(value, Access) and not value.subscripts and not value.path
     }
-    seen = _seen_from_outside(function, arguments, structs, members)
+    in_call = _in_terms_of_call(function, arguments, structs, members)
 
-    def apart(loop: Loop) -> Loop:
-        lower, upper, step = map(seen, (loop.lower, loop.upper, loop.step))
-        return replace(loop, iterator=_named_apart(loop.iterator, function), lower=lower, upper=upper, step=step)
+    def loop_in_call(loop: Loop) -> Loop:
+        lower, upper, step = map(in_call, (loop.lower, loop.upper, loop.step))
+        return replace(loop, iterator=_local_of(function, loop.iterator), lower=lower, upper=upper, step=step)
 
     early = returns_early(function.body)
     return tuple(
         replace(
             use,
             conditional=use.conditional or early,
-            subscripts=tuple(map(seen, use.subscripts)),
-            path=tuple(Index(seen(step.index)) if isinstance(step, Index) else step for step in use.path),
-            loops=tuple(map(apart, use.loops)),
+            subscripts=tuple(map(in_call, use.subscripts)),
+            path=tuple(Index(in_call(step.index)) if isinstance(step, Index) else step for step in use.path),
+            loops=tuple(map(loop_in_call, use.loops)),
         )
         for use in inside
     )
@@ -115,11 +115,9 @@ def _set_once(
 
     for node in walk(function.body):
         for declarator in node.declarators if isinstance(node, Declaration) else ():
-            value = declarator.initializer
+            value = declarator.value
             changes = writes[declarator.object] > 1 or declarator.object.storage is not Storage.SCALAR
-            if changes or value is None or isinstance(value, tuple):
-                continue
-            if all(_is_known(part, numbers) for part in walk(value)):
+            if value is not None and not changes and all(_is_known(part, numbers) for part in walk(value)):
                 numbers[declarator.object] = Cast(declarator.object.element, with_accesses(value, known))
     return {object_: value for object_, value in numbers.items() if object_ not in arguments}
 
@@ -130,13 +128,13 @@ def _is_known(part: object, numbers: Mapping[DataObject, Expression]) -> bool:
     return not isinstance(part, (Assignment, Increment, Call))
 
 
-def _seen_from_outside(
+def _in_terms_of_call(
     function: Function,
     arguments: Mapping[DataObject, Expression],
     structs: Mapping[DataObject, str],
     members: Mapping[str, DataObject],
 ) -> Callable[[Expression], Expression]:
-    """Replaces parameters by arguments, and names the function's own objects uniquely."""
+    """Replaces parameters by arguments, and names the function's locals uniquely."""
 
     def instead(access: Access) -> Expression:
         object_ = access.object
@@ -147,10 +145,10 @@ def _seen_from_outside(
             known = members.get(f"{structs[object_]}->{step.name}") if isinstance(step, Member) else None
             if known is not None:
                 return access_to(known)
-        return replace(access, object=_named_apart(object_, function)) if object_.scope is Scope.LOCAL else access
+        return replace(access, object=_local_of(function, object_)) if object_.scope is Scope.LOCAL else access
 
     return lambda value: with_accesses(value, instead)
 
 
-def _named_apart(object_: DataObject, function: Function) -> DataObject:
+def _local_of(function: Function, object_: DataObject) -> DataObject:
     return replace(object_, name=f"{object_.name} of {function.name}")

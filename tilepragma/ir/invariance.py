@@ -42,11 +42,7 @@ def host_evaluable(written: Iterable[DataObject], known: Iterable[DataObject] = 
     knows the `known` objects: iterators of its loops, and tile sizes.
     """
     changing, given = frozenset(written), frozenset(known)
-
-    def evaluable(value: Expression) -> bool:
-        return all(_evaluable(node, changing, given) for node in walk(value))
-
-    return evaluable
+    return lambda value: all(_evaluable(node, changing, given) for node in walk(value))
 
 
 def _evaluable(node: object, changing: frozenset[DataObject], given: frozenset[DataObject]) -> bool:
@@ -56,10 +52,7 @@ def _evaluable(node: object, changing: frozenset[DataObject], given: frozenset[D
         return node.callee is not Callee.USER
     if isinstance(node, Access):
         object_ = node.object
-        if object_ in given:
-            return True
-        outside = object_.scope is not Scope.LOCAL and object_.storage is Storage.SCALAR
-        return outside and object_ not in changing and not object_.volatile
+        return object_ in given or (object_.is_outside_scalar and object_ not in changing and not object_.volatile)
     return True
 
 

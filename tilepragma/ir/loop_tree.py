@@ -45,6 +45,11 @@ class Declarator:
     object: DataObject
     initializer: Initializer | None
 
+    @property
+    def value(self) -> Expression | None:
+        """The initial value; None if there is none, or if it stands in braces."""
+        return None if isinstance(self.initializer, tuple) else self.initializer
+
 
 Initializer = Expression | tuple["Initializer", ...]
 
@@ -222,9 +227,9 @@ class TiledLoop:
 
     @property
     def points(self) -> int:
-        """Thread coarsening: the points of a worker, apart by the number of workers.
+        """Thread coarsening: the points of each worker, at distances of the number of workers.
 
-        They are a static tile between the loop's gangs and workers. 0 if its count is no literal.
+        A static tile between the loop's gangs and workers holds them. 0 if its count is no literal.
         """
         tile = next((tile for tile in self.tiles if tile.kind is TileKind.STATIC), None)
         if tile is None:
@@ -348,7 +353,7 @@ class Staged:
 
 @dataclass(frozen=True)
 class RegisterQueue:
-    """Elements of a scratchpad that workers keep in registers: each its own, if `planes` fit.
+    """Elements of a scratchpad that the worker which wrote them keeps in registers, if they fit.
 
     The scratchpad is a circular buffer along its first dimension. `object` is the scratchpad by
     another name, for elements that the reading worker wrote itself. In an iteration of the loop

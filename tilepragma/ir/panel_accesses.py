@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
-from tilepragma.ir.expressions import Access, DataObject, Expression
+from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.loop_tree import Panel
 from tilepragma.ir.substitution import with_objects
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.traversal import objects_in
 
 
 def place_in_buffer(
@@ -28,5 +29,5 @@ def place_in_buffer(
     return with_objects(buffer.subscripts, instead)
 
 
-def _mentioned(subscripts: tuple[Expression, ...]) -> list[DataObject]:
-    return [node.object for part in subscripts for node in walk(part) if isinstance(node, Access)]
+def _mentioned(subscripts: tuple[Expression, ...]) -> Iterator[DataObject]:
+    return (object_ for part in subscripts for object_ in objects_in(part))

@@ -29,7 +29,7 @@ def with_guarded_quotients(value: T) -> T:
 
 
 def unguarded(value: Expression) -> Expression:
-    """The quotient inside such a guard, without inner guards; other expressions unchanged."""
+    """The quotient inside a guard, without inner guards; other expressions unchanged."""
     if not isinstance(value, Conditional):
         return value
     inner: Expression = with_each(value, Conditional, _quotient)

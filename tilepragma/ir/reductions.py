@@ -82,7 +82,7 @@ class NoReduction:
 def check_reduction(
     object_: DataObject, clause: ReductionClause, body: Any, floating: FloatingRules, diagnostics: Diagnostics
 ) -> str:
-    """Report uses of `object_` in `body` that are no such updates, and bad types.
+    """Report uses of `object_` in `body` that are no updates by the operator, and bad types.
 
     Returns the operator that combines partial values: the clause's, or the function of the updates.
     """
@@ -95,15 +95,15 @@ def check_reduction(
         diagnostics.error(clause.range, message)
         return clause.operator
     written = _CLAUSES.get(clause.operator, clause.operator)
-    made = _Uses(object_, object_.element, written, floating).together(body)
-    if isinstance(made, Updates):
-        return made.operator
-    if made.reason:
-        message = f"'{object_.host}' cannot be reduced with '{written}': {made.reason}"
-        diagnostics.error(made.range, message, made.remedy)
+    updates = _Uses(object_, object_.element, written, floating).as_updates(body)
+    if isinstance(updates, Updates):
+        return updates.operator
+    if updates.reason:
+        message = f"'{object_.host}' cannot be reduced with '{written}': {updates.reason}"
+        diagnostics.error(updates.range, message, updates.remedy)
     else:
         message = f"'{object_.host}' is reduced with '{written}', but this is not an update with that operator"
-        diagnostics.error(made.range, message, _remedy(object_.host, written))
+        diagnostics.error(updates.range, message, _remedy(object_.host, written))
     return clause.operator
 
 
@@ -116,18 +116,18 @@ def reduction_updates(
 ) -> Updates | NoReduction:
     """The updates that all uses of `object_` in `body` are; `signs` tell if their order matters."""
     element = object_.element
-    best = NoReduction(object_.range)
+    refusal = NoReduction(object_.range)
     if not isinstance(element, ScalarType) or object_.rank:
-        return best
+        return refusal
     for operator in ("+", "*", "min", "max", *_INTEGERS_ONLY):
         if operator in _INTEGERS_ONLY and element.is_floating:
             continue
-        made = _Uses(object_, element, operator, floating, signs).together(body)
-        if isinstance(made, Updates):
-            return made
-        if made.reason:
-            best = made
-    return best
+        updates = _Uses(object_, element, operator, floating, signs).as_updates(body)
+        if isinstance(updates, Updates):
+            return updates
+        if updates.reason:
+            refusal = updates
+    return refusal
 
 
 def is_ordered(object_: DataObject, operator: str, body: Any, floating: FloatingRules, signs: Signs) -> bool:
@@ -155,7 +155,8 @@ class _Uses:
     floating: FloatingRules
     signs: Signs | None = None
 
-    def together(self, body: Any) -> Updates | NoReduction:
+    def as_updates(self, body: Any) -> Updates | NoReduction:
+        """All uses in `body` as updates, or the first use that is none."""
         updates = list[Updates]()
         for update in self.updates(body):
             if isinstance(update, NoReduction):
@@ -327,8 +328,8 @@ class _Uses:
         if len(places) != 1 or not isinstance(call.type, ScalarType):
             return None
         value = call.arguments[1 - places[0]]
-        assigned = _as(self.type, *types, value)
-        if not all(holds(type_, self.type) for type_ in types) or assigned != _as(call.type, value):
+        assigned = _converted(value, self.type, *types)
+        if not all(holds(type_, self.type) for type_ in types) or assigned != _converted(value, call.type):
             reason = f"what is compared in {call.type.spelling} is not what is assigned to {self.type.spelling}"
             return NoReduction(node.range, reason, f"convert the value, as in ({self.type.spelling})value")
         if not self.type.is_floating:
@@ -344,8 +345,8 @@ class _Uses:
             return None
         common = usual_type(left, right)
         value = comparison.right if self._is_itself(comparison.left) else comparison.left
-        assigned, seen = _as(self.type, *types, new), _as(common, value)
-        if assigned != seen or not all(holds(type_, self.type) for type_ in (common, *types)):
+        assigned = _converted(new, self.type, *types)
+        if assigned != _converted(value, common) or not all(holds(type_, self.type) for type_ in (common, *types)):
             if _bare(new) != _bare(value):
                 return None
             reason = f"what is compared in {common.spelling} is not what is assigned to {self.type.spelling}"
@@ -421,13 +422,12 @@ def _only(block: Block) -> Any:
 # -- values and their types
 
 
-def _as(*types_and_value: Any) -> Expression:
-    """The value converted to the types before it (innermost last), without idle conversions."""
-    *types, value = types_and_value
-    made: Expression = _exact(value)
+def _converted(value: Expression, *types: ScalarType) -> Expression:
+    """The value converted to the types, the last one first, without idle conversions."""
+    value = _exact(value)
     for type_ in reversed(types):
-        made = _exact(Cast(type_, made))
-    return made
+        value = _exact(Cast(type_, value))
+    return value
 
 
 def _exact(value: Expression) -> Expression:

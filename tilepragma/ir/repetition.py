@@ -14,27 +14,27 @@ _DECIDING = (Break, ForLoop, If, Loop, Switch, While)
 
 def has_fixed_work(kernel: Kernel) -> bool:
     """Whether control and accesses surely depend only on iterators and unchanged numbers."""
-    values = _values(kernel)
+    dependent = _data_dependent(kernel)
     called = (node for function in kernel.functions for node in walk(function.body))
-    decides = any(_decides(node, values) for node in walk(kernel.body))
+    decides = any(_decides(node, dependent) for node in walk(kernel.body))
     return not decides and not any(isinstance(node, _DECIDING) for node in called)
 
 
-def _values(kernel: Kernel) -> set[DataObject]:
+def _data_dependent(kernel: Kernel) -> set[DataObject]:
     """The scalars that depend on array elements, and outside scalars that the kernel changes."""
     assigned = [assignment for node in walk(kernel.body) for assignment in _assigned(node)]
     dependent = {target for target, _ in assigned if target.scope is not Scope.LOCAL}
     while True:
-        further = {target for target, value in assigned if target not in dependent and _has_values(value, dependent)}
+        further = {
+            target for target, value in assigned if target not in dependent and _depends_on_data(value, dependent)
+        }
         if not further:
             return dependent
         dependent |= further
 
 
 def _assigned(node: Any) -> Iterator[tuple[DataObject, Any]]:
-    """What a node assigns, with the value, or the declarator that has it; a loop does not count as
-    assigning its iterator.
-    """
+    """Each object that a node assigns, with a node that holds the value; loops do not count."""
     match node:
         case Declaration():
             yield from ((declarator.object, declarator) for declarator in node.declarators)
@@ -44,19 +44,19 @@ def _assigned(node: Any) -> Iterator[tuple[DataObject, Any]]:
             yield node.target.object, node.target
 
 
-def _decides(node: Any, values: set[DataObject]) -> bool:
+def _decides(node: Any, dependent: set[DataObject]) -> bool:
     """Whether the node runs otherwise, or accesses another element, for other values."""
     match node:
         case ForLoop() | While() | Break() | Return():
             return True
         case If() | Switch():
-            return _has_values(node.condition, values)
+            return _depends_on_data(node.condition, dependent)
         case Loop():
-            return any(_has_values(bound, values) for bound in (node.lower, node.upper, node.step))
+            return any(_depends_on_data(bound, dependent) for bound in (node.lower, node.upper, node.step))
         case Access():
-            return any(_has_values(subscript, values) for subscript in node.subscripts)
+            return any(_depends_on_data(subscript, dependent) for subscript in node.subscripts)
     return False
 
 
-def _has_values(node: Any, values: set[DataObject]) -> bool:
-    return any(isinstance(node, Access) and (node.subscripts or node.object in values) for node in walk(node))
+def _depends_on_data(node: Any, dependent: set[DataObject]) -> bool:
+    return any(isinstance(node, Access) and (node.subscripts or node.object in dependent) for node in walk(node))

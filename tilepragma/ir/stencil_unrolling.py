@@ -25,7 +25,7 @@ _MOST_ROUNDS, _MOST_STATEMENTS = 7, 64
 
 
 def with_unrolled_stencil_loops(kernel: Kernel) -> Kernel:
-    """The kernel without such loops, or the same object. Loops with live-out iterators stay."""
+    """The kernel with these loops unrolled if their iterators are dead; else the same object."""
     wanted = frozenset(
         loop.iterator
         for loop in loops_in(kernel.body)
@@ -121,13 +121,10 @@ def _with_value(statement: Statement, loop: Loop, value: int) -> Iterator[Statem
 
 
 def _decided(statement: Statement) -> Iterator[Statement]:
-    known = _number(statement.condition) if isinstance(statement, If) else None
-    if not isinstance(statement, If) or known is None:
+    if not isinstance(statement, If) or (holds := _number(statement.condition)) is None:
         yield statement
-    elif known:
-        yield from (part for inner in flat(statement.then.statements) for part in _decided(inner))
-    elif statement.otherwise is not None:
-        yield from (part for inner in flat(statement.otherwise.statements) for part in _decided(inner))
+    elif (branch := statement.then if holds else statement.otherwise) is not None:
+        yield from (part for inner in flat(branch.statements) for part in _decided(inner))
 
 
 def _number(value: Expression) -> int | None:

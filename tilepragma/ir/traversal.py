@@ -1,4 +1,4 @@
-"""Walks over the loop tree, generic over node types, so that passes need none of their own."""
+"""Walks over the loop tree for all passes, generic over the types of nodes."""
 
 from __future__ import annotations
 
@@ -64,16 +64,16 @@ def without_expressions(node: Any) -> Iterator[Any]:
 
 def loops_in(node: Any) -> Iterator[Loop]:
     """The canonical loops at and below `node`, in pre-order, without those of tile nests."""
-    return (expression for expression in without_expressions(node) if isinstance(expression, Loop))
+    return (part for part in without_expressions(node) if isinstance(part, Loop))
 
 
 def loops_and_tiled(node: Any) -> Iterator[Loop]:
     """Like `loops_in`, with the loops of tile nests as they were written."""
-    for expression in without_expressions(node):
-        if isinstance(expression, TileNest):
-            yield from (tiled.loop for tiled in expression.loops)
-        elif isinstance(expression, Loop):
-            yield expression
+    for part in without_expressions(node):
+        if isinstance(part, TileNest):
+            yield from (tiled.loop for tiled in part.loops)
+        elif isinstance(part, Loop):
+            yield part
 
 
 def perfect_nest(statement: Statement) -> Iterator[Loop]:
@@ -95,12 +95,22 @@ def loop_directives(node: Any) -> list[LoopDirective]:
 
 def workers_meet(node: Any) -> bool:
     """Whether the workers of a gang synchronise in `node`, at a barrier or a copy of their tile."""
-    return any(isinstance(expression, (Barrier, Stage)) for expression in without_expressions(node))
+    return any(isinstance(part, (Barrier, Stage)) for part in without_expressions(node))
+
+
+def objects_in(node: Any) -> Iterator[DataObject]:
+    """The object of each access at and below `node`, in pre-order."""
+    return (access.object for access in walk(node) if isinstance(access, Access))
+
+
+def access_count(node: Any, object_: DataObject) -> int:
+    """How many accesses to the object `node` contains."""
+    return sum(other == object_ for other in objects_in(node))
 
 
 def mentions(node: Any, object_: DataObject) -> bool:
     """Whether `node` contains an access to the object."""
-    return any(isinstance(node, Access) and node.object == object_ for node in walk(node))
+    return object_ in objects_in(node)
 
 
 def with_blocks(statement: S, change: Callable[[Block], Block]) -> S:

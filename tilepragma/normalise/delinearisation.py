@@ -1,4 +1,4 @@
-"""Delinearisation: `a[640*y + x]` and `a[w*y + x]` become a[y][x], where the launch knows w.
+"""Delinearisation: `a[640*y + x]` becomes a[y][x]; so does `a[w*y + x]` if the launch knows w.
 
 Later passes then see arrays of several dimensions: footprints, neighbours, array tiles, panels,
 copies in shared memory. Sections and the runtime know the array as the user declares it
@@ -22,7 +22,7 @@ from tilepragma.ir.loop_tree_text import plain_text
 from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, number, polynomial
 from tilepragma.ir.row_strides import LEAST_ROW, row_strides
 from tilepragma.ir.substitution import with_accesses, with_each
-from tilepragma.ir.traversal import named_in_clauses, walk
+from tilepragma.ir.traversal import named_in_clauses, objects_in, walk
 from tilepragma.ir.types import INT, ScalarType
 from tilepragma.normalise.forward_substitution import named_sums, substituted, with_sums
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DelinearisedKernel:
-    """The new kernel; `seen` describes each delinearised array, `left` each that stays."""
+    """The new kernel; `seen` describes each delinearised array, `left` each that is not."""
 
     kernel: Kernel
     seen: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ def with_delinearised_arrays(kernel: Kernel) -> DelinearisedKernel:
         named = named_sums(uses(kernel.body, kernel.functions), kernel, on_host)
         for object_ in (object_ for object_ in kernel.objects if object_ in objects and object_ in subscripts):
             rows_or_leaving = constant_rows(subscripts[object_], partial(with_sums, named=named))
-            if isinstance(rows_or_leaving, Rows) and _serves(rows_or_leaving, object_, nodes, on_host):
+            if isinstance(rows_or_leaving, Rows) and _is_usable(rows_or_leaving, object_, nodes, on_host):
                 rows[object_] = rows_or_leaving
                 lengths = "".join(f"[{plain_text(expression(length))}]" for length in rows_or_leaving.lengths)
                 seen.append(f"'{object_.host}' is seen as {object_.host}[]{lengths}: no access leaves its row")
@@ -69,7 +69,7 @@ def with_delinearised_arrays(kernel: Kernel) -> DelinearisedKernel:
                 )
     except OperationLimitError:
         return DelinearisedKernel(kernel)
-    return DelinearisedKernel(_seen_by(kernel, rows) if rows else kernel, tuple(seen), tuple(left))
+    return DelinearisedKernel(_with_rows(kernel, rows) if rows else kernel, tuple(seen), tuple(left))
 
 
 def flattened(kernel: Kernel) -> Kernel:
@@ -110,7 +110,7 @@ def _candidates(kernel: Kernel) -> frozenset[DataObject]:
     return frozenset(object_ for object_ in candidates if object_.host not in named)
 
 
-def _serves(rows: Rows, object_: DataObject, nodes: Iterable[object], on_host: Callable[[Expression], bool]) -> bool:
+def _is_usable(rows: Rows, object_: DataObject, nodes: Iterable[object], on_host: Callable[[Expression], bool]) -> bool:
     """Whether each access to the array has its parts, and the launch knows the row lengths.
 
     Tables whose row lengths are constants keep their own names.
@@ -122,8 +122,8 @@ def _serves(rows: Rows, object_: DataObject, nodes: Iterable[object], on_host: C
     return known and all(polynomial(access.subscripts[0]) in rows.parts for access in accesses)
 
 
-def _seen_by(kernel: Kernel, rows: Mapping[DataObject, Rows]) -> Kernel:
-    instead = {object_: _object(object_, object_rows) for object_, object_rows in rows.items()}
+def _with_rows(kernel: Kernel, rows: Mapping[DataObject, Rows]) -> Kernel:
+    instead = {object_: _delinearised(object_, object_rows) for object_, object_rows in rows.items()}
 
     def change(access: Access) -> Access:
         if access.object not in rows:
@@ -135,7 +135,7 @@ def _seen_by(kernel: Kernel, rows: Mapping[DataObject, Rows]) -> Kernel:
     return replace(kernel, body=body, objects=tuple(instead.get(object_, object_) for object_ in kernel.objects))
 
 
-def _object(object_: DataObject, rows: Rows) -> DataObject:
+def _delinearised(object_: DataObject, rows: Rows) -> DataObject:
     length, stride = object_.lengths[0], rows.strides[0].constant
     whole = polynomial(length).constant if length is not None else None
     count = integer(whole // stride) if whole is not None and stride and whole % stride == 0 else None
@@ -143,7 +143,7 @@ def _object(object_: DataObject, rows: Rows) -> DataObject:
 
 
 def int_sum(part: Polynomial) -> Expression:
-    """C for the sum: in int for at most two int variables, since the user's int sum is greater."""
+    """C for the sum; in int if it has at most two int variables, as the user's sum has more."""
     return expression(part, INT) if is_short(part) else expression(part)
 
 
@@ -173,25 +173,24 @@ def with_substituted_locals(kernel: Kernel) -> Kernel:
 
 def _without_unread(before: Block, after: Block, kernel: Kernel) -> Block:
     """The body without locals that only the substituted subscripts read."""
-    mentioned = Counter(node.object for node in walk(after) if isinstance(node, Access))
-    gone = {node.object for node in walk(before) if isinstance(node, Access)} - set(mentioned)
+    gone = set(objects_in(before)) - set(objects_in(after))
     written = Counter(use.object for use in uses(before, kernel.functions) if use.writes)
 
     def is_gone(declarator: Declarator) -> bool:
         object_ = declarator.object
         return object_ in gone and object_.scope is Scope.LOCAL and written[object_] == 1
 
-    def kept(block: Block) -> Block:
-        return replace(block, statements=tuple(left for each in block.statements for left in kept_of(each)))
+    def reduced(block: Block) -> Block:
+        return replace(block, statements=tuple(new for old in block.statements for new in remaining(old)))
 
-    def kept_of(statement: Statement) -> Iterator[Statement]:
+    def remaining(statement: Statement) -> Iterator[Statement]:
         if not isinstance(statement, Declaration):
             yield statement
-        elif left := tuple(declarator for declarator in statement.declarators if not is_gone(declarator)):
-            yield statement if len(left) == len(statement.declarators) else replace(statement, declarators=left)
+        elif read := tuple(declarator for declarator in statement.declarators if not is_gone(declarator)):
+            yield statement if len(read) == len(statement.declarators) else replace(statement, declarators=read)
 
     if not gone:
         return after
-    left = with_each(after, Block, kept)
+    result = with_each(after, Block, reduced)
     # Locals that only the removed ones read are unread now too.
-    return left if left == after else _without_unread(before, left, kernel)
+    return result if result == after else _without_unread(before, result, kernel)

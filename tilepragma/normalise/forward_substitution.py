@@ -41,7 +41,7 @@ def with_substituted_subscripts(
 def named_sums(
     uses: Iterable[Use], kernel: Kernel, invariant: Callable[[Expression], bool]
 ) -> Mapping[DataObject, Polynomial]:
-    """The sum that each such local stands for; `uses` are those of the kernel."""
+    """The sums of iterators and invariant values in locals; `uses` are those of the kernel."""
     writes = Counter(use.object for use in uses if use.writes)
     named: dict[DataObject, Polynomial] = {}
     _collect(kernel.body, frozenset(), named, writes, invariant)
@@ -59,9 +59,9 @@ def _collect(
     if isinstance(node, Loop):
         iterators |= {node.iterator}
     elif isinstance(node, Declarator):
-        object_, value = node.object, node.initializer
-        alone = writes[object_] == 1 and is_local_index(object_)
-        if alone and value is not None and not isinstance(value, tuple) and holds(object_.element, value):
+        object_, value = node.object, node.value
+        never_changes = writes[object_] == 1 and is_local_index(object_)
+        if never_changes and value is not None and holds(object_.element, value):
             sum_ = with_sums(polynomial(value), named)
             if all(_follows_iterators(atom, iterators, invariant) for atom in sum_.atoms):
                 named[object_] = sum_
@@ -69,18 +69,15 @@ def _collect(
         _collect(child, iterators, named, writes, invariant)
 
 
-def _is_iterator(atom: Expression, iterators: frozenset[DataObject]) -> bool:
-    return isinstance(atom, Access) and not atom.subscripts and not atom.path and atom.object in iterators
-
-
 def _follows_iterators(
     atom: Expression, iterators: frozenset[DataObject], invariant: Callable[[Expression], bool]
 ) -> bool:
     """Whether iterators and invariant values make up the atom. A choice need not be affine."""
+    leaves: Iterable[Expression] = (atom,)
     if isinstance(atom, Conditional):
         leaves = (node for node in walk(atom) if isinstance(node, (Access, Call, Assignment, Increment)))
-        return all(_is_iterator(leaf, iterators) or invariant(leaf) for leaf in leaves)
-    return _is_iterator(atom, iterators) or invariant(atom)
+    known = {access_to(iterator) for iterator in iterators}
+    return all(leaf in known or invariant(leaf) for leaf in leaves)
 
 
 def with_sums(value: Polynomial, named: Mapping[DataObject, Polynomial]) -> Polynomial:

@@ -7,10 +7,10 @@ Conditions that depend on data move around loops to the statements inside:
 A loop under such a condition cannot be tiled. A condition moves where nothing in the loop changes
 what it reads, and the loop's header can be evaluated whether it holds or not.
 
-Of an iteration's `continue`: the body of a distributed loop becomes `do { … } while (0)`, which
-`continue` leaves. The tiles then decide what runs next: another tile's loop, a guard, or no loop.
-Elsewhere `if (c) continue; rest` becomes `if (!c) rest`: dependences appear under the condition,
-and no loop ends early.
+The body of a distributed loop with a `continue` becomes `do { … } while (0)`, which `continue`
+leaves. The tiles then decide what runs next: another tile's loop, a guard, or no loop. Elsewhere
+`if (c) continue; rest` becomes `if (!c) rest`: dependences appear under the condition, and no loop
+ends early.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tilepragma.user_tiles.tile_nests import chain_from
 
 
 def with_sunk_conditions(kernel: Kernel) -> Kernel:
-    """The kernel with such conditions moved into the loops; the same object where none moves."""
+    """The kernel with conditions on data moved into loops; the same object if none moves."""
     changed = _sunk(kernel.body, kernel.functions)
     return kernel if changed == kernel.body else dataclasses.replace(kernel, body=changed)
 
@@ -88,7 +88,7 @@ def _may_enter(loop: Loop) -> bool:
 
 
 def with_closed_iterations(kernel: Kernel) -> Kernel:
-    """The kernel with closed bodies of tiled and independent loops; not around tiled loops."""
+    """The kernel with `do … while (0)` in tiled or independent loops; not around tiled loops."""
     nests = (nest for statement in kernel.body.statements for nest in top_loops(statement))
     loops = (loop for nest in nests for loop in chain_from(nest))
     called = (loop.index for loop in loops if is_called_independent(loop, kernel.directive))

@@ -18,7 +18,7 @@ from tilepragma.ir.invariance import host_evaluable, written_objects
 from tilepragma.ir.loop_tree import Block, Kernel, Loop
 from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, number, of_atom, polynomial
 from tilepragma.ir.substitution import with_accesses, with_each
-from tilepragma.ir.traversal import loops_in, mentions, named_in_clauses, walk
+from tilepragma.ir.traversal import access_count, loops_in, mentions, named_in_clauses, walk
 from tilepragma.ir.types import INT, LONG, is_signed
 from tilepragma.normalise.delinearisation import is_short, typed_sum
 from tilepragma.normalise.live_out import final_values
@@ -29,15 +29,16 @@ _FIRST_OF_FINALS = 1 << 20
 
 
 def with_normalised_loops(kernel: Kernel) -> tuple[Kernel, tuple[FinalValue, ...]] | None:
-    """The kernel with normalised loops where that is possible, and the final values of removed
-    iterators, in terms of the user's loops; None where no loop changes.
+    """The kernel with normalised loops, or None if no loop changes.
+
+    Also the final values of removed iterators, in terms of the user's loops.
     """
-    loops = [loop for loop in loops_in(kernel.body) if _steps(loop)]
+    loops = [loop for loop in loops_in(kernel.body) if _is_countable(loop)]
     if not loops:
         return None
     finals = renumbered_final_values(kernel, _FIRST_OF_FINALS)
-    kept = {value.iterator for value in finals}
-    chosen = [loop for loop in loops if _may_go(loop, loops, kernel, kept)]
+    available = {value.iterator for value in finals}
+    chosen = [loop for loop in loops if _may_lose_iterator(loop, loops, kernel, available)]
     if not chosen:
         return None
     names = Names(set(names_in(kernel)))
@@ -52,9 +53,9 @@ def with_normalised_loops(kernel: Kernel) -> tuple[Kernel, tuple[FinalValue, ...
     return replace(kernel, body=body, objects=objects), finals
 
 
-def _steps(loop: Loop) -> bool:
-    """Whether the loop can count its iterations within the iterator's type."""
-    step, lower, upper = (polynomial(each) for each in (loop.step, loop.lower, loop.upper))
+def _is_countable(loop: Loop) -> bool:
+    """Whether the loop has a step, and can count its iterations within the iterator's type."""
+    step, lower, upper = (polynomial(part) for part in (loop.step, loop.lower, loop.upper))
     if step.constant is None or abs(step.constant) < 2 or loop.comparison == "!=" or loop.directive is not None:
         return False
     if loop.iterator.element not in (INT, LONG) or loop.iterator.volatile:
@@ -74,39 +75,33 @@ def _is_sum(lower: Polynomial, short: bool) -> bool:
     return plain and len(varying) < 2 and not (short and any(monomial[0].type != INT for monomial in varying))
 
 
-def _may_go(loop: Loop, loops: list[Loop], kernel: Kernel, kept: set[DataObject]) -> bool:
-    """Whether only this loop uses the iterator, and its last value, where needed, is available."""
+def _may_lose_iterator(loop: Loop, loops: list[Loop], kernel: Kernel, available: set[DataObject]) -> bool:
+    """Whether only `loops` use the iterator, and its last value, where needed, is `available`."""
     iterator = loop.iterator
     if iterator.host in named_in_clauses(kernel.directive, kernel.body):
         return False
     if loop.declares_iterator:
-        return not _is_handed_on(loop.body, iterator)
-    over = [loop for loop in loops_in(kernel.body) if loop.iterator == iterator]
-    if not all(any(iterating is chosen for chosen in loops) for iterating in over):
+        return not _is_address_taken(loop.body, iterator)
+    over = [other for other in loops_in(kernel.body) if other.iterator == iterator]
+    if not all(any(iterating is countable for countable in loops) for iterating in over):
         return False
     if any(use.object == iterator for use in function_uses(kernel.functions)):
         return False
-    inside = sum(_count(iterating.body, iterator) for iterating in over)
+    inside = sum(access_count(iterating.body, iterator) for iterating in over)
     nested = any(inner.iterator == iterator for iterating in over for inner in loops_in(iterating.body))
-    if nested or inside < _count(kernel.body, iterator) or _is_handed_on(kernel.body, iterator):
+    if nested or inside < access_count(kernel.body, iterator) or _is_address_taken(kernel.body, iterator):
         return False
-    return iterator in kept or iterator.name not in kernel.read_after
+    return iterator in available or iterator.name not in kernel.read_after
 
 
-def _is_handed_on(body: Block, iterator: DataObject) -> bool:
-    """Whether the body takes the iterator's address."""
+def _is_address_taken(body: Block, iterator: DataObject) -> bool:
     return any(isinstance(node, AddressOf) and node.target.object == iterator for node in walk(body))
-
-
-def _count(body: Block, iterator: DataObject) -> int:
-    return sum(isinstance(node, Access) and node.object == iterator for node in walk(body))
 
 
 def renumbered_final_values(kernel: Kernel, first: int) -> tuple[FinalValue, ...]:
     """The last values that are needed, over copies of the loops numbered from `first`."""
     body = with_each(kernel.body, Loop, lambda loop: replace(loop, index=first + loop.index))
-    apart = replace(kernel, body=body)
-    finals = final_values(apart, kernel.read_after, host_evaluable(written_objects(kernel)))
+    finals = final_values(replace(kernel, body=body), kernel.read_after, host_evaluable(written_objects(kernel)))
     return tuple(value for value in finals if isinstance(value, FinalValue))
 
 

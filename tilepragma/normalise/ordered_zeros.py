@@ -65,7 +65,7 @@ def ordered_zeros(plan: KernelPlan) -> tuple[OrderedZero, ...]:
 def _settled(kernel: Kernel, floating: FloatingRules, signs: Signs) -> Iterator[DataObject]:
     named = named_in_clauses(kernel.directive, kernel.body)
     written = {use.object for use in uses(kernel.body, kernel.functions) if use.writes}
-    scalars = [object_ for object_ in written if object_.storage is Storage.SCALAR and object_.scope is not Scope.LOCAL]
+    scalars = [object_ for object_ in written if object_.is_outside_scalar]
     numbers = all(isinstance(scalar.element, ScalarType) for scalar in scalars)
     if not numbers or len(scalars) > MOST_RESTORED or kernel.original_sweeps or not _can_run_again(kernel):
         return
@@ -79,12 +79,12 @@ def _settled(kernel: Kernel, floating: FloatingRules, signs: Signs) -> Iterator[
 def _can_run_again(kernel: Kernel) -> bool:
     """Whether a second run, from the scalars' first values, gives the result of one run."""
     arrays = (use for use in uses(kernel.body, kernel.functions) if use.object.storage is not Storage.SCALAR)
-    kept = [use for use in arrays if use.object.scope not in (Scope.LOCAL, Scope.TEMPORARY)]
-    written = {use.object for use in kept if use.writes}
+    shared = [use for use in arrays if use.object.scope not in (Scope.LOCAL, Scope.TEMPORARY)]
+    written = {use.object for use in shared if use.writes}
     # Launches check that arrays do not overlap, except for loops that the user calls independent.
     loops = loop_directives(kernel.body)
     independent = kernel.directive.independent or any(loop.independent for loop in loops)
-    return not written or not (independent or any(use.reads and use.object in written for use in kept))
+    return not written or not (independent or any(use.reads and use.object in written for use in shared))
 
 
 def _keeps_order(plan: KernelPlan, reduction: Reduction) -> bool:
@@ -93,14 +93,14 @@ def _keeps_order(plan: KernelPlan, reduction: Reduction) -> bool:
     if reduction.operator in ("fmin", "fmax"):
         return False
     launches = [launch for launch in plan.host if any(reduced.object == scalar for reduced in launch.reductions)]
-    written = list(_chains(plan.kernel.body, scalar, ()))
-    return len(launches) == 1 and len(written) == 1 and list(_chains(launches[0].body, scalar, ())) == written
+    chains = list(_chains(plan.kernel.body, scalar))
+    return len(launches) == 1 and len(chains) == 1 and list(_chains(launches[0].body, scalar)) == chains
 
 
 _Chain = tuple[Loop | None, ...]
 
 
-def _chains(node: Any, scalar: DataObject, around: _Chain) -> Iterator[_Chain]:
+def _chains(node: Any, scalar: DataObject, around: _Chain = ()) -> Iterator[_Chain]:
     """The headers of the loops around each assignment to the scalar; None for a reordering nest."""
     if isinstance(node, Assignment) and node.target.object == scalar:
         yield around

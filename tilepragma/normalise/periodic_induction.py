@@ -10,15 +10,16 @@
         s = 3 - s;
     }
 
-Programs that sweep a mesh colour by colour keep so where a row begins (`c = 3 - c`, `c = 1 - c`,
-`c = !c`, `c ^= 1`). As written, each iteration needs the value that the previous one leaves. With
+Programs that sweep a mesh colour by colour compute in this way where a row begins (`c = 3 - c`,
+`c = 1 - c`, `c = !c`, `c ^= 1`). As written, each iteration needs the value that the previous one
+leaves. With
 
     T the change that one iteration makes,  T(T(v)) = v,
     value in iteration k  =  v for even k, T(v) for odd k
 
 no iteration needs a value of another. The pass follows values through the region's text: v is what
 the program assigns before the loop, or what the integer holds when the region begins, and the pass
-tries T on v. An integer stays where a value is unknown, or where someone reads it after the region.
+tries T on v. An integer stays if a value is unknown, or if it is read after the region.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ from tilepragma.ir.expressions import (
 from tilepragma.ir.loop_tree import Block, Declaration, ExpressionStatement, If, Kernel, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, number, of_atom, polynomial
 from tilepragma.ir.substitution import with_accesses, with_objects
-from tilepragma.ir.traversal import flat, loops_and_tiled, mentions, named_in_clauses, walk
+from tilepragma.ir.traversal import flat, loops_and_tiled, mentions, named_in_clauses, objects_in, walk
 from tilepragma.ir.types import INT, LONG
 from tilepragma.normalise.delinearisation import typed_sum
 from tilepragma.normalise.privatization import in_subscripts, used_elsewhere
@@ -67,8 +68,8 @@ def with_periodic_integers_written_out(kernel: Kernel) -> Kernel:
         except _UnknownError as unknown:
             followed -= {unknown.object}
             continue
-        kept = {node.object for node in walk(body) if isinstance(node, Access)}
-        objects = tuple(object_ for object_ in kernel.objects if object_ in kept or object_ not in followed)
+        read = set(objects_in(body))
+        objects = tuple(object_ for object_ in kernel.objects if object_ in read or object_ not in followed)
         return replace(kernel, body=body, objects=objects)
     return kernel
 
@@ -77,13 +78,13 @@ def remaining_periodic_integers(kernel: Kernel) -> Iterator[Diagnostic]:
     """A note for each integer that alternates between iterations and is not written out."""
     needed = in_subscripts(kernel.body)
     bounds = (bound for loop in loops_and_tiled(kernel.body) for bound in (loop.lower, loop.upper))
-    needed |= {node.object for bound in bounds for node in walk(bound) if isinstance(node, Access)}
+    needed |= {object_ for bound in bounds for object_ in objects_in(bound)}
     for loop in loops_and_tiled(kernel.body):
         for statement in _of_an_iteration(loop.body):
             assignment = statement.expression if isinstance(statement, ExpressionStatement) else None
             if not isinstance(assignment, Assignment) or assignment.target.object not in needed:
                 continue
-            if not _turns_back(assignment):
+            if not _is_involution(assignment):
                 continue
             name, over = assignment.target.object.host, loop.iterator.host
             if assignment.target.object.name in kernel.read_after:
@@ -103,18 +104,14 @@ def remaining_periodic_integers(kernel: Kernel) -> Iterator[Diagnostic]:
 
 def _of_an_iteration(block: Block) -> Iterator[Statement]:
     """The statements of a loop's body and its conditions, without those of inner loops."""
-    ahead: list[Statement] = [block]
-    while ahead:
-        current = ahead.pop()
-        if isinstance(current, Block):
-            ahead.extend(reversed(current.statements))
-            continue
-        yield current
-        if isinstance(current, If):
-            ahead.extend(branch for branch in (current.otherwise, current.then) if branch is not None)
+    for statement in flat(block.statements):
+        yield statement
+        for branch in (statement.then, statement.otherwise) if isinstance(statement, If) else ():
+            if branch is not None:
+                yield from _of_an_iteration(branch)
 
 
-def _turns_back(assignment: Assignment) -> bool:
+def _is_involution(assignment: Assignment) -> bool:
     """Whether two runs restore the integer: `c - s`, `-s`, `!s`, `s ^ c`, `(s + 1) % 2`."""
     target, value = assignment.target, _whole_value(assignment)
     if isinstance(value, Binary) and value.operator in ("^", "%") and mentions(value.left, target.object):
@@ -126,7 +123,7 @@ def _turns_back(assignment: Assignment) -> bool:
 
 
 def _candidates(kernel: Kernel) -> Iterator[DataObject]:
-    """The integers that only statements of the region write, and nobody reads after it."""
+    """The integers that only statements of the region write, and that are dead after it."""
     named = named_in_clauses(kernel.directive, kernel.body)
     elsewhere = used_elsewhere(kernel)
     for object_ in dict.fromkeys(use.object for use in uses(kernel.body, kernel.functions) if use.writes):
@@ -143,7 +140,7 @@ def _alternates(loop: Loop, object_: DataObject) -> bool:
 
 
 class _UnknownError(Exception):
-    """An integer is read where its value is unknown, or written in a way that nobody follows."""
+    """An integer is read where its value is unknown, or written in a way that is not followed."""
 
     def __init__(self, object_: DataObject) -> None:
         super().__init__(object_.host)
@@ -159,12 +156,12 @@ class _Value:
     parity: Polynomial = field(default_factory=lambda: number(0))
 
     @property
-    def alone(self) -> bool:
+    def is_single(self) -> bool:
         return self.even == self.odd
 
     def text(self, like: DataObject) -> Expression:
         """C for the value, in the type of `like`."""
-        if self.alone:
+        if self.is_single:
             return typed_sum(self.even, like)
         constant = next((factor for product, factor in self.parity.terms if not product), 0)
         plain = typed_sum(self.parity + number(constant % 2 - constant if constant < 0 else 0), like)
@@ -220,29 +217,29 @@ class _Following:
         elif isinstance(statement, ExpressionStatement) and _target(statement) in self.followed:
             assignment = statement.expression
             assert isinstance(assignment, Assignment)
-            _set(values, assignment.target.object, self._value(_whole_value(assignment), values, around))
+            _record(values, assignment.target.object, self._value(_whole_value(assignment), values, around))
         else:
             for use in uses(statement, self.kernel.functions):
                 if use.writes and use.object in self.followed:
                     raise _UnknownError(use.object)
-            yield self._instead(statement, values)
+            yield self._substituted(statement, values)
 
     def _declaration(
         self, declaration: Declaration, values: _Values, around: tuple[DataObject, ...]
     ) -> Iterator[Statement]:
-        kept = []
+        others = []
         for declarator in declaration.declarators:
             if declarator.object not in self.followed:
-                kept.append(self._instead(declarator, values))
+                others.append(self._substituted(declarator, values))
                 continue
-            initial = declarator.initializer
-            known = None if initial is None or isinstance(initial, tuple) else self._value(initial, values, around)
-            _set(values, declarator.object, known)
-        if kept:
-            yield replace(declaration, declarators=tuple(kept))
+            initial = declarator.value
+            known = None if initial is None else self._value(initial, values, around)
+            _record(values, declarator.object, known)
+        if others:
+            yield replace(declaration, declarators=tuple(others))
 
     def _if(self, statement: If, values: _Values, around: tuple[DataObject, ...]) -> Statement:
-        condition = self._instead(statement.condition, values)
+        condition = self._substituted(statement.condition, values)
         then = self._block(statement.then, dict(values), around)
         otherwise = None if statement.otherwise is None else self._block(statement.otherwise, dict(values), around)
         for object_ in self._changed(statement):
@@ -257,7 +254,7 @@ class _Following:
     # -- loops
 
     def _loop(self, loop: Loop, values: _Values, around: tuple[DataObject, ...]) -> Loop:
-        bounds = [self._instead(bound, values) for bound in (loop.lower, loop.upper, loop.step)]
+        bounds = [self._substituted(bound, values) for bound in (loop.lower, loop.upper, loop.step)]
         loop = replace(loop, lower=bounds[0], upper=bounds[1], step=bounds[2])
         changed = list(dict.fromkeys(self._changed(loop.body)))
         inside = {object_: value for object_, value in values.items() if object_ not in changed}
@@ -269,7 +266,7 @@ class _Following:
                 continue
             second = self._alternating(loop, integer_, first, inside, around)
             if second is not None:
-                inside[integer_] = second if second.alone else replace(second, parity=first.parity + iteration)
+                inside[integer_] = second if second.is_single else replace(second, parity=first.parity + iteration)
         stays = {object_: value for object_, value in inside.items() if value == values.get(object_)}
         loop = replace(loop, body=self._block(loop.body, inside, around))
         for integer_ in changed:
@@ -296,10 +293,10 @@ class _Following:
             known = {**inside, object_: _Value(value, value)}
             trial._block(loop.body, known, around)
             value_after = known.get(object_)
-            return value_after.even if value_after is not None and value_after.alone else None
+            return value_after.even if value_after is not None and value_after.is_single else None
 
         even = first.even
-        odd = changed(even) if first.alone else first.odd
+        odd = changed(even) if first.is_single else first.odd
         if odd is None or not self._is_invariant(odd, around[:-1]) or changed(odd) != even or changed(even) != odd:
             return None
         return _Value(even, odd, first.parity)
@@ -309,9 +306,9 @@ class _Following:
     def _value(
         self, value: Expression, values: Mapping[DataObject, _Value], around: tuple[DataObject, ...]
     ) -> _Value | None:
-        read = [node.object for node in walk(value) if isinstance(node, Access) and node.object in self.followed]
+        read = [object_ for object_ in objects_in(value) if object_ in self.followed]
         known = [values.get(object_) for object_ in read]
-        parities = {value_.parity for value_ in known if value_ is not None and not value_.alone}
+        parities = {value_.parity for value_ in known if value_ is not None and not value_.is_single}
         if None in known or len(parities) > 1:
             return None
         sides = []
@@ -335,7 +332,7 @@ class _Following:
                     return False
         return True
 
-    def _instead(self, node: T, values: Mapping[DataObject, _Value]) -> T:
+    def _substituted(self, node: T, values: Mapping[DataObject, _Value]) -> T:
         """The node with values in place of the integers. Raises _UnknownError."""
 
         def change(access: Access) -> Expression:
@@ -365,7 +362,7 @@ def _whole_value(assignment: Assignment) -> Expression:
     return Binary(assignment.operator[:-1], assignment.target, assignment.value, assignment.type)
 
 
-def _set(values: _Values, object_: DataObject, value: _Value | None) -> None:
+def _record(values: _Values, object_: DataObject, value: _Value | None) -> None:
     if value is None:
         values.pop(object_, None)
     else:

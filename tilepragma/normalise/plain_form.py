@@ -3,7 +3,7 @@
 Choices between cells become sums: `up = y > 0 ? k - w : k` is k + (y > 0 ? -1 : 0) * w. Such a sum
 can be delinearised once k can. What only one side evaluates stays in the choice, unless it is a
 variable: n / d may divide by zero where that side is not taken. The sum has the value of the user's
-expression wherever C defines that one:
+expression wherever C defines that value:
 
     sums of unsigned integers wrap and stay;
     in int a sum has two parts, each of which the user computes as well;
@@ -58,7 +58,16 @@ from tilepragma.normalise.privatization import in_subscripts, with_private_scala
 from tilepragma.patterns.recognition import relaxations
 from tilepragma.patterns.relaxation import SorNest
 
-_Sums = dict[str, tuple[tuple[DataObject, ...], Expression]]
+
+@dataclass(frozen=True)
+class _Sum:
+    """What a function returns that only adds and multiplies its parameters."""
+
+    parameters: tuple[DataObject, ...]
+    value: Expression
+
+
+_Sums = dict[str, _Sum]
 
 
 def in_plain_form(kernel: Kernel) -> Kernel:
@@ -93,7 +102,7 @@ def _callees(node: Block) -> set[str]:
 
 
 def _sums(functions: Iterable[Function]) -> _Sums:
-    """The parameters and the value of each such function, callees first."""
+    """What functions return that only add and multiply integers, by name, callees first."""
     sums: _Sums = {}
     for function in functions:
         statements = function.body.statements
@@ -102,7 +111,7 @@ def _sums(functions: Iterable[Function]) -> _Sums:
         value = with_each(statements[0].value, Call, lambda call: _written_out(call, sums))
         if value is not None and all(map(is_local_index, function.parameters)) and _adds(value, function.parameters):
             result = value if getattr(value, "type", None) == function.result else Cast(function.result, value)
-            sums[function.name] = (function.parameters, result)
+            sums[function.name] = _Sum(function.parameters, result)
     return sums
 
 
@@ -125,14 +134,14 @@ def _written_out(call: Call, sums: _Sums) -> Expression:
     """What the call returns; the call itself where its arguments have effects."""
     if call.callee is not Callee.USER or call.function not in sums or call.implied:
         return call
-    parameters, value = sums[call.function]
+    sum_ = sums[call.function]
     if any(isinstance(node, (Assignment, Increment, Call)) for argument in call.arguments for node in walk(argument)):
         return call
     arguments: dict[DataObject, Expression] = {}
-    for parameter, argument in zip(parameters, call.arguments, strict=True):
+    for parameter, argument in zip(sum_.parameters, call.arguments, strict=True):
         is_alike = getattr(argument, "type", None) == parameter.element
         arguments[parameter] = argument if is_alike else Cast(parameter.element, argument)
-    return with_accesses(value, lambda access: arguments[access.object])
+    return with_accesses(sum_.value, lambda access: arguments[access.object])
 
 
 def with_stencils_written_out(kernel: Kernel) -> Kernel:
@@ -156,10 +165,9 @@ def with_choices_as_sums(kernel: Kernel) -> Kernel:
     numbers = in_subscripts(kernel.body)
 
     def declared(node: Declarator) -> Declarator:
-        value = node.initializer
-        if node.object not in numbers or value is None or isinstance(value, tuple):
+        if node.object not in numbers or node.value is None:
             return node
-        return replace(node, initializer=choices.plain(value))
+        return replace(node, initializer=choices.plain(node.value))
 
     def assigned(node: Assignment) -> Assignment:
         if node.target.object not in numbers:
@@ -171,6 +179,15 @@ def with_choices_as_sums(kernel: Kernel) -> Kernel:
 
     body = with_each(with_each(kernel.body, Declarator, declared), Assignment, assigned)
     return replace(kernel, body=with_each(body, Access, accessed))
+
+
+@dataclass(frozen=True)
+class _SplitChoice:
+    """A choice that equals `common + factor * step`."""
+
+    common: Polynomial
+    factor: Polynomial
+    step: Conditional
 
 
 @dataclass(frozen=True)
@@ -187,10 +204,9 @@ class _Choices:
         whole = polynomial(value)
         for atom in whole.atoms:
             if isinstance(atom, Conditional) and atom.type == INT and whole.split(atom) is not None:
-                split = self._apart(atom, LONG)
+                split = self._split(atom, LONG)
                 if split is not None:
-                    common, factor, step = split
-                    whole = whole.substitute(atom, common + of_atom(step) * factor)
+                    whole = whole.substitute(atom, split.common + of_atom(split.step) * split.factor)
         return value if whole == polynomial(value) else expression(whole, LONG)
 
     def within(self, value: T) -> T:
@@ -199,21 +215,20 @@ class _Choices:
 
     def _as_sum(self, choice: Conditional) -> Expression:
         """The choice as a sum of its type; itself where no common part exists."""
-        split = self._apart(choice, choice.type)
+        split = self._split(choice, choice.type)
         if split is None:
             return choice
-        common, factor, step = split
-        if choice.type == INT and not _fits(choice, common):
+        if choice.type == INT and not _fits(choice, split.common):
             return choice
-        type_ = step.type
+        type_ = split.step.type
         assert isinstance(type_, ScalarType)
-        product: Expression = step
-        for atom in (atom for monomial, _ in factor.terms for atom in monomial):
+        product: Expression = split.step
+        for atom in (atom for monomial, _ in split.factor.terms for atom in monomial):
             product = Binary("*", product, atom if atom.type == type_ else Cast(type_, atom), type_)
-        return Binary("+", expression(common, type_), product, type_)
+        return Binary("+", expression(split.common, type_), product, type_)
 
-    def _apart(self, choice: Conditional, type_: object) -> tuple[Polynomial, Polynomial, Conditional] | None:
-        """(common, factor, step) with choice = common + factor * step; None without common part."""
+    def _split(self, choice: Conditional, type_: object) -> _SplitChoice | None:
+        """The parts of a choice, computed in the type; None without a common part."""
         if type_ not in (INT, LONG) or not isinstance(type_, ScalarType) or not _is_repeatable(choice):
             return None
         if not _is_exact(choice.then) or not _is_exact(choice.otherwise):
@@ -228,7 +243,7 @@ class _Choices:
         if rest.terms or other_rest.terms:
             return None
         sides = (expression(then, type_), expression(otherwise, type_))
-        return common, factor, replace(choice, then=sides[0], otherwise=sides[1], type=type_)
+        return _SplitChoice(common, factor, replace(choice, then=sides[0], otherwise=sides[1], type=type_))
 
     def _common_factor(self, terms: Iterable[tuple[Monomial, int]]) -> Polynomial:
         """The product of the invariant variables that divide all terms."""

@@ -7,18 +7,18 @@
     }                                                  if (i is the last iteration) last = last_;
                                                    }
 
-Both compute the same where each iteration writes the object before it reads it, and, where somebody
-reads it after the loop, writes all that any iteration writes. `privatized` serves loops that the
-user calls independent, and arrays that `private` clauses name. Scalars and structs whose values
-nobody reads afterwards need no declaration of their own (`scalars`).
+Both compute the same where each iteration writes the object before it reads it, and, if the object
+is read after the loop, writes all that any iteration writes. `privatized` serves loops that the
+user calls independent, and arrays that `private` clauses name. Scalars and structs that are dead
+after the loops need no declaration: launches have a copy for each instance.
 
     int k;                                          for (i)
     for (i)                                             for (j) {
         for (j) { k = i * n + j; a[k] = b[k]; }             int k = i * n + j; a[k] = b[k];
                                                         }
 
-`with_private_scalars` declares integers in subscripts that nobody reads after the kernel: the
-analysis knows the subscripts of the second form (`forward_substitution`).
+`with_private_scalars` declares integers in subscripts that are dead after the kernel: the analysis
+knows the subscripts of the second form (`forward_substitution`).
 """
 
 from __future__ import annotations
@@ -60,12 +60,13 @@ from tilepragma.ir.loop_tree import Block, Declaration, Declarator, ExpressionSt
 from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.substitution import with_each, with_objects
 from tilepragma.ir.traversal import (
+    access_count,
     children,
-    loop_directives,
     loops_and_tiled,
     loops_in,
     mentions,
     named_in_clauses,
+    objects_in,
     walk,
     with_blocks,
 )
@@ -186,16 +187,18 @@ class _Privatization:
     def assumed_independent(self) -> None:
         for head in _outermost(self.kernel.body):
             for chain in self._chains(head):
-                if all(map(_runs_in_order, chain)):
-                    continue
-                for place in reversed(range(len(chain))):
-                    self._arrays(chain[: place + 1])
-                    self._scalars(chain[: place + 1])
+                for length in range(len(chain), 0, -1):
+                    self._arrays(chain[:length])
+                    self._scalars(chain[:length])
 
     def _chains(self, head: Loop) -> Iterator[tuple[Loop, ...]]:
-        """The leading independent loops of the nest, then those of inner nests with clauses."""
+        """The leading independent loops of the nest, then those of inner nests with clauses.
+
+        Chains that the user's tiles run in order are left out.
+        """
         chain = independent_loops(head, self.kernel.directive)
-        yield chain
+        if not all(map(_runs_in_order, chain)):
+            yield chain
         ahead = list(_outermost((chain or (head,))[-1].body))
         while ahead:
             inner = ahead.pop(0)
@@ -212,7 +215,7 @@ class _Privatization:
                 uses_of.setdefault(use.object, []).append(use)
         named = named_in_clauses(self.kernel.directive, self.kernel.body)
         changing = {use.object for use in uses(loop.body, self.kernel.functions) if use.writes} | {loop.iterator}
-        known = {node.object for node in walk(self.kernel.body) if isinstance(node, Access)}
+        known = set(objects_in(self.kernel.body))
         for array, touched in uses_of.items():
             if array.host in named or _runs_once(loop):
                 continue
@@ -231,10 +234,10 @@ class _Privatization:
         perhaps: Sequence[Use],
     ) -> None:
         loop = self._current(chain[-1])
-        if _has_literal_lengths(array) and _size(array) <= _MOST_BYTES:
+        if _fits_iteration(array):
             whole = self._writes_all(loop.body, array)
-            forgotten = array.scope is Scope.REGION or array.name in self.kernel.dead_arrays
-            dead = forgotten and not self._is_used_outside(loop, array)
+            dead_after = array.scope is Scope.REGION or array.name in self.kernel.dead_arrays
+            dead = dead_after and not self._is_used_outside(loop, array)
             if whole is not None and (dead or (whole and _is_rectangular(chain))):
                 self._declare(loop, array, () if dead else chain)
                 return
@@ -298,26 +301,23 @@ class _Privatization:
             return None
 
     def _report(self, loop: Loop, array: DataObject, shared: Use) -> None:
-        remedies = [
-            "gather in a scalar with a reduction clause, as in reduction(+: sum), "
-            f"if '{array.host}' holds one result of all iterations"
-        ]
-        if _has_literal_lengths(array) and _size(array) <= _MOST_BYTES:
-            private = f"declare '{array.host}' inside the loop, or add private({array.host}),"
-            remedies.insert(
-                0, f"{private} if every iteration assigns it before use and its value is not needed afterwards"
+        if _fits_iteration(array):
+            private = (
+                f"declare '{array.host}' inside the loop, or add private({array.host}), if every iteration assigns it "
+                "before use and its value is not needed afterwards"
             )
         else:
-            remedies.insert(
-                0,
+            private = (
                 f"remove 'independent' if every iteration assigns '{array.host}' before use: it is then kept once for "
-                "each iteration, which a clause cannot ask for where its length is no constant, or great",
+                "each iteration, which a clause cannot ask for where its length is no constant, or great"
             )
         self.diagnostics.error(
             shared.range,
             f"iterations of the loop over '{loop.iterator.host}', which is said to be independent, "
             f"all write the same element of '{array.host}' here",
-            *remedies,
+            private,
+            "gather in a scalar with a reduction clause, as in reduction(+: sum), "
+            f"if '{array.host}' holds one result of all iterations",
         )
 
     def _scalars(self, chain: Sequence[Loop]) -> None:
@@ -333,10 +333,10 @@ class _Privatization:
             if object_.name not in live and not self._is_used_outside(loop, object_):
                 continue
             body = self._current(loop).body
-            may, _ = self._written_bytes(body, object_)
             if exposed_read(body, object_, self.kernel.functions) is not None:
                 continue
-            if not may & ~assigned_bytes(body, object_, self.kernel.functions):
+            written, _ = self._written_bytes(body, object_)
+            if not written & ~assigned_bytes(body, object_, self.kernel.functions):
                 if _is_rectangular(chain):
                     self._declare(self._current(loop), object_, chain)
                 continue
@@ -346,18 +346,18 @@ class _Privatization:
 
     def _written_bytes(self, body: Block, object_: DataObject) -> tuple[int, bool]:
         """The bytes that the body may write, and whether a function writes some of them."""
-        may, handed = 0, False
+        written, by_function = 0, False
         for use in uses(body, self.kernel.functions):
             if use.object == object_ and use.writes:
-                may |= bytes_of(object_, use.subscripts, use.path, {})[0]
-                handed = handed or use.taker is not None
-        return may, handed
+                written |= bytes_of(object_, use.subscripts, use.path, {})[0]
+                by_function = by_function or use.passed is not None
+        return written, by_function
 
     def shared_elements(self) -> None:
         """Report writes by which iterations of independent loops always share elements."""
         named = named_in_clauses(self.kernel.directive, self.kernel.body)
         for head in _outermost(self.kernel.body):
-            loops = [loop for chain in self._chains(head) if not all(map(_runs_in_order, chain)) for loop in chain]
+            loops = [loop for chain in self._chains(head) for loop in chain]
             if loops:
                 self._elements(head, loops, named)
 
@@ -395,9 +395,7 @@ class _Privatization:
         return private_array(body.statements, functions, written_objects(self.kernel), array)
 
     def _is_used_outside(self, loop: Loop, object_: DataObject) -> bool:
-        inside = sum(isinstance(node, Access) and node.object == object_ for node in walk(loop.body))
-        everywhere = sum(isinstance(node, Access) and node.object == object_ for node in walk(self.kernel.body))
-        return everywhere > inside
+        return access_count(self.kernel.body, object_) > access_count(loop.body, object_)
 
     def _declare(self, loop: Loop, object_: DataObject, chain: Sequence[Loop] = ()) -> None:
         """Give each iteration a copy; the last iteration of `chain`, if any, stores its values."""
@@ -414,7 +412,9 @@ class _Privatization:
             stored = (If(last, Block(tuple(self._stores(loop.body, object_, private, place)), place), None, place),)
         self._replace(loop, replace(loop, body=replace(loop.body, statements=(declaration, *inside, *stored))))
         if not mentions(self.kernel.body, object_):
-            self.kernel = replace(self.kernel, objects=tuple(kept for kept in self.kernel.objects if kept != object_))
+            self.kernel = replace(
+                self.kernel, objects=tuple(other for other in self.kernel.objects if other != object_)
+            )
 
     def _stores(
         self, body: Block, object_: DataObject, private: DataObject, range_: SourceRange
@@ -422,8 +422,8 @@ class _Privatization:
         if object_.rank:
             yield self._copy(object_, private, (), range_)
             return
-        written, handed = self._written_bytes(body, object_)
-        if handed or not object_bytes(object_) & ~written:
+        written, by_function = self._written_bytes(body, object_)
+        if by_function or not object_bytes(object_) & ~written:
             yield _stored(access_to(object_), access_to(private), range_)
             return
         for path, type_, bytes_ in leaves(object_.element):
@@ -473,6 +473,10 @@ def _has_literal_lengths(array: DataObject) -> bool:
     return array.storage is Storage.CONTIGUOUS and all(isinstance(length, IntegerLiteral) for length in array.lengths)
 
 
+def _fits_iteration(array: DataObject) -> bool:
+    return _has_literal_lengths(array) and _size(array) <= _MOST_BYTES
+
+
 def _size(array: DataObject) -> int:
     return type_size(array.element) * prod(n.value for n in array.lengths if isinstance(n, IntegerLiteral))
 
@@ -486,7 +490,7 @@ def _is_rectangular(chain: Sequence[Loop]) -> bool:
     """Whether no loop's bounds depend on another loop's iterator."""
     iterators = {loop.iterator for loop in chain}
     bounds = (bound for loop in chain for bound in (loop.lower, loop.upper, loop.step))
-    return not any(isinstance(node, Access) and node.object in iterators for bound in bounds for node in walk(bound))
+    return not any(object_ in iterators for bound in bounds for object_ in objects_in(bound))
 
 
 def _is_last(loop: Loop) -> Expression:
@@ -501,24 +505,20 @@ def _stored(target: Access, value: Access, range_: SourceRange) -> Statement:
 
 def _stores_one_value(loop: Loop, array: DataObject) -> bool:
     """Whether the loop writes only one constant to the array, whichever iteration does so."""
-    values: set[Expression] = set()
-    for node in walk(loop.body):
-        if isinstance(node, Assignment) and node.target.object == array:
-            if node.operator != "=" or not isinstance(node.value, (IntegerLiteral, FloatingLiteral)):
-                return False
-            values.add(node.value)
-    mentioned: Iterable[Access] = (n for n in walk(loop.body) if isinstance(n, Access) and n.object == array)
-    assigned = sum(isinstance(n, Assignment) and n.target.object == array for n in walk(loop.body))
-    return len(values) == 1 and sum(1 for _ in mentioned) == assigned
+    assignments = [node for node in walk(loop.body) if isinstance(node, Assignment) and node.target.object == array]
+    values = {node.value for node in assignments}
+    constant = all(isinstance(value, (IntegerLiteral, FloatingLiteral)) for value in values)
+    plain = constant and all(node.operator == "=" for node in assignments)
+    return plain and len(values) == 1 and access_count(loop.body, array) == len(assignments)
 
 
 def _stays(use: Use, changing: Collection[DataObject], known: Collection[DataObject]) -> bool | None:
-    """Whether a use touches the same elements in all iterations of a loop that writes the objects
-    `changing`: it indexes all dimensions of its array, as `total[2]` or `w[k]` in an inner loop
-    over k with constant bounds, and no index changes with the loop.
+    """Whether a use touches the same elements in all iterations of a loop.
 
-    None where that is unknown, or where the use covers a range with only one invariant end. The
-    analysis knows the values of objects that are `known`.
+    It does if it indexes all dimensions of its array, as `total[2]` or `w[k]` in an inner loop over
+    k with constant bounds, and no index changes with the loop, which writes the objects `changing`.
+    None if that is unknown, or if the use covers a range with only one invariant end. The analysis
+    knows the values of objects that are `known`.
     """
     if len(use.subscripts) != use.object.rank:
         return False
@@ -528,14 +528,13 @@ def _stays(use: Use, changing: Collection[DataObject], known: Collection[DataObj
         return False if object_ in changing else True if object_ in known else None
 
     def all_invariant(value: Expression) -> bool | None:
-        named = {node.object for node in walk(value) if isinstance(node, Access)}
-        return _all_of([None if object_ in inside else is_invariant(object_) for object_ in named])
+        return _all_of([None if object_ in inside else is_invariant(object_) for object_ in objects_in(value)])
 
     inside = {inner.iterator: inner for inner in use.loops}
-    ahead = [*use.subscripts, *(step.index for step in use.path if isinstance(step, Index))]
+    indices = [*use.subscripts, *(step.index for step in use.path if isinstance(step, Index))]
     answers: list[bool | None] = []
-    for value in ahead:
-        for object_ in {node.object for node in walk(value) if isinstance(node, Access)}:
+    for index in indices:
+        for object_ in set(objects_in(index)):
             inner = inside.pop(object_, None)
             if inner is None:
                 answers.append(is_invariant(object_))
@@ -550,13 +549,11 @@ def _all_of(answers: list[bool | None]) -> bool | None:
 
 
 def with_private_scalars(kernel: Kernel) -> Kernel:
-    """The kernel with such integers declared in the innermost block with all uses, once a nest."""
+    """The kernel with such integers declared, once a nest, in the innermost block with all uses."""
     movable = tuple(_movable(kernel))
     if not movable:
         return kernel
-    nodes = (node.object for node in walk(kernel.body) if isinstance(node, (Access, Declarator)))
-    named = (*kernel.objects, *nodes, *(loop.iterator for loop in loops_and_tiled(kernel.body)))
-    move = _Move(itertools.count(2), {object_.name for object_ in named})
+    move = _Move(itertools.count(2), set(names_in(kernel)))
     body = kernel.body
     moved = []
     for scalar in movable:
@@ -568,23 +565,20 @@ def with_private_scalars(kernel: Kernel) -> Kernel:
 
 
 def _movable(kernel: Kernel) -> Iterator[DataObject]:
-    """Outer integers in subscripts that nobody reads after the kernel, in order of first use."""
-    named = {name for clause in kernel.directive.reductions for name in clause.names}
-    named |= {name for clause in kernel.directive.privates if clause.first for name in clause.names}
-    for directive in loop_directives(kernel.body):
-        named |= {name for clause in directive.privates for name in clause.names}
-        named |= {name for clause in directive.reductions for name in clause.names}
+    """Outer integers in subscripts that are dead after the kernel, in order of first use."""
+    first_privates = tuple(clause for clause in kernel.directive.privates if clause.first)
+    named = named_in_clauses(replace(kernel.directive, privates=first_privates), kernel.body)
     written = {use.object for use in uses(kernel.body, kernel.functions) if use.writes}
     movable = (written & in_subscripts(kernel.body)) - used_elsewhere(kernel)
     for object_ in kernel.objects:
         outside = object_.scope is Scope.EXTERNAL and object_ in movable
-        forgotten = object_.name not in kernel.read_after and object_.host not in named
-        if outside and forgotten and is_local_index(replace(object_, scope=Scope.LOCAL)):
+        dead = object_.name not in kernel.read_after and object_.host not in named
+        if outside and dead and is_local_index(replace(object_, scope=Scope.LOCAL)):
             yield object_
 
 
 def used_elsewhere(kernel: Kernel) -> set[DataObject]:
-    """The objects that functions, addresses, headers of loops or no text at all may write."""
+    """The objects that functions, pointers or headers of loops may write or use."""
     elsewhere = {use.object for use in function_uses(kernel.functions)} | implied_objects(kernel.body)
     elsewhere |= {node.target.object for node in walk(kernel.body) if isinstance(node, AddressOf)}
     elsewhere |= {loop.iterator for loop in loops_and_tiled(kernel.body)}
@@ -594,22 +588,18 @@ def used_elsewhere(kernel: Kernel) -> set[DataObject]:
 def in_subscripts(body: Block) -> frozenset[DataObject]:
     """The scalars that subscripts read, directly or through assignments."""
     subscripts = (subscript for node in walk(body) if isinstance(node, Access) for subscript in node.subscripts)
-    needed = {inner for subscript in subscripts for inner in _objects(subscript)}
+    needed = {inner for subscript in subscripts for inner in objects_in(subscript)}
     assigned = [node for node in walk(body) if isinstance(node, Assignment) and node.target.object.rank == 0]
     size = 0
     while size != len(needed):
         size = len(needed)
-        needed |= {inner for node in assigned if node.target.object in needed for inner in _objects(node.value)}
+        needed |= {inner for node in assigned if node.target.object in needed for inner in objects_in(node.value)}
     return frozenset(needed)
-
-
-def _objects(value: Expression) -> Iterator[DataObject]:
-    return (node.object for node in walk(value) if isinstance(node, Access))
 
 
 @dataclass(frozen=True)
 class _Move:
-    """Moves scalars; `taken` are the names in use."""
+    """Moves declarations of scalars inward; `taken` are the names in use."""
 
     numbers: Iterator[int]
     taken: set[str]
@@ -656,10 +646,10 @@ class _Move:
         private = replace(object_, name=self._free(object_.name), scope=Scope.LOCAL)
         first, *rest = with_objects(tuple(statements), {object_: private})
         place = getattr(first, "range", NOWHERE)
-        done = first.expression if isinstance(first, ExpressionStatement) else None
-        plain = isinstance(done, Assignment) and done.operator == "=" and done.target == access_to(private)
-        if isinstance(done, Assignment) and plain and not mentions(done.value, private):
-            return (Declaration((Declarator(private, done.value),), place), *rest)
+        match first:
+            case ExpressionStatement(Assignment("=", target, value)) if target == access_to(private):
+                if not mentions(value, private):
+                    return (Declaration((Declarator(private, value),), place), *rest)
         return (Declaration((Declarator(private, None),), place), first, *rest)
 
     def _free(self, name: str) -> str:

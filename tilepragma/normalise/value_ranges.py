@@ -159,7 +159,7 @@ class ValueRanges:
         if self._sources is None:
             sources: dict[DataObject, list[Any]] = {}
             for node in walk(self.body):
-                for assigned, source in _given(node):
+                for assigned, source in _sources_in(node):
                     sources.setdefault(assigned, []).append(source)
             self._sources = sources
         return self._sources.get(object_, [])
@@ -215,10 +215,11 @@ def _is_read_outside(object_: DataObject, node: Any) -> bool:
     return any(_is_read_outside(object_, child) for child in children(node) if not (inside and child is node.body))
 
 
-def _given(node: Any) -> Iterable[tuple[DataObject, Any]]:
+def _sources_in(node: Any) -> Iterable[tuple[DataObject, Any]]:
+    """The objects that a node gives values, with the sources of these (`_sources_of`)."""
     match node:
-        case Declarator(object_, initializer) if initializer is not None:
-            yield object_, None if isinstance(initializer, tuple) else initializer
+        case Declarator() if node.initializer is not None:
+            yield node.object, node.value
         case Assignment("=", target, value):
             yield target.object, value
         case Assignment(_, target, _) | Increment(_, _, target) | AddressOf(target):

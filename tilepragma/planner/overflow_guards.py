@@ -50,12 +50,12 @@ def launch_conditions(
     automatic: bool,
     tiled: bool,
 ) -> tuple[Expression, ...]:
-    """Expressions over host objects that are all nonzero where the loops of a region run as plans
-    see them, and then the plans' assumptions.
+    """The conditions, for the host, under which a region's loops run as the plan assumes.
 
-    `invariant` tells what the host can evaluate. A bound that it cannot check is an error of an
-    `automatic` plan; for tiles of the user's, the user vouches. `tiled`: tile sizes divide loop
-    ends. The result lacks conditions that always hold; one that never holds draws a warning.
+    The plan's `assumptions` come last. `invariant` tells what the host can evaluate. A bound that
+    it cannot check is an error of an `automatic` plan; users answer for their own tiles. `tiled`:
+    tile sizes divide loop ends. The result lacks conditions that always hold; one that never holds
+    draws a warning.
     """
     checks: dict[Expression, None] = {}
     short: set[DataObject] = set()
@@ -99,8 +99,10 @@ def _warn_of_what_never_holds(kernel: Kernel, conditions: tuple[Expression, ...]
 def never_holding(conditions: Iterable[Expression]) -> tuple[Expression, ...]:
     """The conditions that no launch fulfils: one, or all if they contradict; else none."""
     conditions = tuple(conditions)
-    alone = next(((condition,) for condition in conditions if not can_hold((condition,))), None)
-    return alone if alone is not None else () if can_hold(conditions) else conditions
+    for condition in conditions:
+        if not can_hold((condition,)):
+            return (condition,)
+    return () if can_hold(conditions) else conditions
 
 
 def _loops(node: Any, outer: tuple[Loop, ...]) -> Iterator[tuple[Loop, tuple[Loop, ...]]]:
@@ -142,8 +144,10 @@ def _doubtful(loop: Loop) -> Iterator[_Doubt]:
 
 
 def _wrapping_subscripts(kernel: Kernel) -> Iterator[tuple[Use, _Doubt]]:
-    """Subscripts that are sums of unsigned 32-bit numbers: `a[i + offset]` is a[i - 1] for offset
-    4294967295. A negative sum lies outside any array, unless it is below -_OFFSET.
+    """Subscripts that are sums of unsigned 32-bit numbers, which may wrap.
+
+    `a[i + offset]` is a[i - 1] for offset 4294967295. A negative sum lies outside any array, unless
+    it is below -_OFFSET.
     """
     last = (1 << INT.bits) - 1
     least: dict[Any, tuple[int, Use, Expression]] = {}
@@ -174,11 +178,12 @@ def _unsigned_parts(value: Expression) -> Iterator[Expression]:
 
 
 def _end_tests(loop: Loop, tiled: bool, short: set[DataObject]) -> Iterator[Binary]:
-    """Tests that 64-bit variables in loop ends fit the signed arithmetic of launches: unsigned ones
-    are in its range, and where `tiled` multiplies them, far from its ends. No test where such a
-    number would end the loop after 2**40 rounds at the earliest: `for (size_t i = 0; i < n; i++)`.
+    """Tests that 64-bit variables in loop ends fit the signed arithmetic of launches.
 
-    Outer loops come first: `short` collects the iterators of loops that end so.
+    Unsigned ones must be in its range, and if tiles multiply them (`tiled`), all must be far from
+    its ends. No test if a number out of range would let the loop run for 2**40 rounds or more:
+    `for (size_t i = 0; i < n; i++)`. Outer loops come first; `short` collects the iterators of
+    loops without a test.
     """
     far, near = (loop.lower, loop.upper) if loop.decreasing else (loop.upper, loop.lower)
     limits: dict[Expression, int] = {}

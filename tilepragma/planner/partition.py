@@ -73,10 +73,10 @@ def _division(plan: KernelPlan, launch: Launch) -> Division:
     if launch.scratchpads and not asks_for_layers(plan.kernel):
         raise RefusalError(f"launch {launch.name} has tiles of several time steps, each with borders of its own")
     arrays = [argument.object for argument in plan.arrays]
-    inside = tuple(function_uses(plan.kernel.functions))
-    everything = (*uses(launch.body, plan.kernel.functions, launch=True), *inside)
-    touching = [use for use in everything if use.object in arrays]
-    rows_of = _rows_of(plan, launch, inside)
+    of_functions = tuple(function_uses(plan.kernel.functions))
+    all_uses = (*uses(launch.body, plan.kernel.functions, launch=True), *of_functions)
+    touching = [use for use in all_uses if use.object in arrays]
+    rows_of = _rows_of(plan, launch, of_functions)
     for use in touching:
         if use.object.storage is Storage.ROWS:
             raise RefusalError(f"the rows of '{use.object.host}' lie apart")
@@ -136,14 +136,14 @@ def _row_uses(touching: list[Use], loop: TiledLoop, rows_of: RowsOf) -> tuple[Ro
         groups: dict[object, list[RowUse]] = {}
         for row_use in row_uses:
             if row_use.reads:
-                groups.setdefault(_moves(row_use), []).append(row_use)
+                groups.setdefault(_joining_key(row_use), []).append(row_use)
         if None in groups:
             groups = {None: [row_use for group in groups.values() for row_use in group]}
         rows += [_joined(group, reads=True) for group in groups.values()]
     return tuple(rows)
 
 
-def _moves(use: RowUse) -> tuple[int, Expression | None] | None:
+def _joining_key(use: RowUse) -> tuple[int, Expression | None] | None:
     """The key of uses that can be joined; None for all rows."""
     return None if use.least is None else (use.scale, use.base)
 
@@ -153,18 +153,18 @@ def _joined(uses_of: list[RowUse], reads: bool) -> RowUse:
     first = replace(uses_of[0], reads=reads, writes=not reads)
     least = [use.least for use in uses_of if use.least is not None]
     greatest = [use.greatest for use in uses_of if use.greatest is not None]
-    if len(set(map(_moves, uses_of))) > 1 or len(least) < len(uses_of):
+    if len(set(map(_joining_key, uses_of))) > 1 or len(least) < len(uses_of):
         return replace(first, scale=0, least=None, greatest=None, base=None)
     return replace(first, least=min(least), greatest=max(greatest))
 
 
-def _rows_of(plan: KernelPlan, launch: Launch, inside: tuple[Use, ...]) -> RowsOf:
-    """What tells the rows of uses in a launch; `inside` are those of functions."""
+def _rows_of(plan: KernelPlan, launch: Launch, of_functions: tuple[Use, ...]) -> RowsOf:
+    """A function that finds the rows of uses in a launch; `of_functions` are uses in functions."""
     values, ranges = settled_values(launch.body), _ranges(launch)
     on_host = host_evaluable(written_objects(plan.kernel))
     # What functions reach by address or name, they may touch anywhere.
     anywhere = {node.target.object for node in walk(launch.body) if isinstance(node, AddressOf)}
-    anywhere |= {use.object for use in inside}
+    anywhere |= {use.object for use in of_functions}
 
     def rows_of(use: Use, iterator: DataObject | None) -> RowUse:
         all_rows = RowUse(use.object, use.reads, use.writes, max(use.object.rank, 1), 0, None, None)

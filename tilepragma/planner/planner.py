@@ -25,8 +25,9 @@ from tilepragma.user_tiles.mapping import user_clauses
 def make_plan(
     kernel: Kernel, floating: FloatingRules, diagnostics: Diagnostics, defaults: PlanOptions
 ) -> Planned | None:
-    """The plan of one region; None where the region, or anything before it in `diagnostics`, has
-    errors: a run with errors uses no plan, but reports the errors of each region.
+    """The plan of one region; None if `diagnostics`, with those of the region, has errors.
+
+    A run with errors uses no plan, but reports the errors of each region.
     """
     messages = Diagnostics()
     region = normalise(kernel, floating, defaults, messages)

@@ -16,13 +16,13 @@ from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import function_uses, uses
 from tilepragma.ir.directives import ClauseExpression
-from tilepragma.ir.expressions import Access, DataObject
+from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.function_reach import with_reach
 from tilepragma.ir.invariance import host_evaluable, written_objects
 from tilepragma.ir.loop_tree import ForLoop, Kernel, Loop, Parts, While
 from tilepragma.ir.polynomial import expression, number, polynomial
 from tilepragma.ir.substitution import with_objects
-from tilepragma.ir.traversal import loops_in, walk
+from tilepragma.ir.traversal import loops_in, objects_in, walk
 from tilepragma.normalise.forward_substitution import with_substituted_subscripts
 from tilepragma.patterns.recognition import relaxations
 from tilepragma.patterns.relaxation import SorNest
@@ -32,7 +32,7 @@ from tilepragma.poly.extents import Bounds, Box, hull
 from tilepragma.user_tiles.clause_variables import check_names
 
 #: Plans one kernel, as make_plan does.
-Make = Callable[[Kernel, Diagnostics], Planned | None]
+MakePlan = Callable[[Kernel, Diagnostics], Planned | None]
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class PlannedRegion:
     held: tuple[HeldRegion, ...] = ()
 
 
-def plan_region(kernel: Kernel, make: Make, diagnostics: Diagnostics) -> PlannedRegion:
+def plan_region(kernel: Kernel, make: MakePlan, diagnostics: Diagnostics) -> PlannedRegion:
     """Plan a region as one kernel, or split if condition-ended loops contain parallel work."""
     parts = kernel.parts
     if parts is None:
@@ -65,7 +65,7 @@ def plan_region(kernel: Kernel, make: Make, diagnostics: Diagnostics) -> Planned
     return split
 
 
-def _whole(kernel: Kernel, make: Make, diagnostics: Diagnostics) -> PlannedRegion:
+def _whole(kernel: Kernel, make: MakePlan, diagnostics: Diagnostics) -> PlannedRegion:
     planned = make(kernel, diagnostics)
     refusal = kernel.split_refusal
     if refusal is not None and planned is not None and _runs_in_order(planned.plan):
@@ -86,7 +86,7 @@ def _runs_in_order(plan: KernelPlan) -> bool:
     return any(isinstance(node, (ForLoop, While)) and any(loops_in(node.body)) for node in nodes)
 
 
-def _split(kernel: Kernel, parts: Parts, make: Make, diagnostics: Diagnostics) -> PlannedRegion:
+def _split(kernel: Kernel, parts: Parts, make: MakePlan, diagnostics: Diagnostics) -> PlannedRegion:
     """The region split into kernels in the user's text."""
     check_names(parts.data, diagnostics)
     regions = [plan_region(part, make, diagnostics) for part in _with_condition(kernel, _with_method(parts.kernels))]
@@ -192,8 +192,7 @@ def _box(argument: ArrayArgument, changing: Collection[str]) -> Box | None:
     for bound in argument.section:
         if isinstance(bound.lower, ClauseExpression) or isinstance(bound.length, ClauseExpression):
             return None
-        nodes = (node for value in (bound.lower, bound.length) for node in walk(value))
-        if any(isinstance(node, Access) and node.object.host in changing for node in nodes):
+        if any(object_.host in changing for value in (bound.lower, bound.length) for object_ in objects_in(value)):
             return None
         low, last = polynomial(bound.lower), polynomial(bound.length) - number(1)
         bounds.append(Bounds(low, low + last))

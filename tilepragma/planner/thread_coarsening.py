@@ -36,8 +36,9 @@ Compiler = Callable[[KernelPlan], RegisterCounts]
 
 
 def with_measured_points(planned: Planned, gpu: Gpu, compiler: Compiler) -> Planned:
-    """The planned kernel with the compiler's register counts, and other points a worker where these
-    pay off. Changed launches are proven again; if the proof fails, they stay as they were.
+    """The planned kernel with the compiler's register counts, and with points that pay off.
+
+    Changed launches are proven again; if the proof fails, they stay as they were.
     """
     plan = planned.plan
     if plan.as_written is not None or not plan.device or not any(target.is_device for target in plan.targets):

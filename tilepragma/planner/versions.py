@@ -1,6 +1,6 @@
 """Versions of a kernel besides its plan: those of tuning records, and those that tuning tries.
 
-A version is planned from its text and proven in spite of any vouching. A plan takes the versions
+A version is planned from its text and proven, whatever the user assures. A plan takes the versions
 and sizes of its tuning records, and is proven again for them.
 
 A build with `TILEK_CANDIDATES=FILE` in its environment embeds the versions that `tilepragma tune`
@@ -65,7 +65,7 @@ def plan_version(
         raise RefusalError(f"would run as written: {plan.as_written}")
     if plan.prologue != usual.prologue:
         raise RefusalError("would declare other variables before the launch")
-    launches = (launch for made in (plan, usual) for launch in (*made.host, *made.device))
+    launches = (*plan.host, *plan.device, *usual.host, *usual.device)
     # Real numbers are combined in an order that follows the tiles.
     sums_reals = any(reduction.rounds for launch in launches for reduction in launch.reductions)
     if not floating.fast and sums_reals and _launches(plan) != _launches(usual):
@@ -93,22 +93,23 @@ def _launches(plan: KernelPlan) -> tuple[object, ...]:
 def with_kept_sizes(
     planned: Planned, records: Iterable[TuningRecord], diagnostics: Diagnostics, make: MakeVersion
 ) -> Planned:
-    """The planned kernel with its tuning records, whose versions are made by `make`; without them,
-    and with a warning, where the plan with them is not proven right.
+    """The planned kernel with its tuning records, whose versions `make` makes.
+
+    If the plan with them is not proven right, they are left out, with a warning.
     """
-    mine = [record for record in records if record.kernel == planned.plan.kernel.name]
-    valid, versions = _with_versions(mine, diagnostics, make)
+    of_kernel = [record for record in records if record.kernel == planned.plan.kernel.name]
+    valid, versions = _with_versions(of_kernel, diagnostics, make)
     applied = fitting(replace(planned.plan, versions=versions), valid, diagnostics)
     if not applied:
         return planned
-    kept = with_proof(planned, with_records(replace(planned.plan, versions=versions), applied))
+    result = with_proof(planned, with_records(replace(planned.plan, versions=versions), applied))
     try:
-        verify(kept.plan, kept.proof)
+        verify(result.plan, result.proof)
     except PlanFault as fault:
         message = f"recorded tile sizes are ignored, since they are not proven right: {fault}"
         diagnostics.warning(applied[0].place, message, _REMEDY)
         return planned
-    return kept
+    return result
 
 
 def _with_versions(

@@ -159,3 +159,43 @@ void walking(int rows, int n, const double *from, double *to)
             to[i * n + j] = *p++;
     }
 }
+
+void tiled(int n, double *u)
+{
+#pragma tilek kernel
+#pragma tilek loop tile(static, 2)
+    for (int it = 0; it < 10; it++) {
+        for (int i = 0; i < n; i++)
+            u[i] *= 0.5;
+        printf("%d\n", it);
+    }
+}
+
+int neighbours(const int *cells, int box, int *list);
+double sample(unsigned long *seed);
+
+/* Whoever calls loops independent wants them in a kernel: the call is the fault, not what the host would need. */
+void forces(int boxes, const int *atoms, const int *cells, const double *r, double *energy)
+{
+#pragma tilek kernel independent
+    for (int box = 0; box < boxes; box++) {
+        int list[27];
+        int count = neighbours(cells, box, list);
+        for (int k = 0; k < count; k++)
+            for (int i = 0; i < atoms[box]; i++)
+                energy[box * 64 + i] += r[list[k] * 64 + i];
+    }
+}
+
+void lookups(int n, int materials, const double *density, double *total)
+{
+#pragma tilek kernel
+#pragma tilek loop independent
+    for (int k = 0; k < n; k++) {
+        unsigned long seed = k;
+        double sum = sample(&seed);
+        for (int i = 0; i < materials; i++)
+            sum += density[i];
+        total[k] = sum;
+    }
+}

@@ -308,8 +308,8 @@ def test_types_and_intrinsics_that_clang_alone_does_not_know_are_read() -> None:
 
 def test_no_macros_of_the_compilers_where_the_user_wants_none() -> None:
     answer = CompilerAnswer((), (("__GNUC__", "12"),))
-    assert "-D__GNUC__=12" in libclang_arguments(CompilerFlags(), answer, own_macros=False)
-    assert "-D__GNUC__=12" not in libclang_arguments(CompilerFlags(("-undef",)), answer, own_macros=False)
+    assert "-D__GNUC__=12" in libclang_arguments(CompilerFlags(), answer, clang_macros=False)
+    assert "-D__GNUC__=12" not in libclang_arguments(CompilerFlags(("-undef",)), answer, clang_macros=False)
 
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="-march=x86-64-v3 is x86's")

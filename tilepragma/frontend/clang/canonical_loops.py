@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilepragma.base.diagnostics import SourceError, source_error
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.frontend.clang.literals import constant
 from tilepragma.frontend.clang.written_objects import has_effects, written_in
+from tilepragma.ir.accesses import early_exits
 from tilepragma.ir.c_values import c_value, converted, least_and_greatest
 from tilepragma.ir.expressions import (
     Access,
@@ -23,12 +25,20 @@ from tilepragma.ir.expressions import (
     Unary,
     integer,
 )
-from tilepragma.ir.loop_tree import Block, Break, Declaration, ForLoop, If, Initializer, Loop, Statement
+from tilepragma.ir.loop_tree import Break, Declaration, ForLoop, Initializer, Loop
 from tilepragma.ir.traversal import mentions, walk
 from tilepragma.ir.types import INT, LONG, ScalarKind, ScalarType, is_integer, promoted, usual_type
 
 _LONG_STEP = 1 << (INT.bits - 1)
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "!=": "!="}
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """Where a loop ends: `iterator comparison value` no longer holds."""
+
+    comparison: str
+    value: Expression
 
 
 def canonical(loop: ForLoop, index: int, addressed: bool) -> Loop | ForLoop:
@@ -62,34 +72,33 @@ def _canonical(loop: ForLoop, index: int, addressed: bool) -> Loop:
     lower = _started(lower, iterator)
     countdown = _countdown_of(loop, iterator, lower)
     if countdown is not None:
-        lower, comparison, upper = countdown
+        lower, bound = countdown
         step: Expression = integer(-1)
         sign, decreasing = -1, True
     else:
         if loop.condition is None:
             raise source_error(loop.reason_range, "it has no condition")
-        comparison, upper = _bound_in(loop.condition, iterator, lower)
-        if not is_integer(upper.type):
+        bound = _bound_in(loop.condition, iterator, lower)
+        if not is_integer(bound.value.type):
             raise source_error(loop.reason_range, "its bound is not an integer")
-        upper = _compared(upper, iterator)
+        bound = replace(bound, value=_compared(bound.value, iterator))
         step, sign = _step(loop, iterator)
         if not is_integer(step.type):
             raise source_error(loop.reason_range, "its step is not an integer")
         step, sign = _added(step, sign, iterator)
-        decreasing = sign < 0 if comparison == "!=" else comparison in (">", ">=")
-    _check_direction(comparison, step, sign, decreasing, loop)
+        decreasing = sign < 0 if bound.comparison == "!=" else bound.comparison in (">", ">=")
+    _check_direction(bound.comparison, step, sign, decreasing, loop)
     if abs(c_value(step) or 0) >= _LONG_STEP:
         # A step of 2**64 - 16 takes back 16, and isl would take hours to count with such
         # remainders.
         raise source_error(loop.reason_range, "its step is beyond 2147483647")
-    if any((c_value(bound) or 0) >= 1 << (LONG.bits - 1) for bound in (lower, upper)):
+    if any((c_value(end) or 0) >= 1 << (LONG.bits - 1) for end in (lower, bound.value)):
         raise source_error(loop.reason_range, "it starts or ends at a number beyond 9223372036854775807")
-    if countdown is None and _leaves_its_type(lower, comparison, upper, step, iterator):
+    if countdown is None and _leaves_its_type(lower, bound, step, iterator):
         raise source_error(loop.reason_range, f"its iterator '{name}' wraps around before it reaches the bound")
-    _check_body(iterator, {"lower bound": lower, "upper bound": upper, "step": step}, loop)
-    declares, body, directive = isinstance(loop.initialization, Declaration), loop.body, loop.directive
-    ranges = loop.range, loop.reason_range
-    return Loop(index, iterator, declares, lower, comparison, upper, step, decreasing, body, directive, *ranges)
+    _check_body(iterator, {"lower bound": lower, "upper bound": bound.value, "step": step}, loop)
+    header = isinstance(loop.initialization, Declaration), lower, bound.comparison, bound.value, step, decreasing
+    return Loop(index, iterator, *header, loop.body, loop.directive, loop.range, loop.reason_range)
 
 
 def _start(loop: ForLoop) -> tuple[DataObject, Expression]:
@@ -107,7 +116,7 @@ def _start(loop: ForLoop) -> tuple[DataObject, Expression]:
     return iterator, lower
 
 
-def _bound_in(condition: Expression, iterator: DataObject, lower: Expression) -> tuple[str, Expression]:
+def _bound_in(condition: Expression, iterator: DataObject, lower: Expression) -> _Bound:
     if isinstance(condition, Binary) and condition.operator == "&&":
         nearer = _nearer_bound(*(_bound_in(side, iterator, lower) for side in (condition.left, condition.right)))
         if nearer is not None:
@@ -115,9 +124,9 @@ def _bound_in(condition: Expression, iterator: DataObject, lower: Expression) ->
     if isinstance(condition, Binary) and condition.operator in _TURNED:
         operator, left, right = condition.operator, condition.left, condition.right
         if _is_iterator(left, iterator):
-            return operator, right
+            return _Bound(operator, right)
         if _is_iterator(right, iterator):
-            return _TURNED[operator], left
+            return _Bound(_TURNED[operator], left)
         shifted = _shifted_bound(operator, left, right, iterator, lower)
         shifted = shifted or _shifted_bound(_TURNED[operator], right, left, iterator, lower)
         if shifted is not None:
@@ -195,34 +204,19 @@ def _check_body(iterator: DataObject, parts: dict[str, Expression], loop: ForLoo
             spoiled = iterator
         if spoiled is not None:
             raise source_error(loop.reason_range, f"its {what} changes: '{spoiled.host}' is written in the loop")
-    early = _early_exit(loop.body)
-    if early is not None:
+    for early in early_exits(loop.body, Break):
         raise source_error(early.range, "it is left by 'break'")
 
 
-def _early_exit(statement: Statement | None) -> Break | None:
-    """The first `break` that leaves the loop of this body, not a loop inside."""
-    match statement:
-        case Break():
-            return statement
-        case Block(statements=statements):
-            parts: tuple[Statement | None, ...] = statements
-        case If(then=then, otherwise=otherwise):
-            parts = (then, otherwise)
-        case _:
-            return None
-    return next((early for part in parts if (early := _early_exit(part)) is not None), None)
-
-
-# -- two idioms that stand for a plain bound: `i-- > 0` and `i + 1 < n`
+# -- idioms that stand for a plain bound: `i-- > 0`, `i + 1 < n`, `i < a && i < b`
 
 
 def _is_iterator(value: Expression, iterator: DataObject) -> bool:
     return isinstance(value, Access) and value.object == iterator and not (value.subscripts or value.path)
 
 
-def _countdown_of(loop: ForLoop, iterator: DataObject, lower: Expression) -> tuple[Expression, str, Expression] | None:
-    """(first value, comparison, bound) of `for (i = n; i-- > b;)` or `(i = n; --i >= b;)`.
+def _countdown_of(loop: ForLoop, iterator: DataObject, lower: Expression) -> tuple[Expression, _Bound] | None:
+    """The first value and the bound of `for (i = n; i-- > b;)` or `(i = n; --i >= b;)`.
 
     The step is -1. The final value is that of the plain loop, since the last decrement ends it.
     """
@@ -246,16 +240,16 @@ def _countdown_of(loop: ForLoop, iterator: DataObject, lower: Expression) -> tup
         # Below 0 the iterator goes on to the least number of its type, and wraps.
         return None
     if not counted.prefix and (comparison == ">" or (comparison == "!=" and zero)):
-        return _less(lower, integer(1)), ">=", bound
+        return _less(lower, integer(1)), _Bound(">=", bound)
     if counted.prefix and comparison in (">", ">=") and not _is_unsigned(iterator.element):
-        return _less(lower, integer(1)), comparison, bound
+        return _less(lower, integer(1)), _Bound(comparison, bound)
     return None
 
 
 def _shifted_bound(
     comparison: str, left: Expression, right: Expression, iterator: DataObject, lower: Expression
-) -> tuple[str, Expression] | None:
-    """(comparison, bound) with `i` alone of `i + c < n` or `i + c <= n`, or None."""
+) -> _Bound | None:
+    """The bound of `i` itself in `i + c < n` or `i + c <= n`, or None."""
     if comparison not in ("<", "<=") or not (isinstance(left, Binary) and left.operator == "+"):
         return None
     shift = left.right if _is_iterator(left.left, iterator) else left.left
@@ -265,7 +259,7 @@ def _shifted_bound(
     common = usual_type(left.type, right.type)
     unsigned = _is_unsigned(iterator.element)
     if not (unsigned and iterator.element == left.type) and (common.signed or _is_natural(iterator, lower, shift)):
-        return comparison, _less(right, shift)
+        return _Bound(comparison, _less(right, shift))
     # In unsigned arithmetic n - c wraps if the loop does not run at all.
     natural = isinstance(shift, IntegerLiteral) and shift.value >= 0
     if not (natural or _is_unsigned(shift.type)):
@@ -274,7 +268,7 @@ def _shifted_bound(
     above, rest = (">", right) if comparison == "<" else (">=", Binary("+", right, integer(1), right.type, right.range))
     difference = Binary("-", rest, shift, type_, right.range)
     test = Binary(above, right, shift, integer(0).type, right.range)
-    return "<", Conditional(test, difference, integer(0), type_, right.range)
+    return _Bound("<", Conditional(test, difference, integer(0), type_, right.range))
 
 
 def _is_natural(iterator: DataObject, lower: Expression, shift: Expression) -> bool:
@@ -284,21 +278,21 @@ def _is_natural(iterator: DataObject, lower: Expression, shift: Expression) -> b
     return first is not None and by is not None and first + by >= 0
 
 
-def _nearer_bound(first: tuple[str, Expression], second: tuple[str, Expression]) -> tuple[str, Expression] | None:
-    """(comparison, bound) of `i < a && i < b`; None if b may fail, or directions differ."""
-    (comparison, left), (also, right) = first, second
-    if comparison == "!=" or comparison[0] != also[0] or any(map(_may_fail, walk(right))):
+def _nearer_bound(first: _Bound, second: _Bound) -> _Bound | None:
+    """The bound of `i < a && i < b`; None if b may fail, or directions differ."""
+    comparison, left, right = first.comparison, first.value, second.value
+    if comparison == "!=" or comparison[0] != second.comparison[0] or any(map(_may_fail, walk(right))):
         return None
-    mixed = left.type != right.type or comparison != also
+    mixed = left.type != right.type or comparison != second.comparison
     if mixed and (_is_unsigned(left.type) or _is_unsigned(right.type)):
         return None
-    if comparison != also:
-        left, right = (_inclusive(*bound) for bound in (first, second))
+    if comparison != second.comparison:
+        left, right = map(_inclusive, (first, second))
         comparison = comparison[0] + "="
     if left.type != right.type:
         left, right = (Cast(LONG, bound, bound.range) for bound in (left, right))
     test = Binary(comparison[0], left, right, INT, left.range)
-    return comparison, Conditional(test, left, right, left.type, left.range)
+    return _Bound(comparison, Conditional(test, left, right, left.type, left.range))
 
 
 def _may_fail(node: object) -> bool:
@@ -307,12 +301,12 @@ def _may_fail(node: object) -> bool:
     return isinstance(node, Call) or (isinstance(node, Binary) and node.operator in ("/", "%"))
 
 
-def _inclusive(comparison: str, bound: Expression) -> Expression:
-    """The bound by <= or >=, in 64 bits."""
-    wide = Cast(LONG, bound, bound.range)
-    if comparison.endswith("="):
+def _inclusive(bound: _Bound) -> Expression:
+    """The last value that the comparison allows, in 64 bits."""
+    wide = Cast(LONG, bound.value, bound.value.range)
+    if bound.comparison.endswith("="):
         return wide
-    return Binary("-" if comparison == "<" else "+", wide, integer(1), LONG, bound.range)
+    return Binary("-" if bound.comparison == "<" else "+", wide, integer(1), LONG, bound.value.range)
 
 
 def _less(value: Expression, by: Expression) -> Expression:
@@ -371,26 +365,26 @@ def _added(step: Expression, sign: int, iterator: DataObject) -> tuple[Expressio
     known, type_ = c_value(step), _type(iterator)
     if known is None:
         return step, sign
-    kept = abs(known) % (1 << type_.bits) * (1 if known > 0 else -1)
-    return (step, sign) if kept == known else (constant(kept, step.type, step.range), (kept > 0) - (kept < 0))
+    reduced = abs(known) % (1 << type_.bits) * (1 if known > 0 else -1)
+    if reduced == known:
+        return step, sign
+    return constant(reduced, step.type, step.range), (reduced > 0) - (reduced < 0)
 
 
-def _leaves_its_type(
-    lower: Expression, comparison: str, upper: Expression, step: Expression, iterator: DataObject
-) -> bool:
-    """Whether the loop surely passes its bound, where the iterator's or comparison's type ends."""
-    type_, first, last, by = _type(iterator), c_value(lower), c_value(upper), c_value(step)
-    if last is None or by is None or not by or not isinstance(upper.type, ScalarType):
+def _leaves_its_type(lower: Expression, bound: _Bound, step: Expression, iterator: DataObject) -> bool:
+    """Whether the iterator surely wraps, or is converted to another value, before the loop ends."""
+    type_, first, last, by = _type(iterator), c_value(lower), c_value(bound.value), c_value(step)
+    if last is None or by is None or not by or not isinstance(bound.value.type, ScalarType):
         return False
     least, greatest = least_and_greatest(type_)
-    common = usual_type(type_, upper.type)
+    common = usual_type(type_, bound.value.type)
     if type_.signed and not common.signed:
         least = 0
         if first is not None and first < 0:
             return True
-    if comparison == "!=":
+    if bound.comparison == "!=":
         return not least <= last <= greatest or (first is not None and first != last and (last > first) != (by > 0))
-    closed = len(comparison) == 2
+    closed = len(bound.comparison) == 2
     if first is not None:
         distance = (last - first) * (1 if by > 0 else -1) + closed
         behind = first + max(0, -(-distance // abs(by))) * by

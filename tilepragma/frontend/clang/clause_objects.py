@@ -27,9 +27,9 @@ def resolve_clauses(context: Context, directive: KernelDirective, offset: int) -
     """
     clauses = []
     for clause in directive.data:
-        kept = tuple(s for s in clause.sections if _is_used(context, s, offset))
-        if kept:
-            clauses.append(dataclasses.replace(clause, sections=kept))
+        sections = tuple(section for section in clause.sections if _is_used(context, section, offset))
+        if sections:
+            clauses.append(dataclasses.replace(clause, sections=sections))
     return dataclasses.replace(directive, data=tuple(clauses))
 
 

@@ -27,8 +27,8 @@ _FOR_COMPILER = (
 #: Options that libclang understands as the compiler does.
 _FOR_LIBCLANG = (*SEPARATE_VALUE, "-std=", "-ansi", "-m", "-fshort-enums", "-undef")
 
-#: Macros to which each compiler gives its own value, a C library macro that tests them, and
-#: operators that clang alone has.
+#: Macros whose values tell compilers apart, a macro of the C library that tests them, and operators
+#: that only clang has.
 _OF_EACH_COMPILER = re.compile(
     rb"__GNUC__|__GNUC_(?:MINOR|PATCHLEVEL)__|__GNUC_PREREQ|__VERSION__|__GXX_ABI_VERSION|__clang\w*|__has_(?:feature|extension)"
 )
@@ -132,14 +132,14 @@ def vector_registers(answer: CompilerAnswer) -> VectorRegisters:
     return next((registers for name, registers in _VECTORS.items() if answer.defines(name)), VectorRegisters(128, 16))
 
 
-def libclang_arguments(flags: CompilerFlags, answer: CompilerAnswer, own_macros: bool = True) -> list[str]:
+def libclang_arguments(flags: CompilerFlags, answer: CompilerAnswer, *, clang_macros: bool = True) -> list[str]:
     """The command line that makes libclang read the source as the user's compiler does.
 
-    Without `own_macros` libclang gets the compiler's predefined macros in place of its own. Sources
-    that test which compiler reads them need that. But system headers then declare some functions in
-    ways that libclang does not know.
+    Without `clang_macros` the compiler's predefined macros replace those of libclang. Sources that
+    test which compiler reads them need that. But system headers then declare some functions in ways
+    that libclang does not know.
     """
-    arguments = ["-x", "c", *([] if own_macros else _predefined(flags, answer))]
+    arguments = ["-x", "c", *([] if clang_macros else _predefined(flags, answer))]
     arguments += [*flags.for_libclang, "-D_TILEK=1", "-nostdinc", "-ferror-limit=0", "-w"]
     arguments += [f"-Wno-{name}" for name in ("implicit-function-declaration", "implicit-int", "int-conversion")]
     arguments += ["-Wno-incompatible-function-pointer-types", "-fbracket-depth=50000"]
@@ -184,15 +184,15 @@ def _select(arguments: tuple[str, ...], prefixes: tuple[str, ...]) -> tuple[str,
 def _run_compiler(flags: CompilerFlags) -> CompilerAnswer:
     command = [*flags.command, *flags.for_compiler, "-E", "-dM", "-v", "-x", "c", os.devnull]
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command, capture_output=True, text=True, errors="replace", env={**os.environ, "LC_ALL": "C"}, check=False
         )
     except OSError as fault:
         raise CompilerError(f"cannot run the C compiler '{flags.command[0]}': {fault.strerror}") from fault
-    if done.returncode != 0:
-        errors = [line.partition("error:")[2].strip() for line in done.stderr.splitlines() if "error:" in line]
-        raise CompilerError(f"the C compiler '{flags.command[0]}' fails: {errors[0] if errors else done.returncode}")
-    return CompilerAnswer(_folders(done.stderr), _macros(done.stdout))
+    if process.returncode != 0:
+        errors = [line.partition("error:")[2].strip() for line in process.stderr.splitlines() if "error:" in line]
+        raise CompilerError(f"the C compiler '{flags.command[0]}' fails: {errors[0] if errors else process.returncode}")
+    return CompilerAnswer(_folders(process.stderr), _macros(process.stdout))
 
 
 def _folders(log: str) -> tuple[str, ...]:

@@ -24,7 +24,6 @@ __all__ = ["LOOPS", "ClangUnit", "CursorKind", "Key", "Node", "TypeKind", "parse
 Key = tuple[str, int]
 LOOPS = (CursorKind.FOR_STMT, CursorKind.WHILE_STMT, CursorKind.DO_STMT)
 
-
 _BINARY = (
     "", ".*", "->*", "*", "/", "%", "+", "-", "<<", ">>", "<=>", "<", ">", "<=", ">=", "==", "!=", "&", "^", "|", "&&",
     "||", "=", "*=", "/=", "%=", "+=", "-=", "<<=", ">>=", "&=", "^=", "|=", ",",
@@ -146,7 +145,7 @@ class Node:
     def ends_in_argument(self) -> bool:
         """Whether the last token is in a macro's argument; `end` is then before the macro's use."""
         end = self.cursor.extent.end
-        return end.file is not None and _spelling_location(end)[3] != int(end.offset)
+        return end.file is not None and _spelling_location(end)[1] != int(end.offset)
 
     @cached_property
     def first_file(self) -> str:
@@ -194,8 +193,8 @@ class Node:
 
     def _operator_code(self, function: str) -> int | None:
         """The operator's number; None in a libclang older than 17, which lacks the function."""
-        known = getattr(self.unit.library, function, None)
-        return None if known is None else int(known(self.cursor))
+        operator_kind = getattr(self.unit.library, function, None)
+        return None if operator_kind is None else int(operator_kind(self.cursor))
 
     def _operator_between(self, start: int, end: int) -> str:
         """The operator as the text has it, for a libclang that does not tell operators."""
@@ -212,7 +211,7 @@ class Node:
 
         It is another token if a macro hides it. None if the token continues on the next line.
         """
-        file, _, _, offset = _spelling_location(self.cursor.extent.start)
+        file, offset = _spelling_location(self.cursor.extent.start)
         if file is None:
             return None
         text = self.unit.text(file)
@@ -399,8 +398,8 @@ def _file_of(location: Any) -> str:
 
 def _decoded(text: Any) -> str | None:
     """A string from libclang; file names need not be UTF-8, which the binding takes for granted."""
-    held = super(ctypes.c_char_p, text).value
-    return None if held is None else os.fsdecode(held)
+    value = super(ctypes.c_char_p, text).value
+    return None if value is None else os.fsdecode(value)
 
 
 cindex.c_interop_string.value = property(_decoded)
@@ -413,12 +412,12 @@ class _RangeList(ctypes.Structure):
 def parse(path: str, texts: dict[str, bytes], arguments: Sequence[str]) -> ClangUnit | None:
     """Parse `path`, with `texts` in place of files; None if libclang gives up on the options."""
     index = cindex.Index.create()
-    given = [(os.fsencode(name), text) for name, text in texts.items()]
+    unsaved = [(os.fsencode(name), text) for name, text in texts.items()]
     words = [os.fsencode(word) for word in arguments]
     try:
         os.environ.setdefault("LIBCLANG_NOTHREADS", "1")  # its threads have 8 MiB of stack, which 3000 operators take
         handle = with_deep_stack(
-            lambda: index.parse(os.fsencode(path), args=words, unsaved_files=given or None, options=_DETAILED_RECORD)
+            lambda: index.parse(os.fsencode(path), args=words, unsaved_files=unsaved or None, options=_DETAILED_RECORD)
         )
     except cindex.TranslationUnitLoadError:
         return None
@@ -433,14 +432,11 @@ def _outermost(ranges: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
             behind = end
 
 
-def _spelling_location(location: Any) -> tuple[str | None, int, int, int]:
-    """File, line, column and offset of the token's characters, perhaps in a macro's definition."""
-    file, line, column, offset = cindex.c_object_p(), ctypes.c_uint(), ctypes.c_uint(), ctypes.c_uint()
-    cindex.conf.lib.clang_getSpellingLocation(
-        location, ctypes.byref(file), ctypes.byref(line), ctypes.byref(column), ctypes.byref(offset)
-    )
-    name = str(cindex.File(file).name) if file else None
-    return name, line.value, column.value, offset.value
+def _spelling_location(location: Any) -> tuple[str | None, int]:
+    """File and offset of the token's characters, perhaps in a macro's definition."""
+    file, offset = cindex.c_object_p(), ctypes.c_uint()
+    cindex.conf.lib.clang_getSpellingLocation(location, ctypes.byref(file), None, None, ctypes.byref(offset))
+    return str(cindex.File(file).name) if file else None, offset.value
 
 
 def _raw_library() -> Any:

@@ -35,10 +35,9 @@ def _region(
 ) -> DataRegion:
     what = f"#pragma tilek {directive.construct.value}"
     offset = placed.range.start.offset
-    for kernel in kernels:
-        if kernel.range.file == placed.range.file and kernel.range.start.offset <= offset < kernel.range.end.offset:
-            message = f"'{what}' cannot stand inside a kernel"
-            raise source_error(placed.range, message, "put it before or after the kernel")
+    if any(kernel.range.holds(placed.range.file, offset) for kernel in kernels):
+        message = f"'{what}' cannot stand inside a kernel"
+        raise source_error(placed.range, message, "put it before or after the kernel")
     if directive.construct is Construct.DATA:
         if placed.statement is None:
             raise source_error(placed.range, f"no statement follows '{what}'", "put it before a block '{ … }'")

@@ -1,6 +1,6 @@
 """Statements between a region's kernels that may stay on the host: they touch no kernel array.
 
-Which array elements a region may write is told by the types of elements and by their arrays.
+The types of elements and their arrays tell which elements a region may write.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ELSEWHERE = "call it before or after the region, or put the kernel before the l
 
 
 @dataclass(frozen=True)
-class Pointer:
+class NamedPointer:
     """A pointer variable, or a member path (`grid->now`) from a declared variable, and its type."""
 
     host: str
@@ -53,36 +53,36 @@ class HostText:
     writes: tuple[Node, ...]
     calls: bool = False
     reads: dict[str, Node] = field(default_factory=dict)
-    _sets: list[tuple[Pointer, Pointer]] = field(default_factory=list)
-    _set_first: dict[Pointer, int] = field(default_factory=dict)
-    _read_first: dict[Pointer, int] = field(default_factory=dict)
+    _sets: list[tuple[NamedPointer, NamedPointer]] = field(default_factory=list)
+    _set_first: dict[NamedPointer, int] = field(default_factory=dict)
+    _read_first: dict[NamedPointer, int] = field(default_factory=dict)
     _called: dict[Key, SourceError | None] = field(default_factory=dict)
     _depth: int = 0
 
     def refusal(self, node: Node) -> SourceError | None:
         """Why a statement or expression cannot run on the host as it is, or None."""
         try:
-            self._look(node)
+            self._check(node)
         except SourceError as refusal:
             return refusal
         return None
 
-    def groups(self) -> Iterator[tuple[Pointer, ...]]:
+    def groups(self) -> Iterator[tuple[NamedPointer, ...]]:
         """Groups of pointers that hold each other's values, directly or not."""
-        groups: list[list[Pointer]] = []
+        groups: list[list[NamedPointer]] = []
         for pair in self._sets:
-            met = [group for group in groups if any(pointer in group for pointer in pair)]
-            groups = [group for group in groups if group not in met]
-            groups.append(list(dict.fromkeys((*(pointer for group in met for pointer in group), *pair))))
+            joined = [group for group in groups if any(pointer in group for pointer in pair)]
+            groups = [group for group in groups if group not in joined]
+            groups.append(list(dict.fromkeys((*(pointer for group in joined for pointer in group), *pair))))
         return (tuple(group) for group in groups)
 
-    def has_value_before(self, pointer: Pointer) -> bool:
+    def has_value_before(self, pointer: NamedPointer) -> bool:
         """Whether the region uses the pointer's value before it sets the pointer."""
         first = self._set_first.get(pointer)
         read = self._read_first.get(pointer)
         return first is None or (read is not None and read < first)
 
-    def _look(self, node: Node) -> None:
+    def _check(self, node: Node) -> None:
         """Check a piece of text. Raises SourceError if it touches an array, or may."""
         kind = node.kind
         if kind == CursorKind.CALL_EXPR:
@@ -90,7 +90,7 @@ class HostText:
         elif kind == CursorKind.VAR_DECL and self._is_held(node.type) and is_pointer(node.type):
             initializer = node.unit.initializer(node)
             if initializer is not None:
-                self._set(Pointer(node.spelling, node, node.key, node.type, node.range), initializer)
+                self._set(NamedPointer(node.spelling, node, node.key, node.type, node.range), initializer)
         elif kind == CursorKind.BINARY_OPERATOR and self._relates_pointers(node):
             left, right = map(strip, node.children)
             if node.binary_operator == "=":
@@ -107,11 +107,11 @@ class HostText:
         elif (changed := _changed_element(node)) is not None:
             self._element(changed, changed=True)
             for child in node.children[1:]:
-                self._look(child)
+                self._check(child)
         elif kind in _OPAQUE:
             raise source_error(node.range, *_ASSEMBLY)
         else:
-            self._look_inside(node)
+            self._check_children(node)
 
     def _element(self, node: Node, changed: bool) -> None:
         """Check an element; the host may read it if no kernel of the region writes it."""
@@ -119,27 +119,27 @@ class HostText:
         if _is_any_byte(node) or (touched and (changed or is_address(node.type))):
             raise self._touching(node)
         if not touched:
-            self._look_inside(node)
+            self._check_children(node)
         else:
-            write = _write_meeting(node, self.writes)
+            write = _conflicting_write(node, self.writes)
             if write is not None:
                 raise self._touching(node, write)
-            self._look_on_the_way(node)
+            self._check_address(node)
         if not changed:
             for type_ in _types_in(node.type):
                 self.reads.setdefault(type_, node)
 
-    def _look_on_the_way(self, node: Node) -> None:
+    def _check_address(self, node: Node) -> None:
         """Check an element's subscripts and pointers; an array on the way to it is no value."""
         for child in map(strip, node.children):
             if child.kind in _WAYS and is_address(child.type):
-                self._look_on_the_way(child)
+                self._check_address(child)
             elif child.kind != CursorKind.DECL_REF_EXPR:
-                self._look(child)
+                self._check(child)
 
-    def _look_inside(self, node: Node) -> None:
+    def _check_children(self, node: Node) -> None:
         for child in node.children:
-            self._look(child)
+            self._check(child)
 
     def _call(self, node: Node) -> None:
         declaration = node.called
@@ -170,7 +170,7 @@ class HostText:
         if plain.kind in _REFERENCES and (self._is_held(plain.type) or changes_bytes):
             message = f"'{function}' gets '{_text(argument)}', whose newest values may be on a device"
             raise source_error(argument.range, message, _ELSEWHERE)
-        self._look(argument)
+        self._check(argument)
 
     def _body(self, definition: Node, call: Node) -> None:
         self.calls = True
@@ -197,7 +197,7 @@ class HostText:
             return is_pointer(left.type)
         return node.binary_operator in ("==", "!=") and self._named(right) is not None
 
-    def _named(self, node: Node) -> Pointer | None:
+    def _named(self, node: Node) -> NamedPointer | None:
         """The pointer that an expression names; in functions also what a parameter points to."""
         if self._depth > 0 and node.is_dereference and is_pointer(node.type):
             parameter = strip(node.children[0]).declaration
@@ -205,7 +205,7 @@ class HostText:
                 return _through(parameter)
         return _pointer(node)
 
-    def _set(self, target: Pointer, value: Node) -> None:
+    def _set(self, target: NamedPointer, value: Node) -> None:
         """Note that a pointer is set; its value must be that of another pointer."""
         values, conditions = _choices(value)
         for named in values:
@@ -215,7 +215,7 @@ class HostText:
             self._sets.append((target, pointer))
             self._read_first[pointer] = min(named.start, self._read_first.get(pointer, named.start))
         for node in conditions:
-            self._look(node)
+            self._check(node)
         self._set_first.setdefault(target, target.range.start.offset)
 
     def _is_held(self, type_: Any) -> bool:
@@ -229,18 +229,18 @@ class HostText:
         if is_address(node.type):
             remedy = "between loops, only set and compare pointers; do everything else before or after the region"
             return source_error(node.range, f"the newest values of '{_text(node)}' may be on a device", remedy)
-        write = write or _write_meeting(node, self.writes)
+        write = write or _conflicting_write(node, self.writes)
         why = "" if write is None else f": '{_text(write)}' is written in the region (line {write.range.start.line})"
-        apart = write is None or _text(write).partition("[")[0] == _text(node).partition("[")[0]
-        same = "" if apart else ", and may be the same memory"
-        message = f"the newest value of '{_text(node)}' may be on a device{why}{same}"
+        same_array = write is None or _text(write).partition("[")[0] == _text(node).partition("[")[0]
+        alias = "" if same_array else ", and may be the same memory"
+        message = f"the newest value of '{_text(node)}' may be on a device{why}{alias}"
         return source_error(node.range, message, "copy it to a variable in a separate statement, and use that")
 
 
 def host_text(region: Node) -> HostText:
     """The check for a region and its loops."""
     types: set[str] = set()
-    read: dict[Pointer, int] = {}
+    read: dict[NamedPointer, int] = {}
     for loop in (node for node in region.walk() if node.kind == CursorKind.FOR_STMT):
         for node in loop.walk():
             if _is_element(node):
@@ -272,12 +272,12 @@ def _text(node: Node) -> str:
     return node.unit.text(node.file)[node.start : node.end].decode(errors="replace")
 
 
-def _through(parameter: Node) -> Pointer:
+def _through(parameter: Node) -> NamedPointer:
     """The pointer that a parameter points to."""
-    return Pointer(f"*{parameter.spelling}", parameter, parameter.key, parameter.type, parameter.range)
+    return NamedPointer(f"*{parameter.spelling}", parameter, parameter.key, parameter.type, parameter.range)
 
 
-def _pointer(node: Node) -> Pointer | None:
+def _pointer(node: Node) -> NamedPointer | None:
     """The pointer that an expression names, plainly or by a member path; else None."""
     if not is_address(node.type):
         return None
@@ -289,7 +289,7 @@ def _pointer(node: Node) -> Pointer | None:
     declaration = root.named
     if declaration is None or declaration.kind not in (CursorKind.VAR_DECL, CursorKind.PARM_DECL):
         return None
-    return Pointer(declaration.spelling + path, declaration, declaration.key, node.type, node.range)
+    return NamedPointer(declaration.spelling + path, declaration, declaration.key, node.type, node.range)
 
 
 def _choices(node: Node) -> tuple[list[Node], list[Node]]:
@@ -333,8 +333,8 @@ def _written_places(region: Node) -> tuple[Node, ...]:
     return tuple(nodes)
 
 
-def _write_meeting(element: Node, writes: Iterable[Node]) -> Node | None:
-    """The first write that may hit the element by types (C99 6.5p7) and arrays, or None."""
+def _conflicting_write(element: Node, writes: Iterable[Node]) -> Node | None:
+    """The first write that may change the element, by types (C99 6.5p7) and arrays, or None."""
     types, root = set(_types_in(element.type)), _plain_root(element)
     for write in writes:
         write_root = _plain_root(write)

@@ -29,12 +29,12 @@ def implied_parameter(context: Context, declaration: Node, range_: SourceRange) 
     """The parameter for a variable of the file. Raises SourceError for other variables."""
     if not declaration.is_of_the_file:
         raise _foreign_variable(declaration.spelling, range_)
-    made = declare(context, declaration, Scope.LOCAL)
-    if made.storage is Storage.ROWS or not isinstance(made.element, ScalarType):
+    parameter = declare(context, declaration, Scope.LOCAL)
+    if parameter.storage is Storage.ROWS or not isinstance(parameter.element, ScalarType):
         del context.declared[declaration.key]
         raise _foreign_variable(declaration.spelling, range_)
-    context.implied.append(Implied(made, declaration, range_))
-    return made
+    context.implied.append(Implied(parameter, declaration, range_))
+    return parameter
 
 
 def _foreign_variable(name: str, range_: SourceRange) -> SourceError:
@@ -81,7 +81,7 @@ def implied_argument(context: Context, implied: Implied, range_: SourceRange) ->
 
 
 def check_implied(implied: frozenset[DataObject], directive: KernelDirective, written: frozenset[DataObject]) -> None:
-    """Raises SourceError if kernel and user's functions see different values of such variables."""
+    """Raises SourceError if kernel and user's functions see different values of a variable."""
     private = {name for clause in directive.privates for name in clause.names}
     later = directive.asynchronous is not None or directive.asynchronous_default
     for object_ in implied:

@@ -20,7 +20,7 @@ from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.clause_objects import refuse_inner_variables
 from tilepragma.frontend.clang.cursor_tree import LOOPS, CursorKind, Node
 from tilepragma.frontend.clang.data_regions import exits
-from tilepragma.frontend.clang.host_statements import HostText, Pointer, host_text
+from tilepragma.frontend.clang.host_statements import HostText, NamedPointer, host_text
 from tilepragma.frontend.clang.lowering_context import Context, member_key
 from tilepragma.frontend.clang.objects import external_object, is_variable_length
 from tilepragma.frontend.clang.regions import RegionBuilder
@@ -43,14 +43,12 @@ def kernels(builder: RegionBuilder, directives: tuple[LocatedDirective, ...]) ->
     """The kernels of one file, in textual order; reports every fault."""
     bound = builder.bind_kernels(directives)
     loops = builder.bind_loops(directives, bound)
-    made = []
+    lowered = []
     for directive, statement in bound:
         start, end = statement.range.start.offset, statement.range.end.offset
         inside = {offset: loop for offset, loop in loops.items() if start <= offset < end}
-        kernel = _kernel(builder, directive, statement, inside)
-        if kernel is not None:
-            made.append(kernel)
-    return tuple(made)
+        lowered.append(_kernel(builder, directive, statement, inside))
+    return tuple(kernel for kernel in lowered if kernel is not None)
 
 
 def _kernel(
@@ -72,11 +70,16 @@ def _kernel(
         builder.diagnostics.add_all(_grouped(diagnostics))
         return whole
     try:
-        parts = _split_region(builder, directive, name, statement, loops, alone=refused)
+        parts = _split_region(builder, directive, name, statement, loops, required=refused)
     except SourceError as refusal:
-        return _refused(builder, placed, statement, None if refused else whole, diagnostics, refusal.diagnostic)
+        if refused or whole is None:
+            causes = _causes(statement.node, directive, loops, diagnostics, refusal.diagnostic)
+            builder.diagnostics.add_all(causes)
+            return None
+        builder.diagnostics.add_all(_grouped(diagnostics))
+        return _whole_kernel(builder, placed, statement, whole, refusal.diagnostic)
     if refused or whole is None:
-        _say_what_keeps_loops_apart(builder, statement, diagnostics)
+        _note_separate_launches(builder, statement, diagnostics)
         return replace(parts.data, parts=parts)
     builder.diagnostics.add_all(_grouped(diagnostics))
     return replace(whole, parts=parts)
@@ -100,8 +103,8 @@ def _grouped(diagnostics: Diagnostics) -> Diagnostics:
     return grouped
 
 
-def _say_what_keeps_loops_apart(builder: RegionBuilder, statement: BoundStatement, refusals: Diagnostics) -> None:
-    """Add notes at arrays of variable length, which tell why each small loop is a launch."""
+def _note_separate_launches(builder: RegionBuilder, statement: BoundStatement, refusals: Diagnostics) -> None:
+    """Note the arrays of variable length because of which each inner loop is a launch."""
     declared = [variable for variable in statement.node.walk() if variable.kind == CursorKind.VAR_DECL]
     arrays = {(variable.file, variable.start) for variable in declared if is_variable_length(variable)}
     for refusal in refusals:
@@ -120,24 +123,32 @@ def _with_cause(why: Diagnostic, refusals: Diagnostics) -> Diagnostic:
     return replace(why, notes=(*why.notes, cause, *first.notes))
 
 
-def _refused(
-    builder: RegionBuilder,
-    placed: LocatedDirective,
-    statement: BoundStatement,
-    whole: Kernel | None,
-    diagnostics: Diagnostics,
-    why: Diagnostic,
+def _causes(
+    region: Node, directive: KernelDirective, loops: Mapping[int, LoopDirective], refusals: Diagnostics, why: Diagnostic
+) -> Iterable[Diagnostic]:
+    """What to report of a region that can be neither a kernel (`refusals`) nor split (`why`).
+
+    What no kernel can hold may stay on the host, so `why` is the fault. But innermost loops, and
+    loops that the user calls independent, are for kernels only.
+    """
+
+    def is_for_kernels(loop: Node) -> bool:
+        clauses = loops.get(loop.start)
+        says_independent = directive.independent or (clauses is not None and clauses.independent)
+        return not _has_loop(loop) or (says_independent and loop.kind == CursorKind.FOR_STMT)
+
+    kernel_loops = [node for node in region.walk() if node.kind in LOOPS and is_for_kernels(node)]
+    places = [(refusal.range.file, refusal.range.start.offset) for refusal in refusals]
+    if why in refusals or any(loop.range.holds(*place) for loop in kernel_loops for place in places):
+        return _grouped(refusals)
+    return (_with_cause(why, refusals),)
+
+
+def _whole_kernel(
+    builder: RegionBuilder, placed: LocatedDirective, statement: BoundStatement, whole: Kernel, why: Diagnostic
 ) -> Kernel | None:
-    """The region as one kernel, if it is one, with what keeps it from being split."""
-    if whole is None:
-        # What no kernel can hold may stay on the host, so report only what keeps it from there.
-        # Innermost loops never stay on the host.
-        innermost = (_is_in_innermost_loop(statement.node, diagnostic.range) for diagnostic in diagnostics)
-        is_kernel_fault = why in diagnostics or any(innermost)
-        builder.diagnostics.add_all(_grouped(diagnostics) if is_kernel_fault else (_with_cause(why, diagnostics),))
-        return None
-    builder.diagnostics.add_all(_grouped(diagnostics))
-    if statement.node.kind in (CursorKind.WHILE_STMT, CursorKind.DO_STMT):
+    """The region as one kernel, with what keeps it from being split; an error for a `while`."""
+    if statement.node.kind in _WHILES:
         message = "this loop ends with a condition, and cannot run on the host around kernels of the loops inside"
         reason = replace(why, severity=Severity.NOTE, notes=())
         builder.diagnostics.add(Diagnostic(Severity.ERROR, placed.range, message, (reason, *why.notes)))
@@ -155,12 +166,6 @@ def _may_be_split(region: Node, body: Block | None) -> bool:
     return any(node.kind in LOOPS and _has_loop(node) for node in region.walk())
 
 
-def _is_in_innermost_loop(region: Node, range_: SourceRange) -> bool:
-    offset = range_.start.offset
-    innermost = (node for node in region.walk() if node.kind in LOOPS and not _has_loop(node))
-    return any(node.file == range_.file and node.start <= offset < node.end for node in innermost)
-
-
 def _split_region(
     builder: RegionBuilder,
     directive: KernelDirective,
@@ -168,7 +173,7 @@ def _split_region(
     statement: BoundStatement,
     loops: Mapping[int, LoopDirective],
     *,
-    alone: bool,
+    required: bool,
 ) -> Parts:
     """The parts of a region. Raises SourceError for text that fits neither host nor kernel."""
     if directive.asynchronous is not None or directive.asynchronous_default:
@@ -178,14 +183,14 @@ def _split_region(
         raise source_error(leaving.range, "this would leave the region", "set a variable and test it after the region")
     splitting = _Splitting(builder, directive, statement, loops)
     splitting.statement(statement.path, conditional=False)
-    if not splitting.pieces:
+    if not splitting.kernel_parts:
         raise source_error(statement.range, "it has no loop inside that could be a kernel")
     splitting.check_places()
-    return splitting.parts(name, alone)
+    return splitting.parts(name, required)
 
 
 @dataclass(frozen=True)
-class _Piece:
+class _KernelPart:
     """A statement that becomes a kernel, not yet named. `conditional`: the host may skip it."""
 
     statement: BoundStatement
@@ -202,9 +207,9 @@ class _Splitting:
     directive: KernelDirective
     region: BoundStatement
     loops: Mapping[int, LoopDirective]
-    pieces: list[_Piece] = field(default_factory=list)
-    shared: set[int] = field(default_factory=set)
-    """where several statements come out of one macro"""
+    kernel_parts: list[_KernelPart] = field(default_factory=list)
+    macros: set[int] = field(default_factory=set)
+    """the offsets of macros that hold several statements"""
     host: HostText = field(init=False)
 
     def __post_init__(self) -> None:
@@ -215,10 +220,10 @@ class _Splitting:
         node = path[-1]
         if self._is_macro(node) and _has_loop(node) and path != self.region.path:
             diagnostics = Diagnostics()
-            self._take(self._piece(path, conditional, diagnostics), diagnostics)
+            self._take(self._kernel_part(path, conditional, diagnostics), diagnostics)
         elif node.kind == CursorKind.COMPOUND_STMT:
             starts = Counter(child.start for child in node.children)
-            self.shared |= {start for start, count in starts.items() if count > 1}
+            self.macros |= {start for start, count in starts.items() if count > 1}
             for child in node.children:
                 self.statement((*path, child), conditional)
         elif node.kind in _WHILES and _has_loop(node):
@@ -256,18 +261,18 @@ class _Splitting:
             self._host_loop(path, conditional)
             return
         diagnostics = Diagnostics()
-        piece = self._piece(path, conditional, diagnostics)
-        counted = piece is not None and isinstance(piece.kernel.body.statements[0], Loop)
+        part = self._kernel_part(path, conditional, diagnostics)
+        counted = part is not None and isinstance(part.kernel.body.statements[0], Loop)
         if not counted and _has_loop(path[-1]):
-            known = len(self.pieces)
+            before = len(self.kernel_parts)
             try:
                 self._host_loop(path, conditional)
                 return
             except SourceError:
-                if piece is None:
+                if part is None:
                     raise
-                del self.pieces[known:]
-        self._take(piece, diagnostics)
+                del self.kernel_parts[before:]
+        self._take(part, diagnostics)
 
     def _leaf(self, path: tuple[Node, ...], conditional: bool) -> None:
         """A host statement, or a kernel if it names array elements."""
@@ -276,10 +281,10 @@ class _Splitting:
         if refusal is None:
             return
         stays = node.kind == CursorKind.DECL_STMT or exits(node)
-        piece = None if stays else self._piece(path, conditional, Diagnostics())
-        if piece is None:
+        part = None if stays else self._kernel_part(path, conditional, Diagnostics())
+        if part is None:
             raise refusal
-        self.pieces.append(piece)
+        self.kernel_parts.append(part)
 
     def _value(self, node: Node, what: str) -> None:
         refusal = self.host.refusal(node)
@@ -287,12 +292,12 @@ class _Splitting:
             diagnostic = refusal.diagnostic
             raise SourceError(replace(diagnostic, message=f"{what} is the host's: {diagnostic.message}"))
 
-    def _take(self, piece: _Piece | None, diagnostics: Diagnostics) -> None:
-        if piece is None:
+    def _take(self, part: _KernelPart | None, diagnostics: Diagnostics) -> None:
+        if part is None:
             raise SourceError(next(diagnostic for diagnostic in diagnostics if diagnostic.severity is Severity.ERROR))
-        self.pieces.append(piece)
+        self.kernel_parts.append(part)
 
-    def _piece(self, path: tuple[Node, ...], conditional: bool, diagnostics: Diagnostics) -> _Piece | None:
+    def _kernel_part(self, path: tuple[Node, ...], conditional: bool, diagnostics: Diagnostics) -> _KernelPart | None:
         """The statement as a kernel; None if it cannot be one, with the reason in `diagnostics`."""
         statement = self.builder.bound(self.region.facts, path)
         context = self.builder.context(statement, self.loops, diagnostics)
@@ -303,7 +308,7 @@ class _Splitting:
             kernel = self.builder.kernel(context, body, directive, statement, "")
         if diagnostics.has_errors or not body.statements:
             return None
-        return _Piece(statement, kernel, diagnostics, conditional)
+        return _KernelPart(statement, kernel, diagnostics, conditional)
 
     def _place(self, statement: BoundStatement) -> SourceRange:
         """Where a directive would stand: before other tools' pragmas for the statement."""
@@ -317,37 +322,39 @@ class _Splitting:
     def check_places(self) -> None:
         """Refuse several kernels in one macro use."""
         ends = 0
-        for piece in self.pieces:
-            range_ = piece.statement.range
+        for part in self.kernel_parts:
+            range_ = part.statement.range
             start = range_.start.offset
-            if range_.file != self.region.range.file or start < ends or start in self.shared:
+            if range_.file != self.region.range.file or start < ends or start in self.macros:
                 message = "several statements come out of one macro here"
                 raise source_error(range_, message, "write these statements without the macro")
             ends = range_.end.offset
 
-    def parts(self, name: str, alone: bool) -> Parts:
-        for piece in self.pieces:
-            self.builder.diagnostics.add_all(piece.diagnostics)
-        kernels = tuple(self._named(piece, f"{name}_part{number}") for number, piece in enumerate(self.pieces, 1))
+    def parts(self, name: str, required: bool) -> Parts:
+        for part in self.kernel_parts:
+            self.builder.diagnostics.add_all(part.diagnostics)
+        kernels = tuple(self._named(part, f"{name}_part{number}") for number, part in enumerate(self.kernel_parts, 1))
         context = self.builder.context(self.region, self.loops, self.builder.diagnostics)
         blocks = []
-        for piece in self.pieces:
-            block = lower_region(context, piece.statement.node, piece.statement.range)
-            blocks.append(Block((While(integer(1), block, False),)) if piece.conditional else block)
+        for part in self.kernel_parts:
+            block = lower_region(context, part.statement.node, part.statement.range)
+            blocks.append(Block((While(integer(1), block, False),)) if part.conditional else block)
         body = Block(tuple(statement for block in blocks for statement in block.statements), self.region.range)
         exchanged = tuple(self._exchanged(context))
         data = self.builder.kernel(context, body, self.directive, self.region, name)
         changed = frozenset(object_ for object_ in context.used.values() if self._changes(context, object_))
         reads = tuple(self.builder.types.convert(read.type, read.range) for read in self.host.reads.values())
-        return Parts(kernels, alone, data, changed, exchanged, reads)
+        return Parts(kernels, required, data, changed, exchanged, reads)
 
-    def _named(self, piece: _Piece, wanted: str) -> Kernel:
-        """The kernel of a piece, which may be split again."""
-        kernel = replace(piece.kernel, name=self.builder.kernel_name(wanted))
-        if not _may_be_split(piece.statement.node, kernel.body):
+    def _named(self, part: _KernelPart, wanted: str) -> Kernel:
+        """The kernel of a part, which may be split again."""
+        kernel = replace(part.kernel, name=self.builder.kernel_name(wanted))
+        if not _may_be_split(part.statement.node, kernel.body):
             return kernel
         try:
-            parts = _split_region(self.builder, kernel.directive, kernel.name, piece.statement, self.loops, alone=False)
+            parts = _split_region(
+                self.builder, kernel.directive, kernel.name, part.statement, self.loops, required=False
+            )
         except SourceError as refusal:
             return replace(kernel, split_refusal=refusal.diagnostic)
         return replace(kernel, parts=parts)
@@ -357,7 +364,7 @@ class _Splitting:
         facts, range_ = self.region.facts, self.region.range
         root = context.roots[object_.host]
         start, end = range_.start.offset, range_.end.offset
-        if root.file == range_.file and start <= root.start < end:
+        if range_.holds(root.file, root.start):
             return True
         if object_.storage is not Storage.SCALAR:
             return False
@@ -370,20 +377,23 @@ class _Splitting:
         """The groups of arrays whose pointers are set to each other."""
         used = dict(context.used)
         for group in self.host.groups():
-            known = tuple(used[pointer.host] for pointer in group if pointer.host in used)
+            in_kernels = tuple(used[pointer.host] for pointer in group if pointer.host in used)
             with context.without_use():
-                before = [p for p in group if self._exists_before(p) and self.host.has_value_before(p)]
-                there = tuple(external_object(context, p.declaration, p.host, p.type, p.range) for p in before)
-            if known:
-                yield Exchanged(known, there)
+                live_in = tuple(
+                    external_object(context, pointer.declaration, pointer.host, pointer.type, pointer.range)
+                    for pointer in group
+                    if self._exists_before(pointer) and self.host.has_value_before(pointer)
+                )
+            if in_kernels:
+                yield Exchanged(in_kernels, live_in)
 
-    def _exists_before(self, pointer: Pointer) -> bool:
+    def _exists_before(self, pointer: NamedPointer) -> bool:
         """Whether the pointer is a variable that exists where the region begins."""
-        declaration, range_ = pointer.declaration, self.region.range
+        declaration = pointer.declaration
         parent = Node(declaration.cursor.semantic_parent, declaration.unit)
         if parent.key != self.region.facts.node.key and not declaration.is_of_the_file:
             return False
-        return not (declaration.file == range_.file and range_.start.offset <= declaration.start < range_.end.offset)
+        return not self.region.range.holds(declaration.file, declaration.start)
 
 
 def _narrowed(directive: KernelDirective, used: Mapping[str, DataObject]) -> KernelDirective:

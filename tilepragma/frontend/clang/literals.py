@@ -10,7 +10,7 @@ from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.cursor_tree import Node
 from tilepragma.ir.c_values import arithmetic_value, c_value
 from tilepragma.ir.expressions import Binary, Expression, FloatingLiteral, IntegerLiteral, Unary, integer
-from tilepragma.ir.types import INT, ScalarType, Type, promoted, single
+from tilepragma.ir.types import DOUBLE, FLOAT, INT, ScalarType, Type, promoted, single
 
 _INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|[0-9]+)([uUlL]*)\Z")
 _FLOATING = re.compile(
@@ -24,8 +24,6 @@ _SUFFIXES = {
     "long long": "ll",
     "unsigned long long": "ull",
 }
-_FLOAT_BITS = 32
-_DOUBLE_BITS = 64
 
 
 def integer_literal(node: Node, type_: Type) -> Expression:
@@ -77,11 +75,11 @@ def floating_literal(node: Node, type_: ScalarType) -> FloatingLiteral:
     if match is not None:
         digits = match.group(1)
         value = float.fromhex(digits) if digits[:2] in ("0x", "0X") else float(digits)
-        if type_.bits == _FLOAT_BITS and math.isfinite(value):
+        if type_.bits == FLOAT.bits and math.isfinite(value):
             value = single(value)
         return FloatingLiteral(value, match.group(), type_, node.range)
     evaluated = node.evaluate()
-    if evaluated is None or type_.bits > _DOUBLE_BITS:
+    if evaluated is None or type_.bits > DOUBLE.bits:
         raise source_error(node.range, "the value of this constant is not known", "write the number out")
     return FloatingLiteral(float(evaluated), spell_floating(float(evaluated), type_), type_, node.range)
 

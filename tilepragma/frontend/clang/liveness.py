@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from enum import Enum
 
 from tilepragma.base.frozen_values import dataclass
@@ -31,7 +31,7 @@ class _Relation(Enum):
 
     WHOLE = "it covers all of it, and perhaps more"
     PART = "it is a part of it"
-    APART = "it is another member of the same variable"
+    OTHER_MEMBER = "it is another member of the same variable"
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class _Variable:
         named = tuple(reversed(names))
         shared = min(len(named), len(self.members))
         if named[:shared] != self.members[:shared]:
-            return _Relation.APART
+            return _Relation.OTHER_MEMBER
         return _Relation.WHOLE if len(named) <= len(self.members) else _Relation.PART
 
 
@@ -114,7 +114,7 @@ class Liveness:
                 return any(self._escapes(index, array, rank) for index in indices)
         relation = array.relation(node)
         if relation is not None:
-            return relation is not _Relation.APART
+            return relation is not _Relation.OTHER_MEMBER
         return any(self._escapes(child, array, rank) for child in node.children)
 
     def _after(self, declaration: Node, variable: _Variable) -> bool:
@@ -126,7 +126,9 @@ class Liveness:
                 if effect is _Effect.READS:
                     return True
                 # A `break` or `continue` behind the region may jump over the write that kills.
-                if effect is _Effect.KILLS and not any(n.kind in _LEAVING for later in behind for n in later.walk()):
+                if effect is _Effect.KILLS and not any(
+                    inner.kind in _LEAVING for later in behind for inner in later.walk()
+                ):
                     return False
                 if parent.start < declaration.start < parent.end:
                     return False
@@ -142,11 +144,10 @@ def _is_reference(node: Node, variable: Key) -> bool:
 def _around(loop: Node, variable: _Variable) -> _Effect:
     """The effect of the next iteration of a loop around the region: last part, condition, body."""
     if loop.kind == CursorKind.FOR_STMT:
-        header = for_parts(loop)
+        header = for_header(loop)
         if header is None:
             return _any(loop.children, variable)
-        _, condition, advance = header
-        parts = [part for part in (advance, condition, loop.children[-1]) if part is not None]
+        parts = [part for part in (header.advance, header.condition, loop.children[-1]) if part is not None]
     elif loop.kind == CursorKind.DO_STMT:
         parts = [loop.children[1], loop.children[0]]
     else:
@@ -154,18 +155,27 @@ def _around(loop: Node, variable: _Variable) -> _Effect:
     return _sequence(parts, variable)
 
 
-def for_parts(loop: Node) -> tuple[Node | None, Node | None, Node | None] | None:
-    """First part, condition and last part of a `for`; None if a macro hides which are missing."""
+@dataclass(frozen=True)
+class ForHeader:
+    """The parts of a `for`'s header; None for those that are missing."""
+
+    initialization: Node | None
+    condition: Node | None
+    advance: Node | None
+
+
+def for_header(loop: Node) -> ForHeader | None:
+    """The header of a `for`; None if a macro hides which parts are missing."""
     parts = loop.children[:-1]
     if len(parts) == 3:
-        return parts[0], parts[1], parts[2]
+        return ForHeader(*parts)
     semicolons = header_semicolons(loop.unit.text(loop.file), loop.start, loop.unit.skipped(loop.file))
     if semicolons is None:
         return None
-    first = next((p for p in parts if p.start < semicolons[0]), None)
-    second = next((p for p in parts if semicolons[0] < p.start < semicolons[1]), None)
-    third = next((p for p in parts if p.start > semicolons[1]), None)
-    return first, second, third
+    first = next((part for part in parts if part.start < semicolons[0]), None)
+    second = next((part for part in parts if semicolons[0] < part.start < semicolons[1]), None)
+    third = next((part for part in parts if part.start > semicolons[1]), None)
+    return ForHeader(first, second, third)
 
 
 def _any(nodes: Iterable[Node], variable: _Variable) -> _Effect:
@@ -185,7 +195,7 @@ def _effect(node: Node, variable: _Variable) -> _Effect:
     kind = node.kind
     relation = variable.relation(node)
     if relation is not None:
-        return _Effect.PASSES if relation is _Relation.APART else _Effect.READS
+        return _Effect.PASSES if relation is _Relation.OTHER_MEMBER else _Effect.READS
     if kind == CursorKind.BINARY_OPERATOR:
         return _binary(node, variable)
     if kind == CursorKind.FOR_STMT:
@@ -236,16 +246,14 @@ def _choice(node: Node, variable: _Variable) -> _Effect:
 
 
 def _for(node: Node, variable: _Variable) -> _Effect:
-    header = for_parts(node)
+    header = for_header(node)
     if header is None:
         return _any(node.children, variable)
-    first, condition, advance = header
-    always = _sequence([part for part in (first, condition) if part is not None], variable)
+    always = _sequence([part for part in (header.initialization, header.condition) if part is not None], variable)
     if always is not _Effect.PASSES:
         return always
-    body = node.children[-1]
-    turn: Sequence[Node] = [part for part in (body, advance) if part is not None]
-    effect = _sequence(turn, variable)
+    body, advance = node.children[-1], header.advance
+    effect = _sequence((body,) if advance is None else (body, advance), variable)
     if advance is not None and effect is _Effect.KILLS and any(n.kind == CursorKind.CONTINUE_STMT for n in body.walk()):
         effect = _effect(advance, variable)
     return _maybe(always, effect)

@@ -219,7 +219,7 @@ class Context:
     `declared` holds the variables declared inside, `known` the outside objects by their host
     expression, `used` those of them that the body uses, in order; `roots` has their declarations.
     `refused` holds declarations that were reported already, `values` the values of constants in
-    statement expressions, `aliases` the storage_accesses.Pointer of each local pointer that never
+    statement expressions, `aliases` the storage_accesses.Address of each local pointer that never
     changes. `constants` are outside constants that a called function copies, `implied` the
     parameters for other outside variables that it uses. `block_end` is where the current block
     ends. `is_region` is false in called functions, which see nothing outside. `lowering` lowers an

@@ -31,7 +31,7 @@ from tilepragma.ir.expressions import (
 )
 from tilepragma.ir.loop_tree import Declarator, Initializer
 from tilepragma.ir.traversal import walk
-from tilepragma.ir.types import DOUBLE, INT, PointerType, ScalarKind, ScalarType, VoidType
+from tilepragma.ir.types import DOUBLE, INT, PointerType, ScalarKind, ScalarType, VoidType, has_integer
 
 #: Types that hold all numbers below 2^31.
 _INTEGERS = {TypeKind.INT, TypeKind.UINT, TypeKind.LONG, TypeKind.ULONG, TypeKind.LONGLONG, TypeKind.ULONGLONG}
@@ -77,9 +77,9 @@ def pointer_test(context: Context, declaration: Node, pointer: str, range_: Sour
 
 def declare(context: Context, declaration: Node, scope: Scope) -> DataObject:
     """The object for a variable declared in the region, or for a parameter of a called function."""
-    made = _make(context, declaration, declaration.spelling, declaration.type, declaration.range, scope)
-    context.declared[declaration.key] = made
-    return made
+    object_ = _make(context, declaration, declaration.spelling, declaration.type, declaration.range, scope)
+    context.declared[declaration.key] = object_
+    return object_
 
 
 def is_constant(declaration: Node) -> bool:
@@ -116,7 +116,7 @@ def _is_integer(clang_type: Any) -> bool:
 
 
 def known_value(node: Node) -> int | None:
-    """The value of an expression of numbers and such constants, or None."""
+    """The value of an expression of numbers and known constants, or None."""
     node = strip(node)
     if node.named is not None:
         if node.named.kind == CursorKind.VAR_DECL:
@@ -256,7 +256,7 @@ def _written_lengths(declaration: Node, shape: _Shape) -> dict[int, Node]:
     initializer = declaration.unit.initializer(declaration)
     children = (child for child in declaration.children if child.kind.is_expression())
     expressions = [child for child in children if initializer is None or child.cursor != initializer.cursor]
-    numbers = [n for n, array in enumerate(shape.arrays) if array.kind != TypeKind.INCOMPLETEARRAY]
+    numbers = [number for number, array in enumerate(shape.arrays) if array.kind != TypeKind.INCOMPLETEARRAY]
     if len(expressions) < len(numbers):
         return {}
     return dict(zip(reversed(numbers), expressions, strict=False))
@@ -346,7 +346,4 @@ def _element(node: Node, element: ScalarType) -> list[int | float] | None:
     value = node.evaluate()
     if value is None or isinstance(value, int) == element.is_floating or not math.isfinite(value):
         return None
-    if not element.is_floating:
-        least = -(2 ** (element.bits - 1)) if element.signed else 0
-        return [value] if least <= value < least + 2**element.bits else None
-    return [value]
+    return None if isinstance(value, int) and not has_integer(element, value) else [value]

@@ -132,7 +132,7 @@ class RegionBuilder:
             if directive.kernel is not None:
                 with self.diagnostics.reporting():
                     statement = self._kernel_statement(directive)
-                    self._refuse_nesting(directive, statement, [s for _, s in bound])
+                    self._refuse_nesting(directive, statement, [earlier for _, earlier in bound])
                     bound.append((directive, statement))
         return bound
 
@@ -153,7 +153,7 @@ class RegionBuilder:
             if outer.range.start.offset == statement.range.start.offset and outer.range.file == statement.range.file:
                 message = "two 'kernel' directives stand before one statement"
                 raise source_error(directive.range, message, "keep one of them")
-            if _contains(outer.range, directive.range.start.offset):
+            if outer.range.holds(directive.range.file, directive.range.start.offset):
                 raise source_error(
                     directive.range,
                     "a kernel cannot stand inside a kernel",
@@ -178,7 +178,8 @@ class RegionBuilder:
     def _loop_offset(self, directive: LocatedDirective, kernels: list[tuple[LocatedDirective, BoundStatement]]) -> int:
         offset = directive.statement
         facts = self.function_around(directive, "#pragma tilek loop")
-        around = [s for _, s in kernels if offset is not None and _contains(s.range, offset)]
+        file = directive.range.file
+        around = [kernel for _, kernel in kernels if offset is not None and kernel.range.holds(file, offset)]
         path = None if offset is None else find_statement(facts.node.body, offset)
         is_kernel = not around and directive.kernel is not None
         if is_kernel or offset is None or path is None or path[-1].kind != CursorKind.FOR_STMT:
@@ -278,7 +279,3 @@ def find_statement(body: Node, offset: int) -> tuple[Node, ...] | None:
         if inner is None:
             return None
         path.append(inner)
-
-
-def _contains(range_: SourceRange, offset: int) -> bool:
-    return range_.start.offset <= offset < range_.end.offset

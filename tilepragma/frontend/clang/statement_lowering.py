@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from tilepragma.base.diagnostics import SourceError, source_error
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.canonical_loops import canonical, iterator_of
@@ -11,12 +9,12 @@ from tilepragma.frontend.clang.cursor_tree import CursorKind, Node
 from tilepragma.frontend.clang.expression_lowering import lower_expression, truth, type_of
 from tilepragma.frontend.clang.implied_parameters import with_constness
 from tilepragma.frontend.clang.literals import constant
-from tilepragma.frontend.clang.liveness import for_parts
+from tilepragma.frontend.clang.liveness import for_header
 from tilepragma.frontend.clang.lowering_context import Context, FunctionCollector, function_facts
 from tilepragma.frontend.clang.objects import declare, is_constant, is_variable_length, lower_initializer
 from tilepragma.frontend.clang.storage_accesses import declare_alias, set_once
 from tilepragma.frontend.clang.type_conversion import is_pointer
-from tilepragma.ir.accesses import leaves_early
+from tilepragma.ir.accesses import early_exits, leaves_early
 from tilepragma.ir.expressions import Expression, IntegerLiteral, Scope
 from tilepragma.ir.fresh_names import Names
 from tilepragma.ir.loop_tree import (
@@ -36,7 +34,6 @@ from tilepragma.ir.loop_tree import (
     Switch,
     While,
 )
-from tilepragma.ir.traversal import children
 
 _AMONG_CASES = "put it among the statements of the 'switch' itself"
 _REFUSED = {
@@ -50,15 +47,6 @@ _REFUSED = {
 }
 #: Declarations that have no effect at run time.
 _PASSED_OVER = {CursorKind.TYPEDEF_DECL, CursorKind.ENUM_DECL, CursorKind.FUNCTION_DECL, CursorKind.STATIC_ASSERT}
-
-
-def _continues(node: Block) -> Iterator[Continue]:
-    """Each `continue` in `node` that belongs to a loop around it."""
-    for child in children(node):
-        if isinstance(child, Continue):
-            yield child
-        elif not isinstance(child, (Loop, ForLoop, While)):
-            yield from _continues(child)
 
 
 def lower_region(context: Context, node: Node, range_: SourceRange) -> Block:
@@ -190,10 +178,9 @@ def _switch(context: Context, node: Node, in_loop: bool) -> Switch:
             part = part.children[-1]
         statements += _statements(context, (part,), Scope.LOCAL, in_loop=True)
     block = Block(tuple(statements), body.range)
-    outside = next((child for child in _continues(block)), None)
-    if outside is not None and not in_loop:
+    for leaving in () if in_loop else early_exits(block, Continue):
         message = "'continue' would leave the kernel"
-        raise source_error(outside.range, message, "put the kernel around the whole loop, or use 'break'")
+        raise source_error(leaving.range, message, "put the kernel around the whole loop, or use 'break'")
     return Switch(context.lower(condition), block, node.range)
 
 
@@ -212,11 +199,11 @@ def _label(context: Context, node: Node) -> CaseLabel:
 def _for(context: Context, node: Node) -> Loop | ForLoop:
     index = context.loop_count
     context.loop_count += 1
-    parts = for_parts(node)
-    if parts is None:
+    header = for_header(node)
+    if header is None:
         message = "a loop with parts left out comes out of a macro here"
         raise source_error(node.range, message, "write the loop without the macro")
-    first, condition, last = parts
+    first = header.initialization
     initialization: Declaration | Expression | None = None
     if first is not None and first.kind == CursorKind.DECL_STMT:
         initialization = _declaration(context, first, Scope.LOCAL, in_loop=False)
@@ -224,8 +211,8 @@ def _for(context: Context, node: Node) -> Loop | ForLoop:
         initialization = context.lower(first)
     loop = ForLoop(
         initialization,
-        None if condition is None else context.lower(condition),
-        None if last is None else context.lower(last),
+        None if header.condition is None else context.lower(header.condition),
+        None if header.advance is None else context.lower(header.advance),
         _block(context, node.children[-1], in_loop=True),
         context.loops.pop(node.start, None) if node.first_file == context.facts.node.file else None,
         reason="",
@@ -285,9 +272,9 @@ def _declarator(context: Context, node: Node, scope: Scope, in_loop: bool) -> De
     if refusal is not None:
         context.refused[node.key] = refusal
         raise refusal
-    initializer_node = node.unit.initializer(node)
+    initializer = node.unit.initializer(node)
     object_ = declare(context, node, scope)
-    return Declarator(object_, None if initializer_node is None else lower_initializer(context, initializer_node))
+    return Declarator(object_, None if initializer is None else lower_initializer(context, initializer))
 
 
 def _declarator_refusal(context: Context, node: Node, scope: Scope, in_loop: bool) -> SourceError | None:

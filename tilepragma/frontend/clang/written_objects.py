@@ -7,7 +7,7 @@ from typing import Any
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Access, AddressOf, Assignment, Call, Callee, DataObject, Expression, Increment
 from tilepragma.ir.loop_tree import Loop
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.traversal import objects_in, walk
 from tilepragma.ir.types import PointerType, Type
 
 
@@ -25,9 +25,7 @@ class Written:
 
     def spoils(self, expression: Expression) -> DataObject | None:
         """The first object that the expression reads and that may be written, or None."""
-        written = self.all
-        read = (node.object for node in walk(expression) if isinstance(node, Access))
-        return next((object_ for object_ in read if object_ in written), None)
+        return next(filter(self.all.__contains__, objects_in(expression)), None)
 
 
 def written_in(*nodes: Any) -> Written:

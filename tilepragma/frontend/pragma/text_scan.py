@@ -35,14 +35,10 @@ def tokens(text: bytes, offset: int, skipped: Sequence[tuple[int, int]] = ()) ->
     Skips comments, preprocessor lines, _Pragma operators and the ranges `skipped`.
     """
     while True:
-        following = next_statement(text, offset, {}, skipped) if skipped else skip_blank(text, offset)
-        if following is None:
+        following = next_statement(text, offset, {}, skipped)
+        if following is None or (token := _TOKEN.match(text, following)) is None:
             return
-        offset = following
-        token = _TOKEN.match(text, offset)
-        if token is None:
-            return
-        yield offset, token.group()
+        yield following, token.group()
         offset = token.end()
 
 
