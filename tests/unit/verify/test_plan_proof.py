@@ -244,7 +244,7 @@ CARRIED = {
 
 
 @pytest.mark.parametrize("name", CARRIED)
-def test_loops_that_carry_a_dependence_are_not_dealt_out(name: str) -> None:
+def test_loops_that_carry_a_dependence_are_not_distributed(name: str) -> None:
     steps, sentence = CARRIED[name]
     found = said(TWO_LOOPS.format(value="a[i - 1][j + 1]"), steps)
     assert sentence in messages(prove(found))
@@ -268,7 +268,7 @@ def test_dropped_barriers_are_refused(name: str) -> None:
     assert "may be run by two workers with no barrier between (True)" in messages(prove(found))
 
 
-def test_workers_of_nests_dealt_out_alike_need_no_barrier() -> None:
+def test_workers_of_equally_distributed_nests_need_no_barrier() -> None:
     region = "for (int i = 0; i < n; i++) b[i] = 1; for (int i = 0; i < n; i++) b[i] *= 2;"
     first = "for (int w = 0; w < n; w++) { const int i = w; b[i] = 1; }"
     alike = "for (int w = 0; w < n; w++) { const int i = w; b[i] *= 2; }"

@@ -85,7 +85,7 @@ double f(int n, double a[n]) {
 }"""
 
 
-def test_an_order_of_sums_that_nobody_allowed_is_refused() -> None:
+def test_an_order_of_sums_that_is_not_allowed_is_refused() -> None:
     found = plan(SUM)
     assert launch(found).reductions and prove(found) == ()
     silent = replace(found, kernel=replace(found.kernel, directive=replace(found.kernel.directive, reductions=())))
