@@ -65,9 +65,11 @@ class Planned:
     proof: Proof | None = None
 
 
-def with_plan(planned: Planned, plan: KernelPlan) -> Planned:
-    """The plan in place of an earlier one with the same launches, whose proof it inherits."""
-    return Planned(plan, None if planned.proof is None else Proof(plan, planned.proof.faults))
+def with_plan(planned: Planned, plan: KernelPlan, *proven: str) -> Planned:
+    """The plan in place of an earlier one, whose proof it inherits if proofs read no field that
+    differs, other than those `proven` by themselves; else without a proof.
+    """
+    return Planned(plan, None if planned.proof is None else planned.proof.for_plan(plan, *proven))
 
 
 def with_proof(planned: Planned, plan: KernelPlan) -> Planned:

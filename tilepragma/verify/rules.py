@@ -75,7 +75,7 @@ def verify(plan: KernelPlan, proof: Proof | None = None) -> Proof:
     planner that has proven the plan passes its `proof`; the proof of another plan is ignored.
     """
     verify_rules(plan)
-    checked = Proof(plan, proof.faults) if proof is not None and proof.is_of(plan) else proof_of(plan)
+    checked = (None if proof is None else proof.for_plan(plan)) or proof_of(plan)
     for fault in checked.faults:
         if fault.certain or is_automatic(plan):
             raise PlanFault(f"plan of kernel '{plan.kernel.name}': {fault.rule}: {fault.message}")
