@@ -1,6 +1,6 @@
 """Balanced intra-tile wavefronts (thesis (4.1), Theorem 4.1) and false dependences that hinder (Definition 4.2), by brute force.
 
-All dependences are counted out at one size of the program. A dependence with the distance d asks a row h, with the
+All dependences are enumerated at one size of the program. A dependence with the distance d asks a row h, with the
 constants c of its statements, for
 
     h . d + c_T - c_S >= 1  for a self dependence, (4.1);    >= 0  for the others, (3.16)
@@ -184,15 +184,15 @@ def widths(rows: Sequence[Hyperplane], along: Vector, size: int) -> list[int]:
 
 def test_only_the_anti_dependence_0_1_hinders_in_figure_3_4() -> None:
     """Table 3.1, and section 4.2.3: the anti and the output dependence (1, 0) are redundant."""
-    found = distances(figure_3_4())
-    assert {(each.kind, each.vector) for each in found} == {
+    dependences = distances(figure_3_4())
+    assert {(each.kind, each.vector) for each in dependences} == {
         (FLOW, (1, 0)),
         (FLOW, (1, -1)),
         (ANTI, (0, 1)),
         (ANTI, (1, 0)),
         (OUTPUT, (1, 0)),
     }
-    assert hindering(2, found) == {Distance(ANTI, "S", "S", (0, 1))}
+    assert hindering(2, dependences) == {Distance(ANTI, "S", "S", (0, 1))}
 
 
 def test_rows_of_figure_4_3() -> None:
@@ -249,14 +249,14 @@ def with_flow_twins(dependences: Collection[Distance]) -> frozenset[Distance]:
 
 
 def test_no_false_dependence_between_the_updates_of_fdtd_is_unlike_a_flow_dependence() -> None:
-    found = distances(PROGRAMS["2-D FDTD"])
-    assert {each for each in found - with_flow_twins(found) if not each.is_self_dependence} == set()
+    dependences = distances(PROGRAMS["2-D FDTD"])
+    assert {each for each in dependences - with_flow_twins(dependences) if not each.is_self_dependence} == set()
 
 
 @pytest.mark.parametrize("name", [name for name in BENCHMARKS if "Jacobi" in name or "Heat" in name])
 def test_tiles_are_less_slanted_without_what_hinders(name: str) -> None:
     statements = PROGRAMS[name]
-    depth, found = statements[0].depth, distances(statements)
-    before, after = balanced_rows(depth, found), balanced_rows(depth, with_flow_twins(found))
+    depth, dependences = statements[0].depth, distances(statements)
+    before, after = balanced_rows(depth, dependences), balanced_rows(depth, with_flow_twins(dependences))
     assert [row.coefficients[0] for row in before] == [1, *[2] * (depth - 1)]
     assert [row.coefficients[0] for row in after] == [1] * depth

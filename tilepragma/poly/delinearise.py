@@ -65,8 +65,9 @@ def stride_chains(used: Iterable[Subscript]) -> tuple[Strides, ...]:
                 primitive, content = _primitive(parts[0])
                 common, depth = strides.get(primitive, (0, len(frame.iterators)))
                 iterator = atom.object if isinstance(atom, Access) else None
-                own = frame.iterators.index(iterator) if iterator in frame.iterators else len(frame.iterators)
-                strides[primitive] = gcd(common, content), min(depth, own)
+                known = iterator in frame.iterators
+                iterator_depth = frame.iterators.index(iterator) if known else len(frame.iterators)
+                strides[primitive] = gcd(common, content), min(depth, iterator_depth)
     ordered = sorted(strides.items(), key=lambda item: (-_degree(item[0]), item[1][1], repr(item[0])))
     chains = (
         tuple(primitive for primitive, _ in ordered),

@@ -299,7 +299,7 @@ class _Extraction:
             self.leaves.append(_Leaf(site.next(), (), getattr(node, "range", NOWHERE), node, tuple(inside.leaves)))
 
     def _leaf(self, node: Any, site: _Place) -> None:
-        """Add a node that is no affine control as a statement that may touch all this anytime."""
+        """Add a node that is no affine control as one statement, which has all of its uses."""
         site = self._while_running(node, site)
         if isinstance(node, Declaration):
             for declarator in node.declarators:
@@ -512,8 +512,8 @@ def _refuse_too_many(statements: Iterable[ScopStatement]) -> None:
 
 
 def _with_mixed_objects(statements: tuple[ScopStatement, ...]) -> tuple[ScopStatement, ...]:
-    """The statements, with the references to objects of which some mean one part and some another
-    or all.
+    """The statements, without `same_part` for references to an object that mean different parts of
+    its elements.
     """
     parts: dict[str, set[tuple[str | None, bool]]] = {}
     for statement in statements:
@@ -773,7 +773,7 @@ def _chosen(statement: If) -> tuple[DataObject, Expression] | None:
 
 
 def tracked_locals(body: Iterable[Statement]) -> frozenset[DataObject]:
-    """A region's local integers that keep results of arithmetic and whose address nobody takes."""
+    """A region's local integers that keep results of arithmetic and whose address is not taken."""
     nodes = [node for statement in body for node in walk(statement)]
     declared = {node.object for node in nodes if isinstance(node, Declarator)}
     taken = {node.target.object for node in nodes if isinstance(node, AddressOf)}

@@ -26,7 +26,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
-from itertools import takewhile
 
 import islpy as isl
 
@@ -39,7 +38,7 @@ from tilepragma.ir.traversal import with_blocks
 from tilepragma.ir.types import LONG
 from tilepragma.poly.dependences import Carried, DependenceKind
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
-from tilepragma.poly.scop import Scop
+from tilepragma.poly.scop import Scop, common_loops
 from tilepragma.poly.value_flow import ArrayFlow, Site, UnknownFlowError, array_flow
 from tilepragma.schedule.candidate import Region
 from tilepragma.schedule.macro_statements import written_scalars
@@ -207,19 +206,11 @@ def _webs(flow: ArrayFlow) -> Iterator[Web]:
         if group & exposed or len({site.reference.object for site in group}) != 1:
             continue
         sites = tuple(site for site in flow.sites if site in group)
-        loops = _shared_loops(sites)
+        loops = common_loops(site.statement for site in sites)
         for read, relation in pairs:
             if read in group:
                 loops = loops[: _steady(relation, len(loops))]
         yield sites, loops
-
-
-def _shared_loops(sites: tuple[Site, ...]) -> tuple[Loop, ...]:
-    loops = sites[0].statement.loops
-    for site in sites[1:]:
-        pairs = zip(loops, site.statement.loops, strict=False)
-        loops = tuple(outer for outer, _ in takewhile(lambda pair: pair[0].index == pair[1].index, pairs))
-    return loops
 
 
 def _steady(relation: isl.Map, most: int) -> int:

@@ -155,8 +155,10 @@ def _inner_bounds_known(nest: TileNest) -> Iterator[str]:
 
 
 def _inside(nest: TileNest, inner: TiledLoop, outer: TiledLoop) -> bool:
-    last = max((k for k, t in enumerate(nest.order) if t in outer.tiles and t.axis is None), default=-1)
-    return all(k > last for k, t in enumerate(nest.order) if t in inner.tiles and t.axis is None)
+    """Whether all undistributed tiles of `inner` come after those of `outer`."""
+    ordered = [(place, tile) for place, tile in enumerate(nest.order) if tile.axis is None]
+    last = max((place for place, tile in ordered if tile in outer.tiles), default=-1)
+    return all(place > last for place, tile in ordered if tile in inner.tiles)
 
 
 def _read_in_bounds(tiled: TiledLoop) -> set[DataObject]:

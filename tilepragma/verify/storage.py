@@ -291,7 +291,7 @@ def _layout_fault(
         new: _united([_moved(fill) for fill in before if fill.target.reference.object == new])
         for new in storage.instead
     }
-    misplaced = _misplaced(places, storage) or _other_accesses(twins, places, storage)
+    misplaced = _misplaced(places, storage) or _misplaced_access(twins, places, storage)
     return misplaced or _lost(original, after, places, storage)
 
 
@@ -346,7 +346,9 @@ def _misplaced(places: Mapping[DataObject, isl.Map | None], storage: StorageMap)
     return None
 
 
-def _other_accesses(twins: list[Twins], places: Mapping[DataObject, isl.Map | None], storage: StorageMap) -> str | None:
+def _misplaced_access(
+    twins: list[Twins], places: Mapping[DataObject, isl.Map | None], storage: StorageMap
+) -> str | None:
     """Whether an access touches another place than that of its element."""
     moved_arrays = frozenset(storage.instead.values())
     for old, twin in twins:
