@@ -179,11 +179,8 @@ def place_of(loop: int, loops: Iterable[Loop]) -> int | None:
 
 def common_loops(statements: Iterable[ScopStatement]) -> tuple[Loop, ...]:
     """The outermost loops, by index, that surround all of the statements."""
-    first, *others = (statement.loops for statement in statements)
-    for other in others:
-        pairs = zip(first, other, strict=False)
-        first = tuple(loop for loop, _ in takewhile(lambda pair: pair[0].index == pair[1].index, pairs))
-    return first
+    levels = zip(*(statement.loops for statement in statements), strict=False)
+    return tuple(loops[0] for loops in takewhile(lambda loops: len({loop.index for loop in loops}) == 1, levels))
 
 
 Accessed = tuple[ScopStatement, Reference]

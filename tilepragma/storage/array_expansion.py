@@ -39,7 +39,7 @@ from tilepragma.ir.types import LONG
 from tilepragma.poly.dependences import Carried, DependenceKind
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 from tilepragma.poly.scop import Scop, common_loops
-from tilepragma.poly.value_flow import ArrayFlow, Site, UnknownFlowError, array_flow
+from tilepragma.poly.value_flow import ArrayFlow, Site, UnknownFlowError, array_flow, maps_of
 from tilepragma.schedule.candidate import Region
 from tilepragma.schedule.macro_statements import written_scalars
 from tilepragma.storage.new_arrays import ExpandedKernel, NewArray, NewArrays, UnwritableError, is_dead, not_named
@@ -238,10 +238,8 @@ def _kept(relation: isl.Map, kind: isl.dim_type, site: Site, loops: Collection[L
 def _last_cells(expansion: Expansion, flow: ArrayFlow) -> isl.Set | None:
     """{ [i, a] : the expansion writes A[a] last, in iteration i of its loops }; None if empty."""
     sites = {site.name: site for site in expansion.sites}
-    last_writes: list[isl.Map] = []
-    flow.last.foreach_map(last_writes.append)
     parts = []
-    for last in last_writes:
+    for last in maps_of(flow.last):
         site = sites.get(last.get_tuple_name(isl.dim_type.out))
         if site is not None:
             kept = _kept(last, isl.dim_type.out, site, expansion.loops)

@@ -378,11 +378,8 @@ def _wrong_stages(plan: KernelPlan, launch: Launch) -> Iterator[str]:
 
 def _wrong_staged_scratchpads(plan: KernelPlan, launch: Launch) -> Iterator[str]:
     """A staged form in scratchpads has the launch's gang loops, and private scratchpads."""
-    plain, staged = (
-        body.statements[0] if len(body.statements) == 1 else None
-        for body in (launch.body, launch.staged)
-        if body is not None
-    )
+    bodies = (body.statements for body in (launch.body, launch.staged) if body is not None)
+    plain, staged = (statements[0] if len(statements) == 1 else None for statements in bodies)
     if (
         not isinstance(plain, TileNest)
         or not isinstance(staged, TileNest)
