@@ -119,6 +119,14 @@ def longer_chains(chains: Iterable[Strides], used: Iterable[Subscript]) -> tuple
     )
 
 
+@dataclass(frozen=True)
+class SplitSubscript:
+    """{ [i] -> [q_1, …, q_k, r] }, and { [p] : what that assumes of parameters }."""
+
+    parts: tuple[isl.PwAff, ...]
+    assumed: isl.Set
+
+
 def split_subscript(
     subscript: Expression,
     by: Strides,
@@ -127,9 +135,8 @@ def split_subscript(
     *,
     assuming: bool = False,
     within_rows: bool = False,
-) -> tuple[tuple[isl.PwAff, ...], isl.Set] | None:
-    """{ [i] -> [q_1, …, q_k, r] } of a subscript where `domain` implies the ranges of the parts,
-    and { [p] : what it assumes of parameters }; else None.
+) -> SplitSubscript | None:
+    """The parts of a subscript where `domain` implies their ranges; else None.
 
     `assuming`: may assume lower bounds of strides instead; `within_rows`: not of the last stride.
     """
@@ -150,7 +157,7 @@ def split_subscript(
             carry, needed = number(carried[0]), carried[1]
             parts[place : place + 2] = [parts[place] + carry, parts[place + 1] - carry * length]
             assumed = assumed.intersect(needed)
-        return tuple(affine_polynomial(part, subscript, frame) for part in parts), assumed
+        return SplitSubscript(tuple(affine_polynomial(part, subscript, frame) for part in parts), assumed)
     except NotAffineError:
         return None
 
@@ -324,7 +331,7 @@ class Layouts:
             split = split_subscript(subscript.value, by, subscript.frame, domain, assuming=may, within_rows=within_rows)
             if split is not None:
                 split_count += 1
-                assumed = assumed.intersect(split[1])
+                assumed = assumed.intersect(split.assumed)
             elif all_of_them or subscript.function is None:
                 return None
         if not split_count or assumed.is_empty():

@@ -489,7 +489,7 @@ class _Extraction:
         if use.object in self.seen.strides and use.subscripts:
             domain = site.domain.intersect_params(self.seen.assumed)
             split = split_subscript(use.subscripts[0], self.seen.strides[use.object], site.subscripts, domain)
-            functions += split[0] if split is not None else [None] * (len(self.seen.strides[use.object]) + 1)
+            functions += split.parts if split is not None else [None] * (len(self.seen.strides[use.object]) + 1)
         else:
             # Reads of unwritten arrays order nothing, so they are no reason.
             read = self._affine if use.object in self.written else affine_or_none

@@ -343,7 +343,7 @@ def _elements(object_: DataObject, subscripts: tuple[Expression, ...], place: Le
     split = split_subscript(subscripts[0], by, place.frame, context)
     if split is None:
         raise NotProvenError("stands around an access that may leave its row")
-    return product_of(split[0], place.frame)
+    return product_of(split.parts, place.frame)
 
 
 def _over_instances(relation: isl.Map, domain: isl.Set, depth: int) -> isl.Map:

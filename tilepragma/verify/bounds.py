@@ -310,7 +310,7 @@ def _point(value: Polynomial, by: tuple[Polynomial, ...], given: isl.Set, frame:
     split = split_subscript(expression(value), by, frame, isl.Set.from_params(given))
     if split is None:
         return None
-    return reduce(isl.Set.flat_product, (isl.Map.from_pw_aff(part).range() for part in split[0]))
+    return reduce(isl.Set.flat_product, (isl.Map.from_pw_aff(part).range() for part in split.parts))
 
 
 def _places(
