@@ -63,7 +63,7 @@ def test_blocks_are_smaller_where_rows_may_be_of_unlike_length(rows: int, thread
     ("rows", "threads", "worth", "size"),
     [(80, 4, 100.0, 24), (80, 4, 3.5, 32), (80, 4, 1.9, 96), (80, 1, 100.0, 96), (96, 2, 2.0, 48), (5, 4, 100.0, 8)],
 )
-def test_few_rows_are_dealt_out_where_they_are_much_work(rows: int, threads: int, worth: float, size: int) -> None:
+def test_few_rows_are_distributed_where_they_are_much_work(rows: int, threads: int, worth: float, size: int) -> None:
     assert even_blocks(96, (0, rows - 1), 8, threads, worth * LEAST_OPERATIONS) == size
     assert even_blocks(96, (rows, rows - 1), 8, threads, worth * LEAST_OPERATIONS) == 96
 

@@ -34,17 +34,17 @@ class _Reference:
 def value_based_dependences(statements: tuple[ScopStatement, ...]) -> tuple[Dependence, ...]:
     """All flow, anti and output dependences of statements in the order of the text, one for each pair of accesses."""
     references = _references(statements)
-    found: list[Dependence] = []
+    dependences: list[Dependence] = []
     for array in dict.fromkeys(each.array for each in references):
         same = [each for each in references if each.array == array]
         writes = [each for each in same if each.write]
         reads = [each for each in same if not each.write]
         if writes:
-            found += _between(DependenceKind.FLOW, writes, reads, writes)
+            dependences += _between(DependenceKind.FLOW, writes, reads, writes)
             for read in reads:
-                found += _between(DependenceKind.ANTI, [read], writes, writes)
-            found += _between(DependenceKind.OUTPUT, writes, writes, writes)
-    return tuple(found)
+                dependences += _between(DependenceKind.ANTI, [read], writes, writes)
+            dependences += _between(DependenceKind.OUTPUT, writes, writes, writes)
+    return tuple(dependences)
 
 
 def _references(statements: tuple[ScopStatement, ...]) -> list[_Reference]:
@@ -81,7 +81,7 @@ def _between(
     else:
         info = info.set_must_source(_union([each.tagged for each in sources]))
     flow = info.compute_flow().get_may_dependence()
-    found: list[Dependence] = []
+    dependences: list[Dependence] = []
     for piece in _maps(flow):
         source, source_index = _end(piece, isl.dim_type.in_)
         sink, sink_index = _end(piece, isl.dim_type.out)
@@ -92,8 +92,8 @@ def _between(
             for references, name in ((sources, source), (sinks, sink))
         )
         references = first.references[source_index], second.references[sink_index]
-        found.append(Dependence(kind, first, second, *references, relation, (), distances, True))
-    return sorted(found, key=lambda each: (each.ends, places(each)))
+        dependences.append(Dependence(kind, first, second, *references, relation, (), distances, True))
+    return sorted(dependences, key=lambda each: (each.ends, places(each)))
 
 
 def places(dependence: Dependence) -> tuple[int, int]:
@@ -123,6 +123,6 @@ def _union(maps: list[isl.Map]) -> isl.UnionMap:
 
 
 def _maps(union: isl.UnionMap) -> list[isl.Map]:
-    found: list[isl.Map] = []
-    union.foreach_map(found.append)
-    return found
+    maps: list[isl.Map] = []
+    union.foreach_map(maps.append)
+    return maps

@@ -42,6 +42,6 @@ def table_6_3(gpu: Gpu, threads: int, registers_of_thread: int, shared_of_block:
     and threads of a multiprocessor alone. The limit of blocks, B_SM = 8 in Table 6.1, is ignored
     there, and so are whole warps.
     """
-    found = table_5_1(gpu, threads, registers_of_thread * threads, shared_of_block)
-    blocks = min(found.by_registers, found.by_shared, gpu.threads_per_multiprocessor // threads)
+    limits = table_5_1(gpu, threads, registers_of_thread * threads, shared_of_block)
+    blocks = min(limits.by_registers, limits.by_shared, gpu.threads_per_multiprocessor // threads)
     return blocks, blocks * threads

@@ -34,7 +34,7 @@ def element_conflicts(stride: int, bytes_of_element: int, banks: Banks) -> int:
 
 
 @dataclass(frozen=True)
-class Often:
+class StagedAccess:
     """An access to a staged array: from a thread to the next it goes `within` elements along a row
     and `rows` rows on. It is made `times` times for each time that the others are.
     """
@@ -44,9 +44,9 @@ class Often:
     times: int = 1
 
 
-def stride(one: Often, pitch: int) -> int:
+def stride(access: StagedAccess, pitch: int) -> int:
     """The elements between neighbours' where rows are `pitch` elements apart."""
-    return one.within + one.rows * pitch
+    return access.within + access.rows * pitch
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Padding:
 
 
 def best_padding(
-    references: Sequence[Often],
+    references: Sequence[StagedAccess],
     row: int,
     bytes_of_element: int = 4,
     banks: Banks | None = None,
@@ -69,8 +69,9 @@ def best_padding(
     on, price = banks or Banks(), cost or AccessCost()
 
     def padded(elements: int) -> Padding:
-        conflicts = tuple(element_conflicts(stride(one, row + elements), bytes_of_element, on) for one in references)
-        total = sum(price.of(degree) * one.times for degree, one in zip(conflicts, references, strict=True))
+        strides = (stride(access, row + elements) for access in references)
+        conflicts = tuple(element_conflicts(each, bytes_of_element, on) for each in strides)
+        total = sum(price.of(degree) * access.times for degree, access in zip(conflicts, references, strict=True))
         return Padding(elements, total, conflicts)
 
-    return min(map(padded, range(on.number)), key=lambda one: (one.cost, one.elements))
+    return min(map(padded, range(on.number)), key=lambda padding: (padding.cost, padding.elements))

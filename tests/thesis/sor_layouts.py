@@ -92,15 +92,15 @@ class Sor:
 
 def tile_sizes(dimensions: int, room: int, least_reuse: float, widest: int) -> Integers:
     """Every size of tiles of that many dimensions with at most `room` elements staged, that reuse or more, and no wider wavefront."""
-    found = []
+    kept = []
     for height in range(1, room):
         edges = _edges(dimensions - 1, height, room)
         if not len(edges):
             break
         sizes = np.column_stack((np.full(len(edges), height), edges))
         sizes = sizes[np.prod(sizes, axis=1) >= least_reuse * elements_met(sizes)]
-        found.append(sizes[box_wavefronts.widest_wavefront(sizes) <= widest])
-    return np.concatenate(found)
+        kept.append(sizes[box_wavefronts.widest_wavefront(sizes) <= widest])
+    return np.concatenate(kept)
 
 
 def _edges(number: int, height: int, room: int) -> Integers:
@@ -108,8 +108,8 @@ def _edges(number: int, height: int, room: int) -> Integers:
     most = room // (height + 2) ** (number - 1) - height - 1
     if number == 1:
         return np.arange(1, most + 1)[:, None]
-    found = [np.zeros((0, number), dtype=np.int64)]
+    rows = [np.zeros((0, number), dtype=np.int64)]
     for edge in range(1, most + 1):
         rest = _edges(number - 1, height, room // (edge + height + 1))
-        found.append(np.column_stack((np.full(len(rest), edge), rest)))
-    return np.concatenate(found)
+        rows.append(np.column_stack((np.full(len(rest), edge), rest)))
+    return np.concatenate(rows)

@@ -21,8 +21,8 @@ def c1060() -> Gpu:
 def test_thesis_table_5_1() -> None:
     """B = min(B_W, B_R, B_S) on C1060: W = 32, W_SM = 32, B_SM = 8, S_SM = 16 KB, R_SM = 16 K."""
     device = c1060()
-    found = table_5_1(device, 256, 10 * 256, 3000)
-    assert (found.by_warps, found.by_registers, found.by_shared, found.blocks) == (4, 6, 5, 4)
+    limits = table_5_1(device, 256, 10 * 256, 3000)
+    assert (limits.by_warps, limits.by_registers, limits.by_shared, limits.blocks) == (4, 6, 5, 4)
     assert table_5_1(device, 32, 16 * 32, 100).by_warps == 8
     assert table_5_1(device, 33, 1, 1).by_warps == 8
     assert table_5_1(device, 200, 32 * 200, 1).blocks == 2

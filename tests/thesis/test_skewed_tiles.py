@@ -32,8 +32,8 @@ BOXES = [
 @pytest.mark.parametrize("size", BOXES, ids=str)
 def test_wavefronts_of_a_box(size: tuple[int, ...]) -> None:
     sizes = np.array([size])
-    found, starts = box_wavefronts.wavefront_widths(sizes)
-    assert [int(width) for width in found if width] == widths(size)
+    all_widths, starts = box_wavefronts.wavefront_widths(sizes)
+    assert [int(width) for width in all_widths if width] == widths(size)
     assert starts.tolist() == [0]
     assert box_wavefronts.intra_tile_wavefronts(sizes).tolist() == [len(widths(size))]
     assert box_wavefronts.widest_wavefront(sizes).tolist() == [max(widths(size))]
@@ -68,11 +68,11 @@ def tiles_of(nest: SkewedNest, size: tuple[int, ...]) -> Counter[tuple[int, ...]
 
 def ranges_of(tiles: Counter[tuple[int, ...]]) -> set[tuple[int, ...]]:
     """Per tile of time the product of the ranges of its tiles in the other dimensions."""
-    found: set[tuple[int, ...]] = set()
+    covered: set[tuple[int, ...]] = set()
     for row in {tile[0] for tile in tiles}:
         columns = zip(*(tile[1:] for tile in tiles if tile[0] == row), strict=True)
-        found |= set(product([row], *(range(min(column), max(column) + 1) for column in columns)))
-    return found
+        covered |= set(product([row], *(range(min(column), max(column) + 1) for column in columns)))
+    return covered
 
 
 CASES = [
@@ -94,13 +94,13 @@ def test_tiles_of_a_skewed_nest(nest: SkewedNest, size: tuple[int, ...]) -> None
     tiles = tiles_of(nest, size)
     launched = Counter(sum(tile) for tile in ranges_of(tiles))
     full = Counter(sum(tile) for tile, points in tiles.items() if points == np.prod(size))
-    found = skewed_tiles.skewed_wavefronts(nest, np.array([size]))
-    assert sums(found.repeats, found.starts).tolist() == [max(launched) + 1]
-    assert found.tiles.tolist() == [launched[k] for k in range(max(launched) + 1)]
-    assert found.full.tolist() == [full[k] for k in range(max(launched) + 1)]
+    wavefronts = skewed_tiles.skewed_wavefronts(nest, np.array([size]))
+    assert sums(wavefronts.repeats, wavefronts.starts).tolist() == [max(launched) + 1]
+    assert wavefronts.tiles.tolist() == [launched[k] for k in range(max(launched) + 1)]
+    assert wavefronts.full.tolist() == [full[k] for k in range(max(launched) + 1)]
     if border := launched.total() - full.total():
         inside = full.total() * np.prod(size)
-        assert found.share[0] == pytest.approx((nest.points - inside) / (border * np.prod(size)))
+        assert wavefronts.share[0] == pytest.approx((nest.points - inside) / (border * np.prod(size)))
 
 
 def test_every_tile_of_two_dimensions_has_a_point() -> None:
@@ -120,9 +120,9 @@ def test_layouts_do_not_run_into_each_other(
     nest = SkewedNest(extents, skews)
     together = skewed_tiles.skewed_wavefronts(nest, np.array(sizes))
     alone = [skewed_tiles.skewed_wavefronts(nest, np.array([size])) for size in sizes]
-    assert together.tiles.tolist() == [count for one in alone for count in one.tiles.tolist()]
-    assert together.full.tolist() == [count for one in alone for count in one.full.tolist()]
-    assert together.share.tolist() == [one.share[0] for one in alone]
+    assert together.tiles.tolist() == [count for layout in alone for count in layout.tiles.tolist()]
+    assert together.full.tolist() == [count for layout in alone for count in layout.full.tolist()]
+    assert together.share.tolist() == [layout.share[0] for layout in alone]
     tiles = tiles_of(nest, sizes[0])
     assert int(alone[0].tiles.sum()) == len(ranges_of(tiles))
     assert int(alone[0].full.sum()) == sum(points == np.prod(sizes[0]) for points in tiles.values())

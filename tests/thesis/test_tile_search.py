@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.thesis.sor_layouts import Sor
-from tests.thesis.tile_search import Found, WavefrontLayouts, search
+from tests.thesis.tile_search import SearchResult, WavefrontLayouts, search
 from tilepragma.model.device import Overheads
 from tilepragma.model.execution_time import Coefficients, Integers, Numbers, predict
 
@@ -67,11 +67,13 @@ def exhaustive(times: Numbers, keep: int) -> list[tuple[float, int, int]]:
     return sorted(every)[:keep]
 
 
-def found_in(
-    result: Found, sizes: Integers, organisations: tuple[tuple[int, ...], ...]
+def places_in(
+    result: SearchResult, sizes: Integers, organisations: tuple[tuple[int, ...], ...]
 ) -> list[tuple[float, int, int]]:
     rows = [tuple(size) for size in sizes.tolist()]
-    return [(one.time, rows.index(one.sizes), organisations.index(one.organisation)) for one in result.layouts]
+    return [
+        (layout.time, rows.index(layout.sizes), organisations.index(layout.organisation)) for layout in result.layouts
+    ]
 
 
 @settings(max_examples=60, deadline=None)
@@ -114,7 +116,7 @@ def test_pruning_loses_nothing(
     times = layouts.times(sizes)
     assert (layouts.bounds(sizes) <= times).all()
     result = search(layouts, sizes, keep)
-    assert found_in(result, sizes, layouts.organisations) == exhaustive(times, keep)
+    assert places_in(result, sizes, layouts.organisations) == exhaustive(times, keep)
     assert result.seen == times.size == result.refused + result.pruned + result.timed
 
 
@@ -125,14 +127,14 @@ def test_ties_come_out_as_without_pruning(rows: int, columns: int, keep: int, se
     times = numbers.integers(5, 9, size=(rows, columns)).astype(np.float64)
     layouts = Counted(times, times - numbers.integers(0, 3, size=times.shape))
     sizes = np.arange(rows)[:, None]
-    assert found_in(search(layouts, sizes, keep), sizes, layouts.organisations) == exhaustive(times, keep)
+    assert places_in(search(layouts, sizes, keep), sizes, layouts.organisations) == exhaustive(times, keep)
 
 
 def test_what_cannot_win_is_not_timed() -> None:
     times = np.arange(10_000.0)[::-1, None] + 100
     layouts = Counted(times, times - 0.5)
     result = search(layouts, np.arange(10_000)[:, None], keep=3)
-    assert [one.time for one in result.layouts] == [100.0, 101.0, 102.0]
+    assert [layout.time for layout in result.layouts] == [100.0, 101.0, 102.0]
     assert min(layouts.asked) > 9000
     assert result.timed == len(layouts.asked) == 10_000 - result.pruned < 1000
 
@@ -145,9 +147,9 @@ def test_winner_by_hand() -> None:
     result = search(layouts, sizes, keep=1)
     best = result.best
     assert best is not None
-    one = np.array([best.sizes])
+    sizes_of_best = np.array([best.sizes])
     threads = int(np.prod(best.organisation))
-    work = sor.work(one)
+    work = sor.work(sizes_of_best)
     blocks = resident(threads, work.shared)
     assert best.blocks == blocks[0]
     assert best.time == predict(work, threads, blocks, UNITS, COEFFICIENTS, OVERHEADS).total[0]

@@ -51,7 +51,7 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """The best layouts, best first (none where constraints refuse all), and what became of the
     `seen`: `refused` by constraints, `pruned` by the bound, `timed` by the model.
     """
@@ -68,7 +68,7 @@ class Found:
         return self.layouts[0] if self.layouts else None
 
 
-def search(layouts: Layouts, sizes: Integers, keep: int = 8) -> Found:
+def search(layouts: Layouts, sizes: Integers, keep: int = 8) -> SearchResult:
     """The `keep` best layouts of those with these tile sizes (a row each), the same as a search
     without pruning finds.
 
@@ -95,7 +95,7 @@ def search(layouts: Layouts, sizes: Integers, keep: int = 8) -> Found:
     timed = int(admitted[order[:done]].sum())
     seen = len(sizes) * len(layouts.organisations)
     every = int(admitted.sum())
-    return Found(_named(layouts, sizes, times, places), seen, seen - every, every - timed, timed)
+    return SearchResult(_named(layouts, sizes, times, places), seen, seen - every, every - timed, timed)
 
 
 def _bounds(layouts: Layouts, sizes: Integers) -> tuple[Numbers, Integers]:
@@ -130,13 +130,13 @@ def _best(
 def _named(layouts: Layouts, sizes: Integers, times: Numbers, places: Integers) -> tuple[Layout, ...]:
     """The layouts at these places."""
     width = len(layouts.organisations)
-    found = []
+    layouts_of_rows = []
     for time, place in zip(times.tolist(), places.tolist(), strict=True):
         row, column = divmod(place, width)
         blocks = layouts.blocks(sizes[row : row + 1])[0, column]
         size = tuple(int(edge) for edge in sizes[row])
-        found.append(Layout(size, layouts.organisations[column], int(blocks), time))
-    return tuple(found)
+        layouts_of_rows.append(Layout(size, layouts.organisations[column], int(blocks), time))
+    return tuple(layouts_of_rows)
 
 
 @dataclass(frozen=True)

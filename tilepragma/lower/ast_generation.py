@@ -97,9 +97,9 @@ def _nodes(statements: tuple[ScheduledStatement, ...], context: isl.Set | None) 
         nodes = _split(statements, context, compact, None)
         if nodes is None:
             continue
-        if _asks_innermost(nodes):
-            apart = _split(statements, context, compact, "separate")
-            return nodes if apart is None or _asks_innermost(apart) else apart
+        if _tests_innermost(nodes):
+            separated = _split(statements, context, compact, "separate")
+            return nodes if separated is None or _tests_innermost(separated) else separated
         return nodes
     return _generated(statements, context, dimensions, None, DEFAULT_LIMIT)
 
@@ -118,15 +118,15 @@ def _split(
     return nodes if len(list(leaves_of(nodes))) <= most else None
 
 
-def _asks_innermost(nodes: tuple[AstNode, ...]) -> bool:
+def _tests_innermost(nodes: tuple[AstNode, ...]) -> bool:
     """Whether an innermost loop has conditions, which keep compilers from vectorising it."""
     for node in nodes:
         if isinstance(node, AstIf):
-            if _asks_innermost((*node.then, *node.otherwise)):
+            if _tests_innermost((*node.then, *node.otherwise)):
                 return True
         elif isinstance(node, AstLoop):
-            asks = any(isinstance(inner, AstIf) for inner in _below(node.body))
-            if _asks_innermost(node.body) if _has_loops(node.body) else asks and not node.once:
+            tests = any(isinstance(inner, AstIf) for inner in _below(node.body))
+            if _tests_innermost(node.body) if _has_loops(node.body) else tests and not node.once:
                 return True
     return False
 

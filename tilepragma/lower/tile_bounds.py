@@ -24,6 +24,7 @@ from tilepragma.ir.expressions import Expression
 from tilepragma.ir.polynomial import Polynomial, combination, maximum, minimum, number, polynomial
 from tilepragma.lower.ast_generation import ScheduledStatement, Symbols
 from tilepragma.poly.extents import Bounds
+from tilepragma.poly.footprints import has_bounds
 from tilepragma.poly.isl_ast import AstReader, helper, short_expression
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 
@@ -160,17 +161,9 @@ def convex_images(
     if context is not None:
         images = images.gist_params(context)
     hull = images.simple_hull()
-    if images.n_basic_set() > 1 and _bounded(isl.Set.from_basic_set(hull)):
+    if images.n_basic_set() > 1 and has_bounds(isl.Set.from_basic_set(hull)):
         return [hull]
     return list(images.get_basic_sets())
-
-
-def _bounded(values: isl.Set) -> bool:
-    return all(
-        values.dim_has_any_lower_bound(isl.dim_type.set, place)
-        and values.dim_has_any_upper_bound(isl.dim_type.set, place)
-        for place in range(values.dim(isl.dim_type.set))
-    )
 
 
 _ConvexRow = tuple[tuple[int, ...], Polynomial]
@@ -346,7 +339,7 @@ def known_of_sum(statements: tuple[ScheduledStatement, ...], levels: Iterable[in
     """
     total: isl.Set | None = None
     for level in levels:
-        row = _on_value(statements, level)
+        row = _row_values(statements, level)
         if row is None:
             return nothing_known(statements[0].times.get_ctx())
         total = row if total is None else _sum(total, row)
@@ -356,7 +349,7 @@ def known_of_sum(statements: tuple[ScheduledStatement, ...], levels: Iterable[in
     return named.set_dim_name(isl.dim_type.param, place, value).params()
 
 
-def _on_value(statements: tuple[ScheduledStatement, ...], level: int) -> isl.Set | None:
+def _row_values(statements: tuple[ScheduledStatement, ...], level: int) -> isl.Set | None:
     """{ [t_level] } by its constraints on t_level alone; None unless one convex set gives them."""
     images = convex_images(statements, (level,))
     if len(images) != 1:

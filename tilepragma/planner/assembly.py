@@ -70,9 +70,12 @@ class Planned:
     """that of the region's statements under their assumptions, if already extracted"""
 
 
-def with_plan(planned: Planned, plan: KernelPlan) -> Planned:
-    """The plan in place of an earlier one with the same launches, whose proof it inherits."""
-    return replace(planned, plan=plan, proof=None if planned.proof is None else Proof(plan, planned.proof.faults))
+def with_plan(planned: Planned, plan: KernelPlan, *proven: str) -> Planned:
+    """The plan in place of an earlier one, whose proof it inherits if proofs read no field that
+    differs, other than those `proven` by themselves; else without a proof.
+    """
+    proof = None if planned.proof is None else planned.proof.for_plan(plan, *proven)
+    return replace(planned, plan=plan, proof=proof)
 
 
 def with_proof(planned: Planned, plan: KernelPlan) -> Planned:

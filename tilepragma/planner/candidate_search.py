@@ -94,7 +94,7 @@ def searched_plan(region: TiledRegion, diagnostics: Diagnostics) -> Planned:
         counting = replace(planned.plan, stepped=region.kernel, final_values=(*planned.plan.final_values, *finals))
         if counting.as_written is None and not tuple(unit_step_faults(counting)):
             diagnostics.add_all(messages)
-            return with_plan(planned, counting)
+            return with_plan(planned, counting, "stepped", "final_values")
     return _as_it_stands(region, diagnostics)
 
 
@@ -244,7 +244,9 @@ def _with_tiles(planned: Planned, attempt: Attempt) -> Planned:
     """The plan of sweeps by subdomains, with array tiles in shared memory where possible."""
     choice = attempt.choice((subdomain_tiles,))
     staged = None if choice.taken is None else attempt.planned(choice, Diagnostics()).plan
-    return with_plan(planned, with_subdomain_tiles(planned.plan, staged, tuple(choice.rejected)))
+    plan = with_subdomain_tiles(planned.plan, staged, tuple(choice.rejected))
+    # Steps for devices have the proof of `staged`. More conditions only leave out launches.
+    return with_plan(planned, plan, "device_steps", "device_kernel", "scalars", "conditions")
 
 
 def _with_storage(attempt: Attempt, diagnostics: Diagnostics) -> Planned | None:

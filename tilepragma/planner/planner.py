@@ -70,4 +70,5 @@ def _planned(region: TiledRegion, diagnostics: Diagnostics) -> Planned:
         plan = replace(plan, reordered=region.order, final_values=final)
     plan = with_divisions(with_subscript_checks(plan, region.kernel, diagnostics), diagnostics)
     warn_of_sequence(plan, diagnostics)
-    return with_plan(planned, plan)
+    # More conditions only leave out launches, and what an order adds, FinalValue, has no proof.
+    return with_plan(planned, plan, "conditions", "final_values")

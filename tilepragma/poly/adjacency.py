@@ -57,13 +57,13 @@ class Pattern:
 
     @property
     def transactions(self) -> int:
-        """The transactions for workers in step, for 4-byte elements: one each unless in a row."""
+        """The transactions of a warp for 4-byte elements: one a worker where they lie far apart."""
         if self.reach is Reach.BROADCAST:
             return 1
-        apart = 1 if self.reach is Reach.COALESCED else _WARP
+        stride = 1 if self.reach is Reach.COALESCED else _WARP
         if self.reach is Reach.STRIDED and not any(self.moves[:-1]):
-            apart = abs(self.moves[-1])
-        return min(_WARP, apart * _WARP // _SECTOR)
+            stride = abs(self.moves[-1])
+        return min(_WARP, stride * _WARP // _SECTOR)
 
 
 BROADCAST = Pattern(Reach.BROADCAST)
@@ -71,19 +71,19 @@ COALESCED = Pattern(Reach.COALESCED)
 SCATTERED = Pattern(Reach.SCATTERED)
 
 
-def worker_step(statement: ScopStatement, others: Iterable[Row], place: Row) -> isl.Map | None:
-    """{ S[x] -> S[x + d] }, the least step d along `place` that keeps `others`, or None."""
-    direction = direction_along(statement, others, place)
+def worker_step(statement: ScopStatement, others: Iterable[Row], row: Row) -> isl.Map | None:
+    """{ S[x] -> S[x + d] }, the least step d along the row that keeps `others`, or None."""
+    direction = direction_along(statement, others, row)
     return None if direction is None else step_along(statement, direction)
 
 
-def direction_along(statement: ScopStatement, others: Iterable[Row], place: Row) -> Vector | None:
-    """The least step d with `place` . d > 0 that keeps `others`; None without one."""
-    kept: Matrix = tuple(row.coefficients for row in others if any(row.coefficients))
+def direction_along(statement: ScopStatement, others: Iterable[Row], row: Row) -> Vector | None:
+    """The least step d with row . d > 0 that keeps `others`; None without one."""
+    kept: Matrix = tuple(other.coefficients for other in others if any(other.coefficients))
     if rank(kept) != statement.depth - 1:
         return None
     (direction,) = orthogonal_complement(kept, statement.depth)
-    along = sum(a * b for a, b in zip(place.coefficients, direction, strict=True))
+    along = sum(a * b for a, b in zip(row.coefficients, direction, strict=True))
     return direction if along > 0 else tuple(-value for value in direction) if along < 0 else None
 
 

@@ -65,8 +65,9 @@ def stride_chains(used: Iterable[Subscript]) -> tuple[Strides, ...]:
                 primitive, content = _primitive(parts[0])
                 common, depth = strides.get(primitive, (0, len(frame.iterators)))
                 iterator = atom.object if isinstance(atom, Access) else None
-                own = frame.iterators.index(iterator) if iterator in frame.iterators else len(frame.iterators)
-                strides[primitive] = gcd(common, content), min(depth, own)
+                known = iterator in frame.iterators
+                iterator_depth = frame.iterators.index(iterator) if known else len(frame.iterators)
+                strides[primitive] = gcd(common, content), min(depth, iterator_depth)
     ordered = sorted(strides.items(), key=lambda item: (-_degree(item[0]), item[1][1], repr(item[0])))
     chains = (
         tuple(primitive for primitive, _ in ordered),
@@ -118,6 +119,14 @@ def longer_chains(chains: Iterable[Strides], used: Iterable[Subscript]) -> tuple
     )
 
 
+@dataclass(frozen=True)
+class SplitSubscript:
+    """{ [i] -> [q_1, …, q_k, r] }, and { [p] : what that assumes of parameters }."""
+
+    parts: tuple[isl.PwAff, ...]
+    assumed: isl.Set
+
+
 def split_subscript(
     subscript: Expression,
     by: Strides,
@@ -126,9 +135,8 @@ def split_subscript(
     *,
     assuming: bool = False,
     within_rows: bool = False,
-) -> tuple[tuple[isl.PwAff, ...], isl.Set] | None:
-    """{ [i] -> [q_1, …, q_k, r] } of a subscript where `domain` implies the ranges of the parts,
-    and { [p] : what it assumes of parameters }; else None.
+) -> SplitSubscript | None:
+    """The parts of a subscript where `domain` implies their ranges; else None.
 
     `assuming`: may assume lower bounds of strides instead; `within_rows`: not of the last stride.
     """
@@ -149,7 +157,7 @@ def split_subscript(
             carry, needed = number(carried[0]), carried[1]
             parts[place : place + 2] = [parts[place] + carry, parts[place + 1] - carry * length]
             assumed = assumed.intersect(needed)
-        return tuple(affine_polynomial(part, subscript, frame) for part in parts), assumed
+        return SplitSubscript(tuple(affine_polynomial(part, subscript, frame) for part in parts), assumed)
     except NotAffineError:
         return None
 
@@ -323,7 +331,7 @@ class Layouts:
             split = split_subscript(subscript.value, by, subscript.frame, domain, assuming=may, within_rows=within_rows)
             if split is not None:
                 split_count += 1
-                assumed = assumed.intersect(split[1])
+                assumed = assumed.intersect(split.assumed)
             elif all_of_them or subscript.function is None:
                 return None
         if not split_count or assumed.is_empty():

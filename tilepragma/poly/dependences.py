@@ -11,7 +11,6 @@ from collections.abc import Collection, Container, Iterable, Iterator
 from dataclasses import field, replace
 from enum import Enum
 from functools import reduce
-from itertools import takewhile
 
 import islpy as isl
 
@@ -20,7 +19,7 @@ from tilepragma.base.memoization import once
 from tilepragma.ir.expressions import Scope, Storage
 from tilepragma.ir.loop_tree import Loop
 from tilepragma.poly.operation_limit import OperationLimitError, operation_limit
-from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement, meeting, step_of
+from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement, common_loops, meeting, step_of
 
 #: isl's operations for one number of a distance; it does not count all of its work, which grows
 #: with the divisions in a set.
@@ -118,8 +117,8 @@ def within(dependences: Iterable[Dependence], names: Container[str]) -> Dependen
     return tuple(each for each in dependences if all(end in names for end in each.ends))
 
 
-def together(dependences: Iterable[Dependence]) -> isl.Map:
-    """The union of the relations of dependences, which are some, between the same two statements.
+def union_of(dependences: Iterable[Dependence]) -> isl.Map:
+    """The union of the relations of one or more dependences between the same two statements.
     Coalesced where it has few pieces: that takes time by their square.
     """
     relations: list[isl.Map] = []
@@ -199,11 +198,11 @@ def _constant(distances: isl.Set, place: int) -> int | None:
 
 
 def _only_value(distances: isl.Set, place: int) -> int | None:
-    """v where d_place = v for all d in distances, which are some, else None."""
-    some = distances.sample_point()
-    if some.is_void():
+    """v where d_place = v for all d in distances; None for several values, or none."""
+    sample = distances.sample_point()
+    if sample.is_void():
         return None
-    value = some.get_coordinate_val(isl.dim_type.set, place)
+    value = sample.get_coordinate_val(isl.dim_type.set, place)
     above = distances.lower_bound_val(isl.dim_type.set, place, value.add(isl.Val.one(value.get_ctx())))
     below = distances.upper_bound_val(isl.dim_type.set, place, value.sub(isl.Val.one(value.get_ctx())))
     return int(value.to_python()) if above.is_empty() and below.is_empty() else None
@@ -239,11 +238,11 @@ def _kind(source: Reference, sink: Reference) -> DependenceKind:
 
 @dataclass
 class _Conflicts:
-    """What is known of references. What is read and written, as in `a[i] += …`, is two references
-    to the same elements: they are looked at once.
+    """A cache. What is read and written, as in `a[i] += …`, is two references to the same elements:
+    isl is asked about them once.
     """
 
-    alike: dict[str, list[Reference]] = field(default_factory=dict)
+    distinct: dict[str, list[Reference]] = field(default_factory=dict)
     """references that touch different elements, by the statement's name"""
     known: dict[tuple[str, int, str, int], Dependence | None] = field(default_factory=dict)
     before: dict[tuple[str, str], isl.Map] = field(default_factory=dict)
@@ -252,23 +251,23 @@ class _Conflicts:
         self, source_statement: ScopStatement, source: Reference, sink_statement: ScopStatement, sink: Reference
     ) -> Dependence | None:
         """{ S[i] -> T[j] : S[i] runs before T[j], both touch one element }, as a dependence of
-        references alike; None where it is empty.
+        references to the same elements; None where it is empty.
         """
         numbers = self._number(source_statement, source), self._number(sink_statement, sink)
         key = (source_statement.name, numbers[0], sink_statement.name, numbers[1])
         if key not in self.known:
-            self.known[key] = self._found(source_statement, source, sink_statement, sink)
+            self.known[key] = self._conflict(source_statement, source, sink_statement, sink)
         return self.known[key]
 
     def _number(self, statement: ScopStatement, reference: Reference) -> int:
-        known = self.alike.setdefault(statement.name, [])
+        known = self.distinct.setdefault(statement.name, [])
         for number, other in enumerate(known):
             if _touch_the_same(other, reference):
                 return number
         known.append(reference)
         return len(known) - 1
 
-    def _found(
+    def _conflict(
         self, source_statement: ScopStatement, source: Reference, sink_statement: ScopStatement, sink: Reference
     ) -> Dependence | None:
         same = source.relation.apply_range(sink.relation.reverse())
@@ -282,8 +281,7 @@ class _Conflicts:
         relation = same.intersect(self.before[ends]).coalesce()
         if relation.is_empty():
             return None
-        pairs = zip(source_statement.loops, sink_statement.loops, strict=False)
-        loops = tuple(loop for loop, _ in takewhile(lambda pair: pair[0].index == pair[1].index, pairs))
+        loops = common_loops((source_statement, sink_statement))
         distances, exact = distances_between(relation, loops), source.exact and sink.exact
         kind = _kind(source, sink)
         return Dependence(kind, source_statement, sink_statement, source, sink, relation, loops, distances, exact)

@@ -154,8 +154,8 @@ def _merged(boxes: Sequence[Box]) -> list[Box]:
         )
         alike.setdefault((box.nonempty, ends), []).append(box)
     return [
-        Box(tuple(around(bounds) for bounds in zip(*(box.dimensions for box in ones), strict=True)), ones[0].nonempty)
-        for ones in alike.values()
+        Box(tuple(around(bounds) for bounds in zip(*(box.dimensions for box in group), strict=True)), group[0].nonempty)
+        for group in alike.values()
     ]
 
 
@@ -241,8 +241,8 @@ def _reached(lower: Polynomial, limit: Polynomial, step: Polynomial, down: bool)
     if distance.constant is not None and constant is not None:
         return lower + number(abs(distance.constant) // abs(constant) * constant)
     # For a constant step, both are positive, so that analysis knows the quotient.
-    apart, size = (-distance, -step) if constant is not None and constant < 0 else (distance, step)
-    quotient = Binary("/", expression(apart), expression(size), LONG)
+    length, size = (-distance, -step) if constant is not None and constant < 0 else (distance, step)
+    quotient = Binary("/", expression(length), expression(size), LONG)
     return lower + of_atom(quotient) * step
 
 

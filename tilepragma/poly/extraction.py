@@ -302,7 +302,7 @@ class _Extraction:
             self.leaves.append(_Leaf(site.next(), (), getattr(node, "range", NOWHERE), node, tuple(inside.leaves)))
 
     def _leaf(self, node: Any, site: _Place) -> None:
-        """Add a node that is no affine control as a statement that may touch all this anytime."""
+        """Add a node that is no affine control as one statement, which has all of its uses."""
         site = self._while_running(node, site)
         if isinstance(node, Declaration):
             for declarator in node.declarators:
@@ -492,7 +492,7 @@ class _Extraction:
         if use.object in self.seen.strides and use.subscripts:
             domain = site.domain.intersect_params(self.seen.assumed)
             split = split_subscript(use.subscripts[0], self.seen.strides[use.object], site.subscripts, domain)
-            functions += split[0] if split is not None else [None] * (len(self.seen.strides[use.object]) + 1)
+            functions += split.parts if split is not None else [None] * (len(self.seen.strides[use.object]) + 1)
         else:
             # Reads of unwritten arrays order nothing, so they are no reason.
             read = self._affine if use.object in self.written else affine_or_none
@@ -515,8 +515,8 @@ def _refuse_too_many(statements: Iterable[ScopStatement]) -> None:
 
 
 def _with_mixed_objects(statements: tuple[ScopStatement, ...]) -> tuple[ScopStatement, ...]:
-    """The statements, with the references to objects of which some mean one part and some another
-    or all.
+    """The statements, without `same_part` for references to an object that mean different parts of
+    its elements.
     """
     parts: dict[str, set[tuple[str | None, bool]]] = {}
     for statement in statements:
@@ -776,7 +776,7 @@ def _chosen(statement: If) -> tuple[DataObject, Expression] | None:
 
 
 def tracked_locals(body: Iterable[Statement]) -> frozenset[DataObject]:
-    """A region's local integers that keep results of arithmetic and whose address nobody takes."""
+    """A region's local integers that keep results of arithmetic and whose address is not taken."""
     nodes = [node for statement in body for node in walk(statement)]
     declared = {node.object for node in nodes if isinstance(node, Declarator)}
     taken = {node.target.object for node in nodes if isinstance(node, AddressOf)}

@@ -74,6 +74,13 @@ def touched(scop: Scop, object_: DataObject) -> tuple[tuple[Polynomial, Polynomi
         return ((number(0), number(0)),) * object_.rank if elements.is_empty() else _bounds(scop, elements, strides)
 
 
+def has_bounds(values: isl.Set) -> bool:
+    """Whether each dimension of { [x] } has a lower and an upper bound."""
+    dimensions = range(values.dim(isl.dim_type.set))
+    bounds = (values.dim_has_any_lower_bound, values.dim_has_any_upper_bound)
+    return all(has_bound(isl.dim_type.set, place) for has_bound in bounds for place in dimensions)
+
+
 def _lies_between(cells: isl.Set, elements: isl.Set, *, in_rows: bool) -> bool:
     """Whether { A[a] } lies between first and last element, in row order or in each dimension."""
     if cells.is_subset(elements):
@@ -124,8 +131,7 @@ def shadows(cells: Sequence[isl.Set]) -> isl.Set:
 def bounding_box(scop: Scop, cells: isl.Set, around: int = 0) -> tuple[tuple[Bounds, bool], ...] | None:
     """A box around { [x] : [o, x] in cells }, o being the first `around` dimensions; the smallest
     if there are no gaps. For each dimension its bounds, and whether the lower one may be negative.
-    None without simple functions of the parameters. Raises
-    OperationLimitError.
+    None without simple functions of the parameters. Raises OperationLimitError.
     """
     reader = ParameterReader(scop.context, scop.parameters)
     sides = []

@@ -67,7 +67,7 @@ Sides = tuple[tuple[int, int], ...]
 class GridArray:
     """An array that the statements write, with the smallest boxes of touched and written elements.
     `negative`: one may begin below 0. `carried`: a step reads results of an earlier one; `border`:
-    reads elements that nobody writes.
+    reads elements that no statement writes.
     """
 
     object: DataObject

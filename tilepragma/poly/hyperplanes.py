@@ -4,8 +4,8 @@ Each row is a lexicographic minimum under legality (3.16), a bounding function a
 independence of earlier rows. Consecutive rows under the same dependences form a band and may be
 tiled together (Theorem 3.3). Without a further row, the search drops dependences that the band
 satisfies and begins a new band. If that fails, a scalar dimension orders the strongly connected
-components of the rest (fission). If that fails too, the textual order stays, with a note: the
-result is always legal.
+components of the rest (fission). If that fails too, the textual order stays: the result is always
+legal.
 
 The search treats numeric ends of loops as parameters:
 
@@ -118,18 +118,18 @@ def _band(group: Statements, pending: Dependences, rows: Rows, bands: Iterator[i
     """One band of permutable rows for the group, and all rows below it."""
     band = next(bands)
     left = pending
-    found_any = False
+    has_row = False
     while not _finished(group, rows):
         row = find_row(RowProblem(group, _hyperplanes(group, rows), pending))
         if row is None:
             break
-        found_any = True
+        has_row = True
         rows = {name: (*rows[name], replace(each, band=band)) for name, each in row.items()}
         # The pairs of each dependence that the row leaves (Algorithm 4.1, step 14).
         left = tied([StatementSchedule(each, (row[each.name],)) for each in group], left, (0,))
     if _finished(group, rows) and not left:
         return rows
-    return (_band if found_any else _fission)(group, left, rows, bands)
+    return (_band if has_row else _fission)(group, left, rows, bands)
 
 
 def _fission(group: Statements, pending: Dependences, rows: Rows, bands: Iterator[int]) -> Rows:

@@ -74,11 +74,10 @@ def intra_tile_order(part: Band, dependences: Iterable[Dependence]) -> IntraTile
     # The levels that may come last: a permutable band's, and rows that carry no dependence.
     last = part.band if _ends_with_band(part) else part.free
     levels = {level: [_direction(schedule, level) for schedule in leading] for level in last}
-    same = next((level for level, directions_at in levels.items() if directions_at == as_written), None)
+    innermost = next((level for level, directions in levels.items() if directions == as_written), None)
     best, order = _steps(moved, inside, as_written), original_order(part)
-    innermost = same
-    for level, directions_ in levels.items():
-        directions = [each for each in directions_ if each is not None]
+    for level, possible in levels.items():
+        directions = [direction for direction in possible if direction is not None]
         if len(directions) == len(leading) and (steps := _steps(moved, inside, directions)) < best:
             best, innermost = steps, level
             order = {each.statement.name: _with_last(part, each, level) for each in part.statements}
@@ -158,9 +157,9 @@ def _steps(leading: list[ScopStatement], inside: list[Dependence], directions: l
 def _is_chained(dependence: Dependence, statement: ScopStatement, direction: Vector) -> bool:
     """Whether instances depend on { S[i] -> S[i + direction] } throughout, not only on a line."""
     pairs = dependence.relation & step_along(statement, direction)
-    # The numbers of equations that hold for all points.
-    line, all_of = (
+    # Pairs on a line alone have more equations than the statement's points.
+    of_pairs, of_domain = (
         sum(each.is_equality() for each in points.affine_hull().get_constraints())
         for points in (pairs.domain(), statement.domain)
     )
-    return not pairs.is_empty() and line <= all_of
+    return not pairs.is_empty() and of_pairs <= of_domain

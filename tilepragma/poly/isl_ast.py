@@ -138,49 +138,49 @@ class AstReader:
 
     def value(self, ast: isl.AstExpr) -> Polynomial:
         """An integer-valued expression."""
-        does = operation(ast)
-        if does is None:
+        operator = operation(ast)
+        if operator is None:
             name = identifier(ast)
             return number(_number(ast.get_val())) if name is None else self.values[name]
         arguments = operands(ast)
-        if does in (_Op.add, _Op.sub, _Op.minus):
+        if operator in (_Op.add, _Op.sub, _Op.minus):
             return combination(self._terms(ast, 1))
-        if does == _Op.mul:
+        if operator == _Op.mul:
             return self.value(arguments[0]) * self.value(arguments[1])
-        if does in (_Op.min, _Op.max):
-            extreme = minimum if does == _Op.min else maximum
+        if operator in (_Op.min, _Op.max):
+            extreme = minimum if operator == _Op.min else maximum
             return extreme(self.value(argument) for argument in arguments)
-        if does == _Op.fdiv_q:
+        if operator == _Op.fdiv_q:
             return helper("tilek_floor_quotient", self.value(arguments[0]), self.value(arguments[1]))
-        if does in _QUOTIENTS:
+        if operator in _QUOTIENTS:
             left, right = (long_expression(self.value(argument)) for argument in arguments)
-            return of_atom(Binary(_QUOTIENTS[does], left, right, LONG))
-        if does in (_Op.cond, _Op.select):
+            return of_atom(Binary(_QUOTIENTS[operator], left, right, LONG))
+        if operator in (_Op.cond, _Op.select):
             return select(self.condition(arguments[0]), self.value(arguments[1]), self.value(arguments[2]))
         return of_atom(self.condition(ast))
 
     def condition(self, ast: isl.AstExpr) -> Expression:
         """A truth-valued expression, of type int."""
-        does = operation(ast)
-        if does in _COMPARISONS:
+        operator = operation(ast)
+        if operator in _COMPARISONS:
             left, right = (short_expression(self.value(argument)) for argument in operands(ast))
-            return Binary(_COMPARISONS[does], left, right, INT)
-        if does in _CONNECTIVES:
-            connective = _CONNECTIVES[does]
+            return Binary(_COMPARISONS[operator], left, right, INT)
+        if operator in _CONNECTIVES:
+            connective = _CONNECTIVES[operator]
             parts = [self.condition(argument) for argument in operands(ast)]
             return reduce(lambda left, right: Binary(connective, left, right, INT), parts)
         return short_expression(self.value(ast))
 
     def _terms(self, ast: isl.AstExpr, sign: int) -> Iterator[tuple[int, Polynomial]]:
         """The terms (sign, value) of a sum, with nested sums split."""
-        does = operation(ast)
-        if does in (_Op.add, _Op.sub):
+        operator = operation(ast)
+        if operator in (_Op.add, _Op.sub):
             left, right = operands(ast)
             yield from self._terms(left, sign)
-            yield from self._terms(right, sign if does == _Op.add else -sign)
-        elif does == _Op.minus:
+            yield from self._terms(right, sign if operator == _Op.add else -sign)
+        elif operator == _Op.minus:
             yield from self._terms(operands(ast)[0], -sign)
-        elif does == _Op.fdiv_q and sign < 0:
+        elif operator == _Op.fdiv_q and sign < 0:
             dividend, divisor = (self.value(operand) for operand in operands(ast))
             yield 1, helper("tilek_ceiling_quotient", -dividend, divisor)
         else:

@@ -30,13 +30,10 @@ def operation_limit(context: isl.Context, limit: int, what: str) -> Iterator[Non
     context.reset_operations()
     try:
         yield
-    except isl.Error as error:
-        if not any(sign in str(error) for sign in _SIGNS):
-            raise
-        raise OperationLimitError(f"isl gave up after {limit} operations while {what}.") from error
-    except TypeError as error:
+    except (isl.Error, TypeError) as error:
         # Beyond its limit isl has no text for a number, which islpy passes on as None.
-        if not _is_exhausted(context):
+        no_text = isinstance(error, TypeError)
+        if not (_is_exhausted(context) if no_text else any(sign in str(error) for sign in _SIGNS)):
             raise
         raise OperationLimitError(f"isl gave up after {limit} operations while {what}.") from error
     finally:

@@ -9,6 +9,7 @@ the other way round.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from tilepragma.base.frozen_values import dataclass
@@ -115,9 +116,6 @@ class _Site:
     loops: tuple[Loop, ...]
     certain: bool
 
-    def uncertain(self) -> _Site:
-        return _Site(self.known, self.loops, False)
-
 
 @dataclass(frozen=True)
 class _Reader:
@@ -128,7 +126,7 @@ class _Reader:
         for statement in statements:
             yield from self.node(statement, site)
             if isinstance(statement, Declaration):
-                site = _Site({**site.known, **_declared(statement, site.known, self.changed)}, site.loops, site.certain)
+                site = replace(site, known={**site.known, **_declared(statement, site.known, self.changed)})
 
     def node(self, node: Any, site: _Site) -> Iterator[Reading]:
         if isinstance(node, Block):
@@ -136,17 +134,17 @@ class _Reader:
         elif isinstance(node, Loop):
             for part in (node.lower, node.upper, node.step):
                 yield from self.node(part, site)
-            yield from self.node(node.body, _Site(site.known, (*site.loops, node), site.certain))
+            yield from self.node(node.body, replace(site, loops=(*site.loops, node)))
         elif isinstance(node, (If, Conditional)):
             yield from self.node(node.condition, site)
             for branch in (node.then, node.otherwise):
-                yield from self.node(branch, site.uncertain()) if branch is not None else ()
+                yield from self.node(branch, replace(site, certain=False)) if branch is not None else ()
         elif isinstance(node, Binary) and node.operator in ("&&", "||"):
             yield from self.node(node.left, site)
-            yield from self.node(node.right, site.uncertain())
+            yield from self.node(node.right, replace(site, certain=False))
         elif isinstance(node, (While, ForLoop, Switch, TileNest)):
             for child in children(node):
-                yield from self.node(child, site.uncertain())
+                yield from self.node(child, replace(site, certain=False))
         else:
             if isinstance(node, Access) and node.object in self.objects:
                 spans = tuple(self._span(subscript, site) for subscript in node.subscripts)

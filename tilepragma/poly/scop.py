@@ -177,6 +177,12 @@ def place_of(loop: int, loops: Iterable[Loop]) -> int | None:
     return next((place for place, each in enumerate(loops) if each.index == loop), None)
 
 
+def common_loops(statements: Iterable[ScopStatement]) -> tuple[Loop, ...]:
+    """The outermost loops, by index, that surround all of the statements."""
+    levels = zip(*(statement.loops for statement in statements), strict=False)
+    return tuple(loops[0] for loops in takewhile(lambda loops: len({loop.index for loop in loops}) == 1, levels))
+
+
 Accessed = tuple[ScopStatement, Reference]
 
 
@@ -191,7 +197,7 @@ def meeting(
         for reference in statement.references:
             by_object.setdefault(reference.object.name, []).append((statement, reference))
     for accesses in by_object.values():
-        keys = _apart([reference for _, reference in accesses])
+        keys = _group_keys([reference for _, reference in accesses])
         groups: dict[object, tuple[list[Accessed], list[Accessed]]] = {}
         for key, access in zip(keys, accesses, strict=True):
             every, writing = groups.setdefault(key, ([], []))
@@ -201,7 +207,7 @@ def meeting(
         yield from ((*access, groups[key]) for key, access in zip(keys, accesses, strict=True))
 
 
-def _apart(references: Sequence[Reference]) -> tuple[tuple[str | int | None, ...], ...]:
+def _group_keys(references: Sequence[Reference]) -> tuple[tuple[str | int | None, ...], ...]:
     """A key for each reference to one object; different keys surely touch no common element.
 
     Keys are members, and numeric subscripts, where all references have such.

@@ -100,9 +100,7 @@ class ArrayFlow:
 
     def of(self, relation: isl.UnionMap, site: Site) -> Iterator[isl.Map]:
         """The parts of `sources` or `initial` of one read."""
-        parts: list[isl.Map] = []
-        relation.foreach_map(parts.append)
-        return (part for part in parts if part.get_tuple_name(isl.dim_type.in_) == site.name)
+        return (part for part in maps_of(relation) if part.get_tuple_name(isl.dim_type.in_) == site.name)
 
     def _time(self, site: Site, order: int) -> isl.Map:
         """{ R[i] -> [0, schedule, order] }: reads of a statement come before its write"""
@@ -114,9 +112,9 @@ class ArrayFlow:
         sinks = tuple(sinks)
         writes = [(site.relation(), self._time(site, 1)) for site in self.writes]
         context = self.sites[0].statement.domain.get_ctx()
-        info = isl.UnionAccessInfo.from_sink(_union(context, (relation for relation, _ in sinks)))
-        info = info.set_must_source(_union(context, (relation for relation, _ in writes)))
-        return info.set_schedule_map(_union(context, (when for _, when in (*sinks, *writes)))).compute_flow()
+        info = isl.UnionAccessInfo.from_sink(union_of_maps(context, (relation for relation, _ in sinks)))
+        info = info.set_must_source(union_of_maps(context, (relation for relation, _ in writes)))
+        return info.set_schedule_map(union_of_maps(context, (when for _, when in (*sinks, *writes)))).compute_flow()
 
 
 def array_flow(scop: Scop, objects: Collection[DataObject]) -> ArrayFlow:
@@ -178,7 +176,15 @@ def _number(domain: isl.Set, value: int) -> isl.Map:
     return isl.Map.from_domain_and_range(domain, isl.Set(f"{{ [{value}] }}", context=domain.get_ctx()))
 
 
-def _union(context: isl.Context, maps: Iterable[isl.Map]) -> isl.UnionMap:
+def maps_of(relation: isl.UnionMap) -> list[isl.Map]:
+    """The maps of a union, one for each pair of tuples."""
+    maps: list[isl.Map] = []
+    relation.foreach_map(maps.append)
+    return maps
+
+
+def union_of_maps(context: isl.Context, maps: Iterable[isl.Map]) -> isl.UnionMap:
+    """The union of the maps, which may be none."""
     return reduce(isl.UnionMap.union, map(isl.UnionMap.from_map, maps), isl.UnionMap("{ }", context=context))
 
 

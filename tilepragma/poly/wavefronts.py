@@ -49,11 +49,11 @@ from tilepragma.poly.strongly_connected import strongly_connected
 class BandWavefronts:
     """The two levels of one band of a schedule.
 
-    `levels`: the rows of the schedule that the band has; `statements`: who has them. `carrying`:
-    the members of the band, from 0, whose sum on tile indices is Theta_T's sequential row; the
-    others are parallel. Without any, all are, and no synchronisation is needed. `summed`: the same
-    of Theta_S, on points. `order`: groups of statements that follow each other within one wavefront
-    of points (thesis Figure 4.7).
+    `levels`: the rows of the schedule that the band has; `statements`: the names of those with
+    these rows. `carrying`: the members of the band, from 0, whose sum on tile indices is Theta_T's
+    sequential row; the others are parallel. Without any, all are parallel, with no synchronisation.
+    `summed`: the same of Theta_S, on points. `order`: groups of statements that follow each other
+    within one wavefront of points (thesis Figure 4.7).
     """
 
     levels: tuple[int, ...]

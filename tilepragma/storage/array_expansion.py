@@ -26,7 +26,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
-from itertools import takewhile
 
 import islpy as isl
 
@@ -39,8 +38,8 @@ from tilepragma.ir.traversal import with_blocks
 from tilepragma.ir.types import LONG
 from tilepragma.poly.dependences import Carried, DependenceKind
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
-from tilepragma.poly.scop import Scop
-from tilepragma.poly.value_flow import ArrayFlow, Site, UnknownFlowError, array_flow
+from tilepragma.poly.scop import Scop, common_loops
+from tilepragma.poly.value_flow import ArrayFlow, Site, UnknownFlowError, array_flow, maps_of
 from tilepragma.schedule.candidate import Region
 from tilepragma.schedule.macro_statements import written_scalars
 from tilepragma.storage.new_arrays import ExpandedKernel, NewArray, NewArrays, UnwritableError, is_dead, not_named
@@ -207,19 +206,11 @@ def _webs(flow: ArrayFlow) -> Iterator[Web]:
         if group & exposed or len({site.reference.object for site in group}) != 1:
             continue
         sites = tuple(site for site in flow.sites if site in group)
-        loops = _shared_loops(sites)
+        loops = common_loops(site.statement for site in sites)
         for read, relation in pairs:
             if read in group:
                 loops = loops[: _steady(relation, len(loops))]
         yield sites, loops
-
-
-def _shared_loops(sites: tuple[Site, ...]) -> tuple[Loop, ...]:
-    loops = sites[0].statement.loops
-    for site in sites[1:]:
-        pairs = zip(loops, site.statement.loops, strict=False)
-        loops = tuple(outer for outer, _ in takewhile(lambda pair: pair[0].index == pair[1].index, pairs))
-    return loops
 
 
 def _steady(relation: isl.Map, most: int) -> int:
@@ -247,10 +238,8 @@ def _projected(relation: isl.Map, kind: isl.dim_type, site: Site, loops: Collect
 def _last_cells(expansion: Expansion, flow: ArrayFlow) -> isl.Set | None:
     """{ [i, a] : the expansion writes A[a] last, in iteration i of its loops }; None if empty."""
     sites = {site.name: site for site in expansion.sites}
-    last_writes: list[isl.Map] = []
-    flow.last.foreach_map(last_writes.append)
     parts = []
-    for last in last_writes:
+    for last in maps_of(flow.last):
         site = sites.get(last.get_tuple_name(isl.dim_type.out))
         if site is not None:
             kept = _projected(last, isl.dim_type.out, site, expansion.loops)

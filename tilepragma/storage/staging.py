@@ -79,7 +79,7 @@ def proven_staging(
     if form is not None and proof is not None and original is not None:
         faults = prove_staged(form, original, plan)
         if not faults:
-            return form, Proof(form, proof.faults)
+            return form, proof.for_plan(form, "device_steps", "scalars")
         rejected = (f"tiles staged in shared memory are not proven right: {faults[0].message}",)
     for registers in (True, False):
         form = with_staging(plan, registers=registers)
@@ -89,7 +89,7 @@ def proven_staging(
         faults = prove_staged(form, original, plan)
         if not faults:
             form = replace(form, rejected=rejected)
-            return form, Proof(form, proof.faults)
+            return form, proof.for_plan(form, "device_steps", "scalars")
         what = "sums in registers of workers" if registers else "arrays staged in shared memory"
         rejected = (*rejected, f"{what} are not proven right: {faults[0].message}")
     return replace(plan, rejected=rejected), proof

@@ -8,11 +8,12 @@ is refused.
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import field, replace
 from functools import reduce
 from typing import Any
 
 from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.memoization import once
 from tilepragma.ir.accesses import leaves_early, uses
 from tilepragma.ir.directives import AxisKind
@@ -29,7 +30,7 @@ def insert_barriers(
     return _Barriers(functions, privates, diagnostics).block(body, False, ())
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class _Touched:
     """What one statement reads and writes in memory that instances share."""
 
@@ -47,12 +48,12 @@ _NOTHING = _Touched(frozenset(), frozenset())
 _EMPTY = Block(())
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class _Barriers:
     functions: tuple[Function, ...]
     privates: frozenset[DataObject]
     diagnostics: Diagnostics
-    touched_by: dict[int, tuple[Statement, _Touched]] = dataclasses.field(default_factory=dict, compare=False)
+    touched_by: dict[int, tuple[Statement, _Touched]] = field(default_factory=dict, compare=False)
     """what statements touch, by their identity"""
 
     def block(self, block: Block, repeats: bool, path: tuple[Any, ...]) -> Block:
@@ -74,7 +75,7 @@ class _Barriers:
         if repeats and _holds(block, AxisKind.WORKER) and around.conflicts(around):
             self._check_uniform(block.statements[-1], path)
             done.append(Barrier())
-        return dataclasses.replace(block, statements=tuple(done))
+        return replace(block, statements=tuple(done))
 
     def _statement(self, statement: Statement, path: tuple[Any, ...]) -> Statement:
         path = (*path, statement)
@@ -156,7 +157,8 @@ def _decisions(node: Any) -> tuple[Any, ...]:
     if isinstance(node, Loop):
         return (node.lower, node.upper, node.step)
     if isinstance(node, TileNest):
-        return tuple(b for t in node.loops for b in (t.loop.lower, t.loop.upper, t.loop.step) if not t.launch_bounds)
+        loops = (tiled.loop for tiled in node.loops if not tiled.launch_bounds)
+        return tuple(bound for loop in loops for bound in (loop.lower, loop.upper, loop.step))
     return ()
 
 

@@ -61,7 +61,7 @@ def check_collapse(loop: Loop, available: int, diagnostics: Diagnostics) -> None
 
 
 def check_for_loop(loop: ForLoop, diagnostics: Diagnostics) -> None:
-    """Report what a directive asks of a loop whose iterations nobody can count."""
+    """Report what a directive asks of a loop whose iterations cannot be counted."""
     directive = loop.directive
     if directive is None:
         return

@@ -49,7 +49,8 @@ def live_out_by_clause(kernel: Kernel) -> frozenset[str]:
     for clause in kernel.directive.data:
         if clause.live in (Live.OUT, Live.IN_OUT):
             paths = {without_blanks(section.path) for section in clause.sections}
-            names |= {o.name for o in kernel.objects if o.storage is Storage.SCALAR and without_blanks(o.host) in paths}
+            scalars = (object_ for object_ in kernel.objects if object_.storage is Storage.SCALAR)
+            names |= {scalar.name for scalar in scalars if without_blanks(scalar.host) in paths}
     return frozenset(names)
 
 

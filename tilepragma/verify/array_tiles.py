@@ -62,7 +62,7 @@ _RULE = "array tiles hold what is read"
 
 
 def wrong_boxes(leaves: tuple[Leaf, ...]) -> Iterator[Fault]:
-    """A sentence for every array tile that misses an access, or ends without a reader."""
+    """A fault for every array tile that misses an access, or ends without a reader."""
     for stage in leaves:
         if isinstance(stage.node, Stage):
             inside = [leaf for leaf in leaves if leaf.launch is stage.launch]
@@ -174,21 +174,21 @@ def _offset(leaf: Leaf, subscript: Expression, side: StagedSide) -> isl.PwAff:
 
 
 def broken_buffers(held: tuple[HeldPanel, ...], scop: Scop, all_leaves: tuple[Leaf, ...]) -> Iterator[Fault]:
-    """A sentence for every panel that may change the results of the statements inside."""
+    """A fault for every panel that may change the results of the statements inside."""
     for panel in held:
-        yield from _told(f"the buffer of '{panel.panel.access.object.host}'", _faults(panel, scop, all_leaves))
+        yield from _faults_about(f"the buffer of '{panel.panel.access.object.host}'", _faults(panel, scop, all_leaves))
     padded = tuple(panel for panel in held if panel.panel.padded)
     leaves = (leaf for panel in padded for leaf in panel.leaves if leaf.padded is not None)
     for leaf in {id(leaf): leaf for leaf in leaves}.values():
         around = tuple(panel for panel in padded if any(leaf is inner for inner in panel.leaves))
-        yield from _told("what runs besides, around padding,", _faults_beside(leaf, around, scop))
+        yield from _faults_about("what runs besides, around padding,", _faults_beside(leaf, around, scop))
 
 
-def _told(what: str, faults: Iterator[str]) -> Iterator[Fault]:
-    """A sentence about `what` for each of the faults, or that these are unknown."""
+def _faults_about(what: str, sentences: Iterator[str]) -> Iterator[Fault]:
+    """The sentences as faults of `what`; a fault too where they cannot all be known."""
     rule = "buffers hold what they are for"
     try:
-        yield from (Fault(rule, f"{what} {fault}", True) for fault in faults)
+        yield from (Fault(rule, f"{what} {sentence}", True) for sentence in sentences)
     except NotAffineError as error:
         yield Fault(rule, f"{what} is not understood: {error.why.reason}", False)
     except NotProvenError as error:
@@ -343,7 +343,7 @@ def _elements(object_: DataObject, subscripts: tuple[Expression, ...], place: Le
     split = split_subscript(subscripts[0], by, place.frame, context)
     if split is None:
         raise NotProvenError("stands around an access that may leave its row")
-    return product_of(split[0], place.frame)
+    return product_of(split.parts, place.frame)
 
 
 def _over_instances(relation: isl.Map, domain: isl.Set, depth: int) -> isl.Map:

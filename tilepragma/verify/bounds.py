@@ -41,7 +41,7 @@ from tilepragma.plan.kernel_plan import ArrayArgument
 from tilepragma.poly.affine import Frame, NotAffineError, affine, affine_polynomial
 from tilepragma.poly.delinearise import split_subscript
 from tilepragma.poly.dependences import Dependence, DependenceKind
-from tilepragma.poly.footprints import overwrites, section_ends, surely_writes
+from tilepragma.poly.footprints import has_bounds, overwrites, section_ends, surely_writes
 from tilepragma.poly.operation_limit import OperationLimitError, operation_limit
 from tilepragma.poly.scop import AccessKind, Reference, Scop
 from tilepragma.verify.certificate import Fault
@@ -61,7 +61,7 @@ Bounds = tuple[Expression, Expression]
 def unheld(
     scop: Scop, dependences: Iterable[Dependence], arrays: Iterable[ArrayArgument], written: frozenset[DataObject]
 ) -> Iterator[Fault]:
-    """A sentence for each access outside its section, and for results without a value."""
+    """A fault for each access outside its section, and for results without a value."""
     frame = Frame(scop.context, (), written)
     every = (reference for statement in scop.statements for reference in statement.references)
     by_name = grouped(every, lambda reference: reference.object.name)
@@ -192,8 +192,7 @@ def _at(place: int, values: isl.Set, rank: int) -> isl.Set:
 
 def _bounded(touched: isl.Set, place: int) -> bool:
     rank = touched.dim(_SET)
-    values = touched.project_out(_SET, place + 1, rank - place - 1).project_out(_SET, 0, place)
-    return bool(values.dim_has_any_lower_bound(_SET, 0) and values.dim_has_any_upper_bound(_SET, 0))
+    return has_bounds(touched.project_out(_SET, place + 1, rank - place - 1).project_out(_SET, 0, place))
 
 
 def _extent(object_: DataObject, place: int, frame: Frame) -> isl.Set:
@@ -270,7 +269,7 @@ def _beyond_section(reference: Reference, bounds: Bounds, scop: Scop, frame: Fra
     touched = reference.relation.range().reset_tuple_id()
     if scop.assumed is not None:
         touched = touched.intersect_params(scop.assumed)
-    if not reference.exact and not _all_bounded(touched):
+    if not reference.exact and not has_bounds(touched):
         return None
     try:
         with operation_limit(scop.context, _MOST_WORK, "proving a section for all strides"):
@@ -289,14 +288,6 @@ def _beyond_section(reference: Reference, bounds: Bounds, scop: Scop, frame: Fra
             place = outside.sample_point().get_coordinate_val(_SET, 0)
             return f"index {place} (where {numbers})"
     return None
-
-
-def _all_bounded(touched: isl.Set) -> bool:
-    """Whether the touched elements have any bounds."""
-    return all(
-        touched.dim_has_any_lower_bound(_SET, place) and touched.dim_has_any_upper_bound(_SET, place)
-        for place in range(touched.dim(_SET))
-    )
 
 
 def _held(bounds: Bounds, by: tuple[Polynomial, ...], given: isl.Set, frame: Frame) -> isl.Set | None:
@@ -319,7 +310,7 @@ def _point(value: Polynomial, by: tuple[Polynomial, ...], given: isl.Set, frame:
     split = split_subscript(expression(value), by, frame, isl.Set.from_params(given))
     if split is None:
         return None
-    return reduce(isl.Set.flat_product, (isl.Map.from_pw_aff(part).range() for part in split[0]))
+    return reduce(isl.Set.flat_product, (isl.Map.from_pw_aff(part).range() for part in split.parts))
 
 
 def _places(
@@ -374,7 +365,7 @@ def _trials(by: tuple[Polynomial, ...], frame: Frame) -> Iterator[tuple[str, Fra
 
 
 def _leaving_rows(object_: DataObject, references: Iterable[Reference], frame: Frame) -> Iterator[Fault]:
-    """A sentence where an access to a delinearised array is not known to keep to its row."""
+    """A fault where an access to a delinearised array is not known to keep to its row."""
     # The array itself names its subscripts: it equals no scalar of a length.
     row_frame = replace(frame, iterators=(object_,) * object_.rank)
     inside = isl.Set.universe(row_frame.space)

@@ -7,10 +7,10 @@ from dataclasses import replace
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.plan.kernel_plan import KernelPlan
 
-#: What no proof asks of a plan.
+#: Fields of a plan that no proof reads. Rules (`verify/rules.py`) hold some of them.
 _NOT_PROVEN = (
-    *("rejected", "obstacles", "storage", "source", "registers", "measured", "kept"),
-    *("choices", "device_choices", "processor_choices", "versions"),
+    *("rejected", "obstacles", "storage", "source", "registers", "measured", "kept", "held", "reordered"),
+    *("choices", "device_choices", "processor_choices", "versions", "divisions", "undivided"),
 )
 
 
@@ -33,7 +33,10 @@ class NotProvenError(Exception):
 
 @dataclass(frozen=True)
 class Proof:
-    """A plan's certificate: all of its obligations are proven but for the faults."""
+    """A plan's certificate: all of its obligations are proven but for the faults.
+
+    Only those who prove make one, and `for_plan` here: a test lists them.
+    """
 
     plan: KernelPlan
     faults: tuple[Fault, ...]
@@ -42,4 +45,11 @@ class Proof:
         """Whether it is the proof of this plan, up to notes on rejected candidates, origin and
         registers, and up to the tile sizes that a launch chooses: only the defaults are proven.
         """
-        return replace(plan, **{name: getattr(self.plan, name) for name in _NOT_PROVEN}) == self.plan
+        return self.for_plan(plan) is not None
+
+    def for_plan(self, plan: KernelPlan, *proven: str) -> Proof | None:
+        """This proof as that of a changed plan; None where a field differs that proofs read, other
+        than those that the caller has `proven` by themselves.
+        """
+        same = {name: getattr(self.plan, name) for name in (*_NOT_PROVEN, *proven)}
+        return Proof(plan, self.faults) if replace(plan, **same) == self.plan else None

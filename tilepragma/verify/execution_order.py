@@ -41,7 +41,7 @@ from tilepragma.ir.flow import exposed_read
 from tilepragma.ir.loop_tree import Axis, TiledLoop
 from tilepragma.plan.kernel_plan import Launch
 from tilepragma.poly.affine import constant_value
-from tilepragma.poly.dependences import Dependence, DependenceKind, carried_at, distances_between, together
+from tilepragma.poly.dependences import Dependence, DependenceKind, carried_at, distances_between, union_of
 from tilepragma.poly.scop import Reference
 from tilepragma.poly.tile_legality import Violation
 from tilepragma.verify.certificate import Fault
@@ -55,7 +55,7 @@ MappedLoop = tuple[TiledLoop, int, Bounds]
 
 
 def broken_dependences(original: Original, executed: tuple[InstanceMap, ...]) -> Iterator[Fault]:
-    """A sentence for the first dependence that does not run forward between each two leaves."""
+    """A fault for the first dependence that does not run forward between each two leaves."""
     by_name = grouped(executed, lambda execution: execution.statement.name)
     needed = _needed_before(original, executed)
     for (source, sink), group in grouped(original.dependences, lambda dependence: dependence.ends).items():
@@ -92,7 +92,7 @@ def _between(
     if shared:
         key = (*shared[0].ends, frozenset(edge.source.object for edge in shared))
         if key not in unions:
-            unions[key] = together(shared)
+            unions[key] = union_of(shared)
         if _broken(first, second, unions[key]) is not None:
             for dependence in shared:
                 broken = _broken(first, second, dependence.relation)
@@ -110,7 +110,7 @@ def _between(
 
 def _broken(first: InstanceMap, second: InstanceMap, relation: isl.Map) -> Broken | None:
     """The part of a relation between two statements that does not run in order."""
-    pairs = _taken(first, second, relation)
+    pairs = _instance_pairs(first, second, relation)
     return out_of_order(first.leaf, second.leaf, pairs) or out_of_columns(first.leaf, second.leaf, pairs)
 
 
@@ -121,7 +121,7 @@ def _lost(
     object_, source, sink = dependence.source.object, first.leaf.launch, second.leaf.launch
     if dependence.kind is not DependenceKind.FLOW or source is None or sink is None or object_ not in _copied(source):
         return None
-    pairs = _taken(first, second, dependence.relation) if object_ in needed[id(sink)] else None
+    pairs = _instance_pairs(first, second, dependence.relation) if object_ in needed[id(sink)] else None
     return None if pairs is None or pairs.is_empty() else Broken(pairs, "are of launches that do not hand it on")
 
 
@@ -147,7 +147,8 @@ def _exempt(object_: DataObject, first: InstanceMap, second: InstanceMap) -> boo
     return launch is second_launch and any(reduction.object == object_ for reduction in launch.reductions)
 
 
-def _taken(first: InstanceMap, second: InstanceMap, relation: isl.Map) -> isl.Map:
+def _instance_pairs(first: InstanceMap, second: InstanceMap, relation: isl.Map) -> isl.Map:
+    """{ A[a] -> B[b] : a executes i, b executes j, i -> j in the relation { S[i] -> T[j] } }"""
     return first.relation.apply_range(relation).apply_range(second.relation.reverse())
 
 
@@ -157,7 +158,7 @@ def _broken_local(dependence: Dependence, first: InstanceMap, second: InstanceMa
     declaration, second_declaration = _declaration_of(object_, first), _declaration_of(object_, second)
     if declaration is second_declaration is not None and _follows_in_one_iteration(dependence, first, second):
         return None
-    pairs = _taken(first, second, dependence.relation)
+    pairs = _instance_pairs(first, second, dependence.relation)
     if declaration is not second_declaration or declaration is None:
         harmless = declaration is first.leaf or pairs.is_empty()
         return None if harmless else Broken(pairs, "have copies of their own in the plan")

@@ -50,7 +50,7 @@ from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, Launch, Step
 from tilepragma.poly.affine import Frame, NotAffineError, affine, affine_tuple
-from tilepragma.poly.dependences import Dependence, DependenceKind, together
+from tilepragma.poly.dependences import Dependence, DependenceKind, union_of
 from tilepragma.poly.scop import AccessKind, Reference, ScopStatement
 from tilepragma.verify.bounds import lies_between, lies_in_section
 from tilepragma.verify.certificate import Fault, NotProvenError
@@ -66,7 +66,7 @@ _STEP = 2
 
 
 def wrong_scratchpads(original: Original, steps: tuple[Step, ...], leaves: tuple[Leaf, ...]) -> Iterator[Fault]:
-    """Why steps with scratchpads, whose `leaves` these are, are not the region: sentences."""
+    """Why steps with scratchpads, whose `leaves` these are, are not the region."""
     rule = "overlapped tiles leave what the region leaves"
     try:
         tiles = _tiles(original, steps, leaves)
@@ -244,7 +244,7 @@ def _once_a_tile(relation: isl.Map, depth: int) -> bool:
 def _in_order(tiles: Tiles) -> None:
     """No dependence goes to an earlier step, and inside a tile all run forward."""
     for ends, group in grouped(tiles.original.dependences, lambda dependence: dependence.ends).items():
-        union = together(group)
+        union = union_of(group)
         for first, second in itertools.product(tiles.computed, repeat=2):
             if (first.statement.name, second.statement.name) != ends:
                 continue
@@ -307,8 +307,8 @@ def _ordered_copies(tiles: Tiles) -> None:
             pairs = fill.places.apply_range(_accessed(executed, reference).reverse())
             _check_order(fill.leaf, executed.leaf, pairs, tiles.depth, what)
         for store in tiles.stores:
-            together = store.leaf.launch is fill.leaf.launch and store.array == fill.array
-            if together and not _all_before(fill.leaf, store.leaf, tiles.depth):
+            same_scratchpad = store.leaf.launch is fill.leaf.launch and store.array == fill.array
+            if same_scratchpad and not _all_before(fill.leaf, store.leaf, tiles.depth):
                 pairs = fill.places.apply_range(store.places.reverse())
                 _check_order(fill.leaf, store.leaf, pairs, tiles.depth, what)
     for store in tiles.stores:

@@ -77,7 +77,7 @@ def verify(plan: KernelPlan, proof: Proof | None = None, scop: Scop | None = Non
     passes the `scop` of the region's statements, if already extracted.
     """
     verify_rules(plan)
-    checked = Proof(plan, proof.faults) if proof is not None and proof.is_of(plan) else proof_of(plan, scop)
+    checked = (None if proof is None else proof.for_plan(plan)) or proof_of(plan, scop)
     for fault in checked.faults:
         if fault.certain or is_automatic(plan):
             raise PlanFault(f"plan of kernel '{plan.kernel.name}': {fault.rule}: {fault.message}")
@@ -157,8 +157,10 @@ def _inner_bounds_known(nest: TileNest) -> Iterator[str]:
 
 
 def _inside(nest: TileNest, inner: TiledLoop, outer: TiledLoop) -> bool:
-    last = max((k for k, t in enumerate(nest.order) if t in outer.tiles and t.axis is None), default=-1)
-    return all(k > last for k, t in enumerate(nest.order) if t in inner.tiles and t.axis is None)
+    """Whether all undistributed tiles of `inner` come after those of `outer`."""
+    ordered = [(place, tile) for place, tile in enumerate(nest.order) if tile.axis is None]
+    last = max((place for place, tile in ordered if tile in outer.tiles), default=-1)
+    return all(place > last for place, tile in ordered if tile in inner.tiles)
 
 
 def _read_in_bounds(tiled: TiledLoop) -> set[DataObject]:
@@ -378,11 +380,8 @@ def _wrong_stages(plan: KernelPlan, launch: Launch) -> Iterator[str]:
 
 def _wrong_staged_scratchpads(plan: KernelPlan, launch: Launch) -> Iterator[str]:
     """A staged form in scratchpads has the launch's gang loops, and private scratchpads."""
-    plain, staged = (
-        body.statements[0] if len(body.statements) == 1 else None
-        for body in (launch.body, launch.staged)
-        if body is not None
-    )
+    bodies = (body.statements for body in (launch.body, launch.staged) if body is not None)
+    plain, staged = (statements[0] if len(statements) == 1 else None for statements in bodies)
     if (
         not isinstance(plain, TileNest)
         or not isinstance(staged, TileNest)

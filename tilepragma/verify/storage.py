@@ -27,7 +27,7 @@ elements, and all that was written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from typing import Any
@@ -43,7 +43,7 @@ from tilepragma.poly.dependences import Dependence
 from tilepragma.poly.footprints import shadows
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement
-from tilepragma.poly.value_flow import ArrayFlow, Site, UnknownFlowError, array_flow
+from tilepragma.poly.value_flow import ArrayFlow, Site, UnknownFlowError, array_flow, maps_of, union_of_maps
 from tilepragma.verify.instances import same_tree
 
 _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
@@ -251,28 +251,17 @@ def _through_copies(flow: ArrayFlow, copies: Sequence[Copy], names: Mapping[str,
 
 
 def _renamed(relation: isl.UnionMap, names: Mapping[str, str]) -> isl.UnionMap:
-    result = isl.UnionMap("{ }", context=relation.get_ctx())
-    for map_ in _maps(relation):
-        for side in (_IN, _OUT):
-            name = map_.get_tuple_name(side)
-            map_ = map_.set_tuple_name(side, names.get(name, name))
-        result = result.union(isl.UnionMap.from_map(map_))
-    return result
+    def renamed(map_: isl.Map) -> isl.Map:
+        source, sink = (map_.get_tuple_name(side) for side in (_IN, _OUT))
+        return map_.set_tuple_name(_IN, names.get(source, source)).set_tuple_name(_OUT, names.get(sink, sink))
+
+    return union_of_maps(relation.get_ctx(), map(renamed, maps_of(relation)))
 
 
 def _of(relation: isl.UnionMap, arrays: Collection[DataObject]) -> isl.UnionMap:
+    """The part { A[a] -> W[j] } of these arrays A."""
     names = {array.name for array in arrays}
-    result = isl.UnionMap("{ }", context=relation.get_ctx())
-    for map_ in _maps(relation):
-        if map_.get_tuple_name(_IN) in names:
-            result = result.union(isl.UnionMap.from_map(map_))
-    return result
-
-
-def _maps(relation: isl.UnionMap) -> Iterator[isl.Map]:
-    maps: list[isl.Map] = []
-    relation.foreach_map(maps.append)
-    return iter(maps)
+    return union_of_maps(relation.get_ctx(), (map_ for map_ in maps_of(relation) if map_.get_tuple_name(_IN) in names))
 
 
 # -- layouts
@@ -291,7 +280,7 @@ def _layout_fault(
         new: _united([_moved(fill) for fill in before if fill.target.reference.object == new])
         for new in storage.instead
     }
-    misplaced = _misplaced(places, storage) or _other_accesses(twins, places, storage)
+    misplaced = _misplaced(places, storage) or _misplaced_access(twins, places, storage)
     return misplaced or _lost(original, after, places, storage)
 
 
@@ -346,7 +335,9 @@ def _misplaced(places: Mapping[DataObject, isl.Map | None], storage: StorageMap)
     return None
 
 
-def _other_accesses(twins: list[Twins], places: Mapping[DataObject, isl.Map | None], storage: StorageMap) -> str | None:
+def _misplaced_access(
+    twins: list[Twins], places: Mapping[DataObject, isl.Map | None], storage: StorageMap
+) -> str | None:
     """Whether an access touches another place than that of its element."""
     moved_arrays = frozenset(storage.instead.values())
     for old, twin in twins:

@@ -127,7 +127,7 @@ def test_panels_are_packed_for_each_block_of_rows() -> None:
     assert found.rows[0] - found.rows[1] == (96 / 24 - 96 / 48) * 40 * 2
 
 
-def test_columns_of_register_tiles_beyond_the_last_are_computed_and_nobody_asks() -> None:
+def test_columns_of_register_tiles_beyond_the_last_are_computed_without_conditions() -> None:
     """Of 68 columns 4 are in a third tile of 32, whose other 28 take time; no condition is evaluated for each of its points."""
     [size] = planned("sgemm").sizes
     found = {}

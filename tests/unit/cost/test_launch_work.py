@@ -155,7 +155,7 @@ def launches_of(
     return [int(one) for launch in work for one in launch.launches]
 
 
-def test_sizes_that_nobody_says_are_those_of_the_launch() -> None:
+def test_sizes_that_are_not_given_are_those_of_the_launch() -> None:
     """A choice holds for arrays up to 200 bytes; the other case has larger ones."""
     found = planned("sor 1-d")
     small = SizeChoice(200, None, tuple(5 for _ in found.sizes))

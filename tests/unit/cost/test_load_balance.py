@@ -22,8 +22,8 @@ SIZES = {
 }
 
 
-def dealt_out(name: str, scalars: dict[str, int], layout: list[int], cores: int) -> list[tuple[float, int]]:
-    """Points of the busiest core and of all, for each launch in the order in which they run; where they overlap, whoever is free takes a tile."""
+def points_of_cores(name: str, scalars: dict[str, int], layout: list[int], cores: int) -> list[tuple[float, int]]:
+    """Points of the busiest core and of all, for each launch in the order in which they run; where they overlap, the next free core takes a tile."""
     found = planned(name)
     numbers = {**scalars, **{one.object.name: size for one, size in zip(found.sizes, layout, strict=True)}}
     runs = run_steps(found.host_steps, numbers)
@@ -35,7 +35,7 @@ def dealt_out(name: str, scalars: dict[str, int], layout: list[int], cores: int)
 
 @pytest.mark.parametrize("cores", [2, 3])
 @pytest.mark.parametrize("name", SIZES)
-def test_the_busiest_core_has_what_it_is_dealt(name: str, cores: int) -> None:
+def test_the_share_of_the_busiest_core(name: str, cores: int) -> None:
     scalars, layouts = SIZES[name]
     columns = {one.object.name: own for one, own in zip(planned(name).sizes, np.array(layouts).T, strict=True)}
     work = plan_work(planned(name), scalars, columns, Target.THREADS)
@@ -43,6 +43,6 @@ def test_the_busiest_core_has_what_it_is_dealt(name: str, cores: int) -> None:
     for case, layout in enumerate(layouts):
         part = slowest_part(launch, cores)
         assert part is not None
-        every = dealt_out(name, scalars, layout, cores)
+        every = points_of_cores(name, scalars, layout, cores)
         expected = sum(most for most, _ in every) / sum(whole for _, whole in every)
         assert part[case] == pytest.approx(expected, rel=0.08), layout

@@ -36,34 +36,36 @@ from tilepragma.poly.scop import Scop
 ANY = "int n, int m, double A[n][n], double b[n]"
 
 
-def timed(found: Scop, *times: str) -> tuple[ScheduledStatement, ...]:
-    maps = [isl.Map(text, context=found.context) for text in times] or [one.schedule for one in found.statements]
-    return tuple(ScheduledStatement(one, time) for one, time in zip(found.statements, maps, strict=True))
+def timed(extracted: Scop, *times: str) -> tuple[ScheduledStatement, ...]:
+    maps = [isl.Map(text, context=extracted.context) for text in times] or [
+        one.schedule for one in extracted.statements
+    ]
+    return tuple(ScheduledStatement(one, time) for one, time in zip(extracted.statements, maps, strict=True))
 
 
 def scanned(body: str, *times: str, parameters: str = ANY, taken: frozenset[str] = frozenset()) -> Block:
-    found = scop(parameters, body, movable=in_parts)
-    return generate_loops(timed(found, *times), Symbols(found.parameters, taken), itertools.count(7))
+    extracted = scop(parameters, body, movable=in_parts)
+    return generate_loops(timed(extracted, *times), Symbols(extracted.parameters, taken), itertools.count(7))
 
 
-def text(found: Block) -> str:
-    return " ".join(statement_text(found).split())
+def text(block: Block) -> str:
+    return " ".join(statement_text(block).split())
 
 
-def loops(found: Block) -> list[Loop]:
-    return [node for node in walk(found) if isinstance(node, Loop)]
+def loops(block: Block) -> list[Loop]:
+    return [node for node in walk(block) if isinstance(node, Loop)]
 
 
 def test_the_order_of_the_text_gives_the_text() -> None:
     body = "for (int i = 0; i < n; i++) { b[i] = 0; for (int j = i; j < n; j++) A[i][j] = b[i]; }"
-    found = scanned(body)
-    assert text(found) == "for (i = 0; i < n; i += 1) b[i] = 0; for (j = i; j < n; j += 1) A[i][j] = b[i];"
-    assert [loop.index for loop in loops(found)] == [7, 8]
+    generated = scanned(body)
+    assert text(generated) == "for (i = 0; i < n; i += 1) b[i] = 0; for (j = i; j < n; j += 1) A[i][j] = b[i];"
+    assert [loop.index for loop in loops(generated)] == [7, 8]
 
 
 def test_a_user_s_iterator_keeps_its_name_and_type_and_is_local() -> None:
-    found = scanned("for (i = 0; i < n; i++) b[i] = 0;", parameters=f"{ANY}, int i")
-    (loop,) = loops(found)
+    generated = scanned("for (i = 0; i < n; i++) b[i] = 0;", parameters=f"{ANY}, int i")
+    (loop,) = loops(generated)
     assert (loop.iterator.name, loop.iterator.element, loop.iterator.scope) == ("i", INT, Scope.LOCAL)
     objects = {node.object for node in walk(loop.body) if isinstance(node, Access) and node.object.name == "i"}
     assert objects == {loop.iterator} and loop.declares_iterator
@@ -78,8 +80,8 @@ def test_interchanged_loops_keep_their_names() -> None:
 
 def test_a_skewed_loop_is_named_after_what_it_counts() -> None:
     body = "for (int t = 0; t < m; t++) for (int i = 0; i < n; i++) b[i] = b[i] + t;"
-    found = scanned(body, "{ S0[t, i] -> [t, t + i] }")
-    outer, inner = loops(found)
+    generated = scanned(body, "{ S0[t, i] -> [t, t + i] }")
+    outer, inner = loops(generated)
     assert (outer.iterator.name, inner.iterator.name) == ("t", "t_plus_i")
     assert inner.iterator.element == LONG
     (declaration,) = (node for node in walk(inner.body) if isinstance(node, Declaration))
@@ -90,29 +92,31 @@ def test_a_skewed_loop_is_named_after_what_it_counts() -> None:
 
 def test_a_name_that_is_taken_is_not_used_again() -> None:
     body = "for (int t = 0; t < m; t++) for (int i = 0; i < n; i++) b[i] = b[i] + t;"
-    found = scanned(body, "{ S0[t, i] -> [t, t + i] }", taken=frozenset({"t_plus_i", "t_plus_i_2"}))
-    assert loops(found)[1].iterator.name == "t_plus_i_3"
+    generated = scanned(body, "{ S0[t, i] -> [t, t + i] }", taken=frozenset({"t_plus_i", "t_plus_i_2"}))
+    assert loops(generated)[1].iterator.name == "t_plus_i_3"
 
 
 def test_a_name_is_not_used_over_a_leaf_that_means_another_object_by_it() -> None:
     body = "for (int i = 0; i < n; i++) b[i] = 0; for (int k = 0; k < n; k++) A[k][k] = j;"
-    found = scanned(
+    generated = scanned(
         f"for (int j = 0; j < n; j++) A[0][j] = 0; {body}".replace("= j", "= key"),
         "{ S0[j] -> [j, 0] }",
         "{ S1[i] -> [i, 1] }",
         "{ S2[k] -> [k, 2] }",
         parameters=f"{ANY}, int key",
     )
-    (loop,) = loops(found)
+    (loop,) = loops(generated)
     assert loop.iterator.name == "j"
-    Interpreter({"n": 3, "key": 4}).run(found)
+    Interpreter({"n": 3, "key": 4}).run(generated)
 
 
 def test_a_parameter_s_name_is_no_iterator() -> None:
-    found = scop(ANY, "for (int i = 0; i < n; i++) b[i] = 0;", movable=in_parts)
+    extracted = scop(ANY, "for (int i = 0; i < n; i++) b[i] = 0;", movable=in_parts)
     i = DataObject("i", "i", LONG, Storage.SCALAR, Scope.LOCAL)
-    restricted = timed(found, "[o] -> { S0[i] -> [i] : i >= o }")
-    made = generate_loops(restricted, Symbols({**found.parameters, "o": Access(i, (), (), LONG)}), itertools.count())
+    restricted = timed(extracted, "[o] -> { S0[i] -> [i] : i >= o }")
+    made = generate_loops(
+        restricted, Symbols({**extracted.parameters, "o": Access(i, (), (), LONG)}), itertools.count()
+    )
     (loop,) = loops(made)
     assert loop.iterator.name != "i"
     interpreter = Interpreter({"n": 5, "i": 3})
@@ -121,47 +125,47 @@ def test_a_parameter_s_name_is_no_iterator() -> None:
 
 
 def test_decreasing_loops_with_steps_run_as_the_user_s() -> None:
-    found = scanned("for (int i = n - 2; i > 0; i -= 3) b[i] = 0;")
-    (loop,) = loops(found)
+    generated = scanned("for (int i = n - 2; i > 0; i -= 3) b[i] = 0;")
+    (loop,) = loops(generated)
     assert loop.decreasing and loop.iterator.name == "i"
-    assert text(found) == "for (i = (long)n - 2; i > 0; i += -3) b[i] = 0;"
+    assert text(generated) == "for (i = (long)n - 2; i > 0; i += -3) b[i] = 0;"
 
 
 @pytest.mark.parametrize("times", ["{ S0[i] -> [-i] }", "{ S0[i] -> [3 - i] }", "{ S0[i] -> [i] }"])
 def test_steps_are_kept_in_any_direction(times: str) -> None:
-    found = scanned("for (int i = 1; i < n; i += 3) b[i] = 0;", times)
+    generated = scanned("for (int i = 1; i < n; i += 3) b[i] = 0;", times)
     interpreter = Interpreter({"n": 9})
-    interpreter.run(found)
+    interpreter.run(generated)
     order = [1, 4, 7] if times == "{ S0[i] -> [i] }" else [7, 4, 1]
     assert interpreter.stores == [("b", (i,)) for i in order]
 
 
 def test_unsigned_iterators_are_counted_in_long() -> None:
-    found = scanned("for (unsigned long i = 0; i < 5; i++) b[i] = 0;", "{ S0[i] -> [-i] }")
-    (loop,) = loops(found)
+    generated = scanned("for (unsigned long i = 0; i < 5; i++) b[i] = 0;", "{ S0[i] -> [-i] }")
+    (loop,) = loops(generated)
     assert loop.iterator.element == LONG and loop.iterator.name != "i"
 
 
 def test_loops_of_one_iteration_vanish() -> None:
-    found = scanned("for (int i = 0; i < n; i++) b[i] = 0;", "[o] -> { S0[i] -> [i] : i = 3 }")
-    assert loops(found) == []
-    (condition,) = (node for node in walk(found) if isinstance(node, If))
+    generated = scanned("for (int i = 0; i < n; i++) b[i] = 0;", "[o] -> { S0[i] -> [i] : i = 3 }")
+    assert loops(generated) == []
+    (condition,) = (node for node in walk(generated) if isinstance(node, If))
     assert expression_text(condition.condition) == "n >= 4"
 
 
 def test_conditions_of_domains_are_kept() -> None:
-    found = scanned("for (int i = 0; i < n; i++) { if (i % 2 == 0 || i > 5) b[i] = 0; }")
+    generated = scanned("for (int i = 0; i < n; i++) { if (i % 2 == 0 || i > 5) b[i] = 0; }")
     interpreter = Interpreter({"n": 9})
-    interpreter.run(found)
+    interpreter.run(generated)
     assert interpreter.stores == [("b", (i,)) for i in (0, 2, 4, 6, 7, 8)]
 
 
 def test_context_leaves_out_what_is_known() -> None:
-    found = scop(ANY, "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) A[i][j] = 0;", movable=in_parts)
-    times = timed(found, "{ S0[i, j] -> [j, 0] : i = 0 }")
-    known = isl.Set("[n] -> { : n >= 1 }", context=found.context)
-    plain = generate_loops(times, Symbols(found.parameters), itertools.count())
-    knowing = generate_loops(times, Symbols(found.parameters), itertools.count(), known)
+    extracted = scop(ANY, "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) A[i][j] = 0;", movable=in_parts)
+    times = timed(extracted, "{ S0[i, j] -> [j, 0] : i = 0 }")
+    known = isl.Set("[n] -> { : n >= 1 }", context=extracted.context)
+    plain = generate_loops(times, Symbols(extracted.parameters), itertools.count())
+    knowing = generate_loops(times, Symbols(extracted.parameters), itertools.count(), known)
     assert any(isinstance(node, If) for node in walk(plain))
     assert not any(isinstance(node, If) for node in walk(knowing))
 
@@ -174,14 +178,14 @@ def test_a_macro_leaf_moves_as_a_whole() -> None:
             for (int k = 0; k < i; k++) s += A[i][k];
             A[i][j] = s;
         }"""
-    found = scanned(body, "{ S0[i, j] -> [j, i] }")
-    assert [loop.iterator.name for loop in loops(found)] == ["j", "i", "k"]
+    generated = scanned(body, "{ S0[i, j] -> [j, i] }")
+    assert [loop.iterator.name for loop in loops(generated)] == ["j", "i", "k"]
 
 
 def test_instances_at_one_time_run_in_any_order_but_all() -> None:
-    found = scanned("for (int i = 0; i < n; i++) for (int j = i; j < n; j++) A[i][j] = 0;", "{ S0[i, j] -> [j] }")
+    generated = scanned("for (int i = 0; i < n; i++) for (int j = i; j < n; j++) A[i][j] = 0;", "{ S0[i, j] -> [j] }")
     interpreter = Interpreter({"n": 4})
-    interpreter.run(found)
+    interpreter.run(generated)
     assert sorted(interpreter.stores) == [("A", (i, j)) for i in range(4) for j in range(i, 4)]
     assert [cell[1][1] for cell in interpreter.stores] == sorted(cell[1][1] for cell in interpreter.stores)
 
@@ -196,15 +200,19 @@ def test_compact_loops_hold_each_statement_once(monkeypatch: pytest.MonkeyPatch)
         "for (int i = 0; i < n; i++) b[i] = 0; for (int i = 3; i < m; i++) b[i] = 1;"
         " for (int i = 0; i < n; i++) b[i] += 2; for (int i = 0; i < n; i++) b[i] += 3;"
     )
-    found = scop(ANY, body, movable=in_parts)
+    extracted = scop(ANY, body, movable=in_parts)
     statements = timed(
-        found, "{ S0[i] -> [0, i, 0] }", "{ S1[i] -> [0, i, 1] }", "{ S2[i] -> [1, i, 0] }", "{ S3[i] -> [2, i, 0] }"
+        extracted,
+        "{ S0[i] -> [0, i, 0] }",
+        "{ S1[i] -> [0, i, 1] }",
+        "{ S2[i] -> [1, i, 0] }",
+        "{ S3[i] -> [2, i, 0] }",
     )
     values = {"n": 6, "m": 5}
     counts, runs = [], []
     for most in (MOST_COPIES, 0):
         monkeypatch.setattr("tilepragma.lower.ast_generation.MOST_COPIES", most)
-        made = generate_loops(statements, Symbols(found.parameters), itertools.count())
+        made = generate_loops(statements, Symbols(extracted.parameters), itertools.count())
         counts.append(len([node for node in walk(made) if isinstance(node, ExpressionStatement)]))
         interpreter = Interpreter(dict(values))
         interpreter.run(made)
@@ -215,16 +223,16 @@ def test_compact_loops_hold_each_statement_once(monkeypatch: pytest.MonkeyPatch)
 
 def test_loops_that_would_be_split_too_often_are_compact(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tilepragma.lower.ast_generation.SPLIT_LIMIT", 10)
-    found = scanned("for (int i = 0; i < n; i++) b[i] = 0;")
-    assert text(found) == "for (i = 0; i < n; i += 1) b[i] = 0;"
+    generated = scanned("for (int i = 0; i < n; i++) b[i] = 0;")
+    assert text(generated) == "for (i = 0; i < n; i += 1) b[i] = 0;"
 
 
 def test_isl_is_held_to_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     for limit in ("SPLIT_LIMIT", "DEFAULT_LIMIT"):
         monkeypatch.setattr(f"tilepragma.lower.ast_generation.{limit}", 10)
-    found = scop(ANY, "for (int i = 0; i < n; i++) b[i] = 0;", movable=in_parts)
+    extracted = scop(ANY, "for (int i = 0; i < n; i++) b[i] = 0;", movable=in_parts)
     with pytest.raises(OperationLimitError, match="generating loops"):
-        generate_loops(timed(found), Symbols(found.parameters), itertools.count())
+        generate_loops(timed(extracted), Symbols(extracted.parameters), itertools.count())
 
 
 # -- tiles
@@ -241,21 +249,21 @@ def variable(name: str) -> Access:
     return Access(DataObject(name, name, LONG, Storage.SCALAR, Scope.LOCAL), (), (), LONG)
 
 
-def tile_symbols(found: Scop, levels: tuple[int, ...]) -> Symbols:
+def tile_symbols(extracted: Scop, levels: tuple[int, ...]) -> Symbols:
     tiles = {name(level): variable(f"{letter}{level}") for level in levels for name, letter in NAMES}
-    return Symbols({**found.parameters, **tiles})
+    return Symbols({**extracted.parameters, **tiles})
 
 
 def seidel() -> tuple[Scop, tuple[ScheduledStatement, ...]]:
-    found = scop(ANY, SEIDEL, movable=in_parts)
-    return found, timed(found, SKEWED)
+    extracted = scop(ANY, SEIDEL, movable=in_parts)
+    return extracted, timed(extracted, SKEWED)
 
 
 def test_a_tile_s_points_are_clipped_at_the_border() -> None:
-    found = scop(ANY, "for (int i = 0; i < n; i++) b[i] = 0;", movable=in_parts)
-    symbols = tile_symbols(found, (0,))
-    tile = points_of_tile(timed(found, "{ S0[i] -> [i] }"), (0,))
-    made = generate_loops(tile, symbols, itertools.count(), sizes_are_positive(found.context, (0,)))
+    extracted = scop(ANY, "for (int i = 0; i < n; i++) b[i] = 0;", movable=in_parts)
+    symbols = tile_symbols(extracted, (0,))
+    tile = points_of_tile(timed(extracted, "{ S0[i] -> [i] }"), (0,))
+    made = generate_loops(tile, symbols, itertools.count(), sizes_are_positive(extracted.context, (0,)))
     assert text(made) == "for (i = tilek_maximum(0, o0); i < tilek_minimum(n, o0 + s0); i += 1) b[i] = 0;"
 
 
@@ -276,40 +284,40 @@ def test_bounds_of_tiles_are_quotients_of_bounds_of_rows() -> None:
 
 def test_statements_without_a_common_bound_take_the_least_and_the_greatest() -> None:
     body = "for (int i = 0; i < n; i++) b[i] = 0; for (int i = 3; i < m; i++) b[i] = 1;"
-    found = scop(ANY, body, movable=in_parts)
-    bounds = row_range(timed(found, "{ S0[i] -> [i] }", "{ S1[i] -> [i] }"), 0, Symbols(found.parameters))
+    extracted = scop(ANY, body, movable=in_parts)
+    bounds = row_range(timed(extracted, "{ S0[i] -> [i] }", "{ S1[i] -> [i] }"), 0, Symbols(extracted.parameters))
     assert bounds is not None
     assert expression_text(short_expression(bounds.low)) == "0"
     assert expression_text(short_expression(bounds.high)) == "tilek_maximum((long)m - 1, (long)n - 1)"
 
 
 def test_no_instance_has_no_range() -> None:
-    found = scop(ANY, "for (int i = 0; i < n; i++) b[i] = 0;", movable=in_parts)
-    nothing = timed(found, "{ S0[i] -> [i] : i < 0 }")
-    assert row_range(nothing, 0, Symbols(found.parameters)) is None
-    assert generate_loops(nothing, Symbols(found.parameters), itertools.count()) == Block(())
+    extracted = scop(ANY, "for (int i = 0; i < n; i++) b[i] = 0;", movable=in_parts)
+    nothing = timed(extracted, "{ S0[i] -> [i] : i < 0 }")
+    assert row_range(nothing, 0, Symbols(extracted.parameters)) is None
+    assert generate_loops(nothing, Symbols(extracted.parameters), itertools.count()) == Block(())
 
 
 def test_one_iteration_of_loops_around_is_a_parameter() -> None:
-    found = scop(ANY, "for (int t = 0; t < m; t++) for (int i = t; i < n; i++) b[i] = t;", movable=in_parts)
-    statements = at_values(timed(found, "{ S0[t, i] -> [t, i] }"), {0: "p"})
-    made = generate_loops(statements, Symbols({**found.parameters, "p": variable("outer")}), itertools.count())
+    extracted = scop(ANY, "for (int t = 0; t < m; t++) for (int i = t; i < n; i++) b[i] = t;", movable=in_parts)
+    statements = at_values(timed(extracted, "{ S0[t, i] -> [t, i] }"), {0: "p"})
+    made = generate_loops(statements, Symbols({**extracted.parameters, "p": variable("outer")}), itertools.count())
     interpreter = Interpreter({"n": 4, "m": 3, "outer": 2})
     interpreter.run(made)
     assert interpreter.stores == [("b", (2,)), ("b", (3,))]
 
 
 def test_a_condition_tells_tiles_without_points_unless_bounds_do() -> None:
-    found = scop(ANY, "for (int i = 0; i < n; i++) for (int j = 0; j <= i; j++) A[i][j] = 0;", movable=in_parts)
-    statements = timed(found, "{ S0[i, j] -> [i, j] }")
+    extracted = scop(ANY, "for (int i = 0; i < n; i++) for (int j = 0; j <= i; j++) A[i][j] = 0;", movable=in_parts)
+    statements = timed(extracted, "{ S0[i, j] -> [i, j] }")
     levels = LEVELS[:2]
-    symbols = tile_symbols(found, levels)
+    symbols = tile_symbols(extracted, levels)
     every = has_points(statements, levels, symbols)
     inside = has_points(statements, levels, symbols, bounded=levels)
     assert every is not None and inside is not None
     assert expression_text(inside) == "n >= 1 && o0 + s0 >= o1 + 1"
     assert len(expression_text(every)) > len(expression_text(inside))
-    known = isl.Set("[n] -> { : n >= 1 }", context=found.context)
+    known = isl.Set("[n] -> { : n >= 1 }", context=extracted.context)
     assert has_points(statements, levels[:1], symbols, known, levels[:1]) is None
 
 
@@ -369,9 +377,9 @@ def test_wavefronts_visit_few_tiles_that_have_no_points() -> None:
     ids=["triangle", "parallelogram"],
 )
 def test_two_rows_leave_no_wavefront_a_tile_without_points(body: str, time: str, exact: set[tuple[int, int]]) -> None:
-    found = scop(ANY, body, movable=in_parts)
+    extracted = scop(ANY, body, movable=in_parts)
     levels = LEVELS[:2]
-    statements, symbols = timed(found, time), tile_symbols(found, levels)
+    statements, symbols = timed(extracted, time), tile_symbols(extracted, levels)
     waves = wavefront_range(statements, levels, symbols)
     tiles = wavefront_tiles(statements, levels, polynomial(variable("wave")), symbols)
     assert waves is not None and tiles is not None

@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from tests.thesis.padding import AccessCost, Banks, Often, Padding, best_padding, element_conflicts, stride
+from tests.thesis.padding import AccessCost, Banks, Padding, StagedAccess, best_padding, element_conflicts, stride
 from tilepragma.model.bank_conflicts import conflict_degree, odd_rows, padded_row
 
 GEFORCE_8800 = Banks(16, 4)
@@ -43,7 +43,7 @@ def test_conflicts_are_what_counting_words_gives(banks: Banks, width: int) -> No
 
 def test_ics08_algorithm_2_pads_a_tile_of_16_columns_by_one() -> None:
     """Section 7.1, mv: threads read down the columns of the staged tile of `a`; without padding all ask one bank."""
-    down = [Often(within=0, rows=1)]
+    down = [StagedAccess(within=0, rows=1)]
     assert best_padding(down, 16, 4, GEFORCE_8800) == Padding(1, AccessCost().of(1), (1,))
     assert element_conflicts(16, 4, GEFORCE_8800) == 16
     assert best_padding(down, 17, 4, GEFORCE_8800).elements == 0
@@ -51,7 +51,7 @@ def test_ics08_algorithm_2_pads_a_tile_of_16_columns_by_one() -> None:
 
 def test_ics08_algorithm_2_weighs_all_references() -> None:
     """Section 5: padding for one reference may have a negative impact on another."""
-    row, column, diagonal = Often(1, 0), Often(0, 1), Often(1, 1)
+    row, column, diagonal = StagedAccess(1, 0), StagedAccess(0, 1), StagedAccess(1, 1)
     assert best_padding([row, column], 16, 4, GEFORCE_8800).elements == 1
     assert best_padding([row], 16, 4, GEFORCE_8800).elements == 0
     assert best_padding([diagonal], 16, 4, GEFORCE_8800).elements == 0
@@ -60,7 +60,7 @@ def test_ics08_algorithm_2_weighs_all_references() -> None:
     both = best_padding([column, diagonal], 16, 4, GEFORCE_8800)
     assert sorted(both.conflicts) == [1, 2]
     assert both.elements == 1
-    often = best_padding([column, Often(1, 1, times=40)], 17, 4, GEFORCE_8800)
+    often = best_padding([column, StagedAccess(1, 1, times=40)], 17, 4, GEFORCE_8800)
     assert often.conflicts == (2, 1)
     assert often.elements == 1
 
@@ -69,7 +69,7 @@ def test_algorithm_2_is_the_least_of_all_paddings() -> None:
     random_ = random.Random(8)
     for _ in range(200):
         references = [
-            Often(random_.randrange(-4, 9), random_.randrange(-2, 5), random_.randrange(1, 5))
+            StagedAccess(random_.randrange(-4, 9), random_.randrange(-2, 5), random_.randrange(1, 5))
             for _ in range(random_.randrange(1, 5))
         ]
         row, width = random_.randrange(1, 100), random_.choice((1, 2, 4, 8))
@@ -84,7 +84,7 @@ def test_algorithm_2_is_the_least_of_all_paddings() -> None:
 
 def test_the_choice_hangs_on_neither_cost() -> None:
     """The cost is linear and has as many terms for each padding: any t_start and t_request > 0 choose the same."""
-    references = [Often(0, 1), Often(1, 1, 3), Often(2, 3)]
+    references = [StagedAccess(0, 1), StagedAccess(1, 1, 3), StagedAccess(2, 3)]
     costs = (AccessCost(0, 1), AccessCost(20, 0.25), AccessCost(1, 1))
     assert len({best_padding(references, 24, 4, TODAY, one).elements for one in costs}) == 1
 
@@ -93,7 +93,7 @@ def test_doubles_take_two_banks_each() -> None:
     assert element_conflicts(1, 8, TODAY) == 1
     assert element_conflicts(16, 8, TODAY) == 16
     assert element_conflicts(32, 8, TODAY) == 16
-    assert best_padding([Often(0, 1)], 32, 8, TODAY).elements == 1
+    assert best_padding([StagedAccess(0, 1)], 32, 8, TODAY).elements == 1
 
 
 @pytest.mark.parametrize("width", [4, 8])
@@ -102,7 +102,7 @@ def test_parity_is_algorithm_2_for_lengths_that_are_not_known(width: int, banks:
     for within, rows, row in itertools.product(
         range(-9, 20), (-6, -2, -1, 0, 1, 2, 3, 4, 5, 8, 32), (1, 2, 7, 16, 31, 32, 33, 64)
     ):
-        one = Often(within, rows)
+        one = StagedAccess(within, rows)
         if rows and any(stride(one, row + padding) == 0 for padding in range(banks.number)):
             continue  # elements of rows that overlap
         found = best_padding([one], row, width, banks)

@@ -27,15 +27,15 @@ FOUND = {"sor_of_poisson": ((0, 0), (1, 1), (0, 1), (1, 0)), "line_of_the_thesis
 def test_no_point_sees_its_own_colour(name: str) -> None:
     """Every class is in one colour, and of two neighbours never both."""
     sweep = SWEEPS[name]
-    found = colouring(sweep)
-    assert found is not None
-    assert sorted(found.classes) == sorted(itertools.product(range(found.modulus), repeat=len(sweep.axes)))
-    colour_of = {one: number for number, colour in enumerate(found.colours) for one in colour}
-    for point in found.classes:
+    colours = colouring(sweep)
+    assert colours is not None
+    assert sorted(colours.classes) == sorted(itertools.product(range(colours.modulus), repeat=len(sweep.axes)))
+    colour_of = {one: number for number, colour in enumerate(colours.colours) for one in colour}
+    for point in colours.classes:
         for neighbour in sweep.neighbours:
             if any(neighbour.offset):
                 beside = tuple(
-                    (one + offset) % found.modulus for one, offset in zip(point, neighbour.offset, strict=True)
+                    (one + offset) % colours.modulus for one, offset in zip(point, neighbour.offset, strict=True)
                 )
                 assert colour_of[beside] != colour_of[point]
     assert (colour_of[(0,) * len(sweep.axes)] == 0) == (sweep.direction is not Direction.BACKWARD)
@@ -43,9 +43,9 @@ def test_no_point_sees_its_own_colour(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "classes"), FOUND.items())
 def test_red_comes_first(name: str, classes: tuple[tuple[int, ...], ...]) -> None:
-    found = colouring(SWEEPS[f"{name}-0"])
-    assert found is not None and len(found.colours) == 2
-    assert found.classes == classes
+    colours = colouring(SWEEPS[f"{name}-0"])
+    assert colours is not None and len(colours.colours) == 2
+    assert colours.classes == classes
 
 
 def test_a_backward_sweep_takes_the_colours_the_other_way() -> None:
@@ -70,5 +70,5 @@ def colours_of(sweep: Sweep, radius: int) -> int | None:
         for distance in range(1, radius + 1)
         for offset in ((distance, 0), (0, -distance))
     ]
-    found = colouring(dataclasses.replace(sweep, neighbours=tuple(far)))
-    return None if found is None else len(found.colours)
+    colours = colouring(dataclasses.replace(sweep, neighbours=tuple(far)))
+    return None if colours is None else len(colours.colours)

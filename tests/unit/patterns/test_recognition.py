@@ -25,8 +25,8 @@ def region(case: NestCase) -> Kernel:
 
 
 def recognised(case: NestCase) -> SorNest | Mismatch:
-    (found,) = relaxations(region(case))
-    return found
+    (relaxation,) = relaxations(region(case))
+    return relaxation
 
 
 def facts(nest: SorNest) -> str:
@@ -56,17 +56,17 @@ def facts(nest: SorNest) -> str:
 
 @pytest.mark.parametrize("case", RELAXATIONS, ids=lambda case: case.name)
 def test_relaxations_and_their_facts(case: NestCase) -> None:
-    found = recognised(case)
-    assert isinstance(found, SorNest), found
-    assert facts(found) == textwrap.dedent(case.facts).strip()
+    relaxation = recognised(case)
+    assert isinstance(relaxation, SorNest), relaxation
+    assert facts(relaxation) == textwrap.dedent(case.facts).strip()
 
 
 @pytest.mark.parametrize("case", OTHERS, ids=lambda case: case.name)
 def test_reasons_of_what_is_none(case: NestCase) -> None:
-    found = recognised(case)
-    assert isinstance(found, Mismatch), facts(found)
-    near = "near" if found.near else "far"
-    assert f"{found.range.start.line - FIRST_LINE + 1}, {near}: {found.reason}" == case.facts
+    relaxation = recognised(case)
+    assert isinstance(relaxation, Mismatch), facts(relaxation)
+    near = "near" if relaxation.near else "far"
+    assert f"{relaxation.range.start.line - FIRST_LINE + 1}, {near}: {relaxation.reason}" == case.facts
 
 
 def test_every_case_has_a_name_of_its_own() -> None:
@@ -77,16 +77,16 @@ def test_every_case_has_a_name_of_its_own() -> None:
 def test_statements_of_a_region_are_told_apart() -> None:
     """Each statement with loops is one; what is computed beside them is none."""
     body = "for (int i = 1; i < n-1; i++)\na[i] = 0.5*(a[i-1] + a[i+1]);\ns = a[0];\nfor (int i = 1; i < n-1; i++)\na[i] = a[i] + s;"
-    found = relaxations(region(NestCase("", "int n, double s, double a[n]", body, "")))
-    assert [type(one).__name__ for one in found] == ["SorNest", "Mismatch"]
+    relaxation = relaxations(region(NestCase("", "int n, double s, double a[n]", body, "")))
+    assert [type(one).__name__ for one in relaxation] == ["SorNest", "Mismatch"]
 
 
 def test_corners_of_the_mesh() -> None:
     """The least and the greatest subscripts, whichever way the sweep goes."""
     for header in ("for (int i = 2; i < n; i++)", "for (int i = n - 1; i >= 2; i--)", "for (int i = 2; i != n; i++)"):
-        found = recognised(NestCase("", "int n, double a[n+1]", f"{header}\na[i] = 0.5*(a[i-1] + a[i+1]);", ""))
-        assert isinstance(found, SorNest)
-        ((first,), (last,)) = found.sweeps[0].first, found.sweeps[0].last
+        relaxation = recognised(NestCase("", "int n, double a[n+1]", f"{header}\na[i] = 0.5*(a[i-1] + a[i+1]);", ""))
+        assert isinstance(relaxation, SorNest)
+        ((first,), (last,)) = relaxation.sweeps[0].first, relaxation.sweeps[0].last
         assert (expression_text(expression(first)), expression_text(expression(last))) == ("2l", "(long)n - 1l")
 
 
@@ -105,5 +105,5 @@ def test_corners_of_the_mesh() -> None:
 )
 def test_functions(before: str, term: str, reason: str) -> None:
     body = f"for (int i = 1; i < n-1; i++) {{\ndouble s = 0;\na[i] = 0.5*(a[i-1] + a[i+1]) + {term} + s;\n}}"
-    (found,) = relaxations(kernel_of("int n, double a[n], double b[n]", body, before))
-    assert (found.reason if isinstance(found, Mismatch) else "") == reason
+    (relaxation,) = relaxations(kernel_of("int n, double a[n], double b[n]", body, before))
+    assert (relaxation.reason if isinstance(relaxation, Mismatch) else "") == reason

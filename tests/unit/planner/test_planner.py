@@ -134,7 +134,7 @@ def test_without_tiles_a_region_that_carries_a_dependence_runs_as_written() -> N
     assert [argument.object.host for argument in found.arrays] == ["a"]  # the runtime keeps device copies in step
 
 
-def test_without_tiles_the_inner_loop_of_a_perfect_nest_is_dealt_out_where_the_outer_one_carries() -> None:
+def test_without_tiles_the_inner_loop_of_a_perfect_nest_is_distributed_where_the_outer_one_carries() -> None:
     for clause in ("", "#pragma tilek loop independent"):
         found = plan(RECURRENCE.format(clause))
         assert device_order(found) == ["j.0 dynamic", "j.1 gang 0", "j.2 worker 0"]

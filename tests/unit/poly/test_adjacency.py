@@ -214,8 +214,8 @@ def test_the_constraints_hold_where_workers_touch_neighbours(seed: int) -> None:
     assert is_coalesced(made.references[0], made, (time,), place) == (along.reach is Reach.COALESCED and ahead)
 
 
-def test_where_nobody_steps_nothing_moves_in_one_way() -> None:
-    nobody = statement("Q", "i, j", "0 <= i < N and 0 <= j < 0", (0, 0, 0), "x[i]", "a[i, j]")
-    step = step_by(nobody.domain, (1, 0))
-    assert only_move(access(nobody, "a").relation, step) is None
-    assert pattern(access(nobody, "a").relation, step).reach is Reach.BROADCAST
+def test_without_instances_no_access_moves() -> None:
+    empty = statement("Q", "i, j", "0 <= i < N and 0 <= j < 0", (0, 0, 0), "x[i]", "a[i, j]")
+    step = step_by(empty.domain, (1, 0))
+    assert only_move(access(empty, "a").relation, step) is None
+    assert pattern(access(empty, "a").relation, step).reach is Reach.BROADCAST

@@ -52,42 +52,42 @@ def program(nest: str | CFunction) -> Scop:
 
 
 def parts(nest: str | CFunction) -> tuple[Band | OuterLoop, ...]:
-    found = program(nest)
-    return parallel_parts(found.statements, memory_dependences(found))
+    extracted = program(nest)
+    return parallel_parts(extracted.statements, memory_dependences(extracted))
 
 
 def only(nest: str | CFunction) -> Band:
-    (found,) = parts(nest)
-    assert isinstance(found, Band)
-    return found
+    (band,) = parts(nest)
+    assert isinstance(band, Band)
+    return band
 
 
 def with_dependences(nest: str | CFunction) -> tuple[Band, tuple[Dependence, ...]]:
     """The only part, and the dependences of its program."""
     made = program(nest)
-    (found,) = parallel_parts(made.statements, memory_dependences(made))
-    assert isinstance(found, Band)
-    return found, memory_dependences(made)
+    (band,) = parallel_parts(made.statements, memory_dependences(made))
+    assert isinstance(band, Band)
+    return band, memory_dependences(made)
 
 
 def test_gauss_seidel_is_a_wavefront_of_the_skewed_band() -> None:
-    found = only(GAUSS_SEIDEL)
-    assert found.kind is BandKind.WAVEFRONT
-    assert matrix(found.statements[0]) == ((1, 0), (1, 1))
-    assert found.carrying == (0, 1)
+    band = only(GAUSS_SEIDEL)
+    assert band.kind is BandKind.WAVEFRONT
+    assert matrix(band.statements[0]) == ((1, 0), (1, 1))
+    assert band.carrying == (0, 1)
 
 
 def test_lu_is_one_band_of_three_rows() -> None:
-    found = only(LU)
-    assert found.kind is BandKind.WAVEFRONT
-    assert found.band == found.carrying == (0, 1, 2)
+    band = only(LU)
+    assert band.kind is BandKind.WAVEFRONT
+    assert band.band == band.carrying == (0, 1, 2)
 
 
 def test_what_carries_nothing_comes_outermost() -> None:
-    found = only(COLUMN_SUMS)
-    assert found.kind is BandKind.DOALL
-    assert matrix(found.statements[0]) == ((0, 1), (1, 0))
-    assert found.parallel == (0,)
+    band = only(COLUMN_SUMS)
+    assert band.kind is BandKind.DOALL
+    assert matrix(band.statements[0]) == ((0, 1), (1, 0))
+    assert band.parallel == (0,)
 
 
 def test_a_row_that_no_band_can_hold_is_stepped_through() -> None:
@@ -127,24 +127,24 @@ def test_bands_are_tilable(nest: str | CFunction) -> None:
 
 def test_points_run_along_the_rows_of_arrays() -> None:
     part, dependences = with_dependences(LU)
-    found = intra_tile_order(part, dependences)
+    order = intra_tile_order(part, dependences)
     deepest = [each for each in part.statements if each.statement.depth == 3]
-    assert found.along is not None
-    assert all(found.order[each.statement.name][2].coefficients == (0, 1, 0) for each in deepest)  # j
+    assert order.along is not None
+    assert all(order.order[each.statement.name][2].coefficients == (0, 1, 0) for each in deepest)  # j
 
 
 def test_points_keep_the_order_of_the_program_where_nothing_is_gained() -> None:
     part, dependences = with_dependences(GAUSS_SEIDEL)
-    found = intra_tile_order(part, dependences)
-    assert found.order["S0"][1].coefficients == (1, 0)
-    assert (found.along, found.chained) == (None, 1)
+    order = intra_tile_order(part, dependences)
+    assert order.order["S0"][1].coefficients == (1, 0)
+    assert (order.along, order.chained) == (None, 1)
 
 
 def test_waiting_for_one_column_is_no_chain() -> None:
     made = program(PATHS)
     (part,) = parts_in(parallel_parts(made.statements, memory_dependences(made)))
-    found = intra_tile_order(part, memory_dependences(made))
-    assert (found.along, found.chained) == (2, None)
+    order = intra_tile_order(part, memory_dependences(made))
+    assert (order.along, order.chained) == (2, None)
 
 
 def test_points_of_a_tile_of_lu_run_in_wavefronts_of_k_with_the_division_first() -> None:
@@ -165,7 +165,7 @@ def test_points_of_a_tile_of_gauss_seidel_run_in_wavefronts_of_the_sum() -> None
 def test_a_search_that_gives_up_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     # What is left in the order of the text has the rows that were stepped through already; it is
     # not stepped through again.
-    found = program("for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) c[0][0] += a[i][j];")
+    extracted = program("for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) c[0][0] += a[i][j];")
     monkeypatch.setattr(bands, "OPERATIONS", 1)
-    given_up = parallel_parts(found.statements, memory_dependences(found))
+    given_up = parallel_parts(extracted.statements, memory_dependences(extracted))
     assert {each.kind for each in parts_in(given_up)} == {BandKind.SERIAL}

@@ -73,15 +73,15 @@ def start(made: Scop) -> tuple[Band, ConcurrentStart | None]:
     (part,) = parallel_parts(made.statements, memory_dependences(made))
     assert isinstance(part, Band)
     assert part.kind is BandKind.WAVEFRONT
-    found = concurrent_start(part, memory_dependences(made), intra_tile_order(part, memory_dependences(made)).along)
-    if found is not None:
-        assert untilable(found.part.statements, memory_dependences(made)) == ()
-        assert violations(found.part.statements, memory_dependences(made)) == ()
-    return part, found
+    started = concurrent_start(part, memory_dependences(made), intra_tile_order(part, memory_dependences(made)).along)
+    if started is not None:
+        assert untilable(started.part.statements, memory_dependences(made)) == ()
+        assert violations(started.part.statements, memory_dependences(made)) == ()
+    return part, started
 
 
-def matrices(found: ConcurrentStart) -> set[tuple[tuple[int, ...], ...]]:
-    return {matrix(each) for each in found.part.statements}
+def matrices(started: ConcurrentStart) -> set[tuple[tuple[int, ...], ...]]:
+    return {matrix(each) for each in started.part.statements}
 
 
 @pytest.mark.parametrize(
@@ -89,58 +89,58 @@ def matrices(found: ConcurrentStart) -> set[tuple[tuple[int, ...], ...]]:
     [*((dimensions, order, False) for dimensions in (1, 2, 3) for order in (1, 2, 3, 4)), (2, 1, True), (2, 2, True)],
 )
 def test_stencils_of_any_order_begin_together(dimensions: int, order: int, box: bool) -> None:
-    _, found = start(jacobi(dimensions, order, box=box))
-    assert found is not None
+    _, started = start(jacobi(dimensions, order, box=box))
+    assert started is not None
     slope = 2 * order
     inner = [(slope, 0, *(int(one == other) for one in range(1, dimensions))) for other in range(1, dimensions)]
     first = [(slope, sign, *(0,) * (dimensions - 1)) for sign in (-1, 1)]
-    assert matrices(found) == {(*first, *inner)}
-    assert found.factor == 2 * slope
+    assert matrices(started) == {(*first, *inner)}
+    assert started.factor == 2 * slope
 
 
 def test_a_box_of_three_dimensions_does() -> None:
-    _, found = start(jacobi(3, 1, box=True))
-    assert found is not None
-    assert matrices(found) == {((2, -1, 0, 0), (2, 1, 0, 0), (2, 0, 1, 0), (2, 0, 0, 1))}
+    _, started = start(jacobi(3, 1, box=True))
+    assert started is not None
+    assert matrices(started) == {((2, -1, 0, 0), (2, 1, 0, 0), (2, 0, 1, 0), (2, 0, 0, 1))}
 
 
 def test_fields_of_several_statements_do() -> None:
     made = program(FIELDS)
-    part, found = start(made)
-    assert found is not None
-    assert found.factor == 2
-    deep = [each for each in found.part.statements if each.statement.depth == 3]
-    assert {each.rows[found.pair[0]].coefficients for each in deep} == {(1, -1, 0)}
-    assert {each.rows[found.pair[1]].coefficients for each in deep} == {(1, 1, 0)}
-    assert [each.rows for each in found.skewed.statements] == [each.rows for each in part.statements]
+    part, started = start(made)
+    assert started is not None
+    assert started.factor == 2
+    deep = [each for each in started.part.statements if each.statement.depth == 3]
+    assert {each.rows[started.pair[0]].coefficients for each in deep} == {(1, -1, 0)}
+    assert {each.rows[started.pair[1]].coefficients for each in deep} == {(1, 1, 0)}
+    assert [each.rows for each in started.skewed.statements] == [each.rows for each in part.statements]
 
 
 def test_the_sum_of_the_pair_is_parallel_to_time() -> None:
-    _, found = start(jacobi(2, 1, box=False))
-    assert found is not None
-    for each in found.part.statements:
-        one, other = (each.rows[level].coefficients for level in found.pair)
-        assert tuple(map(sum, zip(one, other, strict=True))) == (found.factor, 0, 0)
+    _, started = start(jacobi(2, 1, box=False))
+    assert started is not None
+    for each in started.part.statements:
+        one, other = (each.rows[level].coefficients for level in started.pair)
+        assert tuple(map(sum, zip(one, other, strict=True))) == (started.factor, 0, 0)
 
 
 @pytest.mark.parametrize("name", ["sor1d", "seidel2d", "lu"])
 def test_what_waits_within_a_time_step_does_not(name: str) -> None:
     function = c_function(HYPERPLANES, name)
     made = scop(function.parameters, function.body)
-    _, found = start(made)
-    assert found is None
+    _, started = start(made)
+    assert started is None
 
 
 def test_systolic_waves_do_not() -> None:
-    _, found = start(program(SYSTOLIC))
-    assert found is None
+    _, started = start(program(SYSTOLIC))
+    assert started is None
 
 
 def test_workers_go_through_a_diamond_by_time() -> None:
     made = jacobi(2, 1, box=False)
-    _, found = start(made)
-    assert found is not None
-    inside = concurrent_tile(found, memory_dependences(made))
+    _, started = start(made)
+    assert started is not None
+    inside = concurrent_tile(started, memory_dependences(made))
     assert inside is not None
     assert inside.summed == ()
     assert [each.rows[inside.level].coefficients for each in inside.part.statements] == [(1, 0, 0)] * 2
@@ -153,6 +153,6 @@ def test_workers_go_through_a_diamond_by_time() -> None:
 
 def test_rows_that_wait_along_another_dimension_have_no_fronts_of_time() -> None:
     made = program(WAITING_ALONG_J)
-    _, found = start(made)
-    assert found is not None
-    assert concurrent_tile(found, memory_dependences(made)) is None
+    _, started = start(made)
+    assert started is not None
+    assert concurrent_tile(started, memory_dependences(made)) is None

@@ -118,7 +118,7 @@ def test_lengths_may_be_products() -> None:
     assert texts(rows) == ["[i][j][k]"]
 
 
-def test_a_test_at_the_launch_is_nobody_s_proof() -> None:
+def test_a_test_at_the_launch_proves_no_rows() -> None:
     assert (
         found(
             "for (int y = 0; y < n; y++) for (int x = 0; x < w; x++) a[p*y + x] = 1;", "int n, int w, int p, float *a"

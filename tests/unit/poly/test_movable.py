@@ -16,8 +16,8 @@ def movable(body: str, parameters: str = ANY) -> Scop:
     return scop(parameters, body, movable=in_parts)
 
 
-def texts(found: Scop) -> list[str]:
-    return [" ".join(statement_text(one.node).split()) for one in found.statements]
+def texts(extracted: Scop) -> list[str]:
+    return [" ".join(statement_text(one.node).split()) for one in extracted.statements]
 
 
 def accesses(statement: ScopStatement, name: str) -> list[tuple[AccessKind, isl.Map]]:
@@ -29,9 +29,9 @@ def same(found: isl.Map, text: str) -> bool:
 
 
 def test_affine_control_is_taken_apart() -> None:
-    found = movable("for (int i = 0; i < n; i++) { b[i] = 0; if (i > 2) b[i] = 1; else { b[i] = 2; } }")
-    assert texts(found) == ["b[i] = 0;", "b[i] = 1;", "b[i] = 2;"]
-    assert [len(one.loops) for one in found.statements] == [1, 1, 1]
+    extracted = movable("for (int i = 0; i < n; i++) { b[i] = 0; if (i > 2) b[i] = 1; else { b[i] = 2; } }")
+    assert texts(extracted) == ["b[i] = 0;", "b[i] = 1;", "b[i] = 2;"]
+    assert [len(one.loops) for one in extracted.statements] == [1, 1, 1]
 
 
 def test_a_condition_on_data_is_one_leaf_with_its_body() -> None:
@@ -59,14 +59,14 @@ def test_a_while_loop_is_one_leaf() -> None:
 
 def test_a_loop_whose_iterator_is_used_after_it_is_one_leaf() -> None:
     body = "for (int i = 0; i < n; i++) { for (j = 0; j < n; j++) A[i][j] = 0; key[i] = j; }"
-    found = movable(body, f"{ANY}, int j")
-    loop, use = found.statements
+    extracted = movable(body, f"{ANY}, int j")
+    loop, use = extracted.statements
     assert isinstance(loop.node, Loop) and [one.writes for one in loop.references if one.object.name == "j"]
     assert [kind for kind, _ in accesses(use, "j")] == [AccessKind.READ]
 
 
 def test_a_declaration_stays_with_its_uses_and_with_no_more() -> None:
-    found = movable(
+    extracted = movable(
         """
         for (int i = 0; i < n; i++) {
             b[i] = 1;
@@ -76,14 +76,14 @@ def test_a_declaration_stays_with_its_uses_and_with_no_more() -> None:
             key[i] = 0;
         }"""
     )
-    assert texts(found) == ["b[i] = 1;", "double t = b[i]; A[i][0] = 3; A[i][1] = t;", "key[i] = 0;"]
-    middle = found.statements[1]
+    assert texts(extracted) == ["b[i] = 1;", "double t = b[i]; A[i][0] = 3; A[i][1] = t;", "key[i] = 0;"]
+    middle = extracted.statements[1]
     assert isinstance(middle.node, Block)
     assert {one.object.name for one in middle.references} == {"b", "A"}
 
 
 def test_overlapping_declarations_are_one_leaf() -> None:
-    found = movable(
+    extracted = movable(
         """
         for (int i = 0; i < n; i++) {
             double t = b[i];
@@ -93,7 +93,7 @@ def test_overlapping_declarations_are_one_leaf() -> None:
             key[i] = 0;
         }"""
     )
-    assert len(found.statements) == 2 and texts(found)[1] == "key[i] = 0;"
+    assert len(extracted.statements) == 2 and texts(extracted)[1] == "key[i] = 0;"
 
 
 def test_inner_loops_of_a_leaf_are_projected_out() -> None:
@@ -111,17 +111,17 @@ def test_what_the_caller_names_is_one_leaf() -> None:
         return isinstance(statement, Loop) and statement.iterator.name == "j"
 
     body = "for (int i = 0; i < n; i++) { b[i] = 0; for (int j = 0; j < n; j++) b[i] += A[i][j]; }"
-    found = scop(ANY, body, movable=inner)
-    assert [len(one.loops) for one in found.statements] == [1, 1]
-    assert isinstance(found.statements[1].node, Loop)
+    extracted = scop(ANY, body, movable=inner)
+    assert [len(one.loops) for one in extracted.statements] == [1, 1]
+    assert isinstance(extracted.statements[1].node, Loop)
 
 
 def test_parameters_are_known_by_their_expressions() -> None:
-    found = movable("for (int i = 0; i < n * m; i++) b[i + m / 2] = 0;", "int n, int m, double *b")
-    domain = found.statements[0].domain
+    extracted = movable("for (int i = 0; i < n * m; i++) b[i + m / 2] = 0;", "int n, int m, double *b")
+    domain = extracted.statements[0].domain
     names = [domain.get_dim_name(isl.dim_type.param, place) for place in range(domain.dim(isl.dim_type.param))]
-    assert names and all(name in found.parameters for name in names)
-    assert {expression_text(found.parameters[name]) for name in names} == {"(long)m * (long)n"}
+    assert names and all(name in extracted.parameters for name in names)
+    assert {expression_text(extracted.parameters[name]) for name in names} == {"(long)m * (long)n"}
 
 
 def test_what_a_leaf_declares_is_seen_through_in_its_subscripts() -> None:

@@ -7,7 +7,7 @@ import islpy as isl
 from tests.support.scops import kernel_of
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.invariance import written_objects
-from tilepragma.poly.dependences import memory_dependences, together
+from tilepragma.poly.dependences import memory_dependences, union_of
 from tilepragma.poly.extraction import extract_scop
 from tilepragma.poly.scop import Scop
 from tilepragma.verify.storage import moved_dependences
@@ -53,6 +53,6 @@ def test_other_statements_have_others() -> None:
 
 def test_those_between_the_same_statements_are_one_relation() -> None:
     relations = [one.relation for one in memory_dependences(USERS)]
-    every = together(memory_dependences(USERS))
+    every = union_of(memory_dependences(USERS))
     assert all(one.is_subset(every) for one in relations)
     assert every.is_equal(relations[0].union(relations[1]))

@@ -54,8 +54,8 @@ def test_tiles_of_figure_3_14() -> None:
 def test_wavefronts_of_figures_3_15_to_3_17() -> None:
     only, schedule = rectangles()
     dependences = value_based_dependences((only,))
-    (found,) = band_wavefronts(schedule, dependences)
-    assert matrices(found) == (((1, 1), (0, 1)), ((1, 1), (0, 1)))
+    (wavefronts,) = band_wavefronts(schedule, dependences)
+    assert matrices(wavefronts) == (((1, 1), (0, 1)), ((1, 1), (0, 1)))
     scanned = isl.Set(
         "[N] -> { [t1, t2, e1, e2] : 0 <= t1 <= N and t2 >= 0 and 2 t2 >= 2 t1 - 2*floor(N/2) and t2 <= floor(N/2) and t2 <= t1 "
         "and e1 >= 2 and e1 >= 2 t1 and e1 >= 2 t2 + 1 and e1 >= 2 t1 - 2 t2 + 1 "
@@ -63,15 +63,15 @@ def test_wavefronts_of_figures_3_15_to_3_17() -> None:
         "and e2 >= 1 and e2 >= 2 t2 and e2 >= e1 - N and e2 >= -2 t1 + 2 t2 + e1 - 1 "
         "and e2 <= N and e2 <= 2 t2 + 1 and e2 <= e1 - 1 and e2 <= -2 t1 + 2 t2 + e1 }"
     )
-    assert only.domain.apply(two_level_map(of(schedule, "S"), found, (2, 2))).is_equal(scanned)
+    assert only.domain.apply(two_level_map(of(schedule, "S"), wavefronts, (2, 2))).is_equal(scanned)
 
 
 def test_balanced_wavefronts_of_figure_4_3_follow_the_first_hyperplane() -> None:
     statements = figure_3_4()
     dependences = value_based_dependences(statements)
     balanced = (StatementSchedule(statements[0], (Row((2, 1), 0, 0), Row((1, 1), 0, 0))),)
-    (found,) = band_wavefronts(balanced, dependences)
-    assert matrices(found) == (((1, 1), (0, 1)), ((1, 0), (0, 1)))
+    (wavefronts,) = band_wavefronts(balanced, dependences)
+    assert matrices(wavefronts) == (((1, 1), (0, 1)), ((1, 0), (0, 1)))
     (slanted,) = band_wavefronts(tiling_hyperplanes(statements, dependences), dependences)
     assert matrices(slanted)[1] == ((1, 1), (0, 1)), "along (1, 1) of (1 0; 1 1), which is (2, 1) as Figure 4.1 says"
 
@@ -79,15 +79,15 @@ def test_balanced_wavefronts_of_figure_4_3_follow_the_first_hyperplane() -> None
 def test_figure_4_7_runs_the_copy_before_the_statement_in_each_wavefront() -> None:
     statements = figure_4_4()
     dependences = value_based_dependences(statements)
-    (found,) = band_wavefronts(tiling_hyperplanes(statements, dependences), dependences)
-    assert found.order == (("S0",), ("S1",))
+    (wavefronts,) = band_wavefronts(tiling_hyperplanes(statements, dependences), dependences)
+    assert wavefronts.order == (("S0",), ("S1",))
 
 
 def test_rows_that_carry_nothing_need_no_synchronisation() -> None:
     (only,) = figure_3_7()
     dependences = value_based_dependences((only,))
-    (found,) = band_wavefronts(tiling_hyperplanes((only,), dependences), dependences)
-    assert matrices(found)[0] == ((0, 1), (1, 0)), "the carrying row first, the free one parallel"
+    (wavefronts,) = band_wavefronts(tiling_hyperplanes((only,), dependences), dependences)
+    assert matrices(wavefronts)[0] == ((0, 1), (1, 0)), "the carrying row first, the free one parallel"
     free = statement("S", "i, j", "0 <= i, j < N", (0, 0, 0), "B[i, j]", "A[i, j]")
     (doall,) = band_wavefronts(tiling_hyperplanes((free,), ()), ())
     assert doall.carrying == ()
@@ -111,21 +111,21 @@ def test_tiles_and_points_in_parallel_compute_the_same(name: str) -> None:
     statements = PROGRAMS[name]
     dependences = value_based_dependences(statements)
     schedule = tiling_hyperplanes(statements, dependences)
-    (found,) = band_wavefronts(schedule, dependences)
-    rows = len(found.levels)
+    (wavefronts,) = band_wavefronts(schedule, dependences)
+    rows = len(wavefronts.levels)
     tiles = (2, 3, 2)[:rows]
-    times = {each.statement.name: execution_map(each, found, tiles) for each in schedule}
+    times = {each.statement.name: execution_map(each, wavefronts, tiles) for each in schedule}
     assert violated_orders(times, dependences) == ()
     sizes = {"T": 3, "N": 5, "J": 4, "I": 6}
     expected = run_as_written(statements, sizes)
     for seed in range(2):
-        shuffled = run(statements, times, sizes, parallel=parallel_components(found), seed=seed)
+        shuffled = run(statements, times, sizes, parallel=parallel_components(wavefronts), seed=seed)
         assert shuffled == expected
 
 
-def parallel_components(found: BandWavefronts) -> tuple[int, ...]:
+def parallel_components(wavefronts: BandWavefronts) -> tuple[int, ...]:
     """The components of an execution map that may run in any order: t'_2 ... t'_m, e'_2 ... e'_m."""
-    before, rows = found.levels[0], len(found.levels)
+    before, rows = wavefronts.levels[0], len(wavefronts.levels)
     tiles = range(before + 1, before + rows)
     points = range(before + rows + 2, before + 2 * rows + 1)
     return (*tiles, *points)

@@ -67,7 +67,7 @@ void f(int n, int m, const int *row, const float *x, float *y) {
     assert not found.apart
 
 
-def test_loops_that_all_are_independent_are_dealt_out_as_they_stand() -> None:
+def test_loops_that_are_all_independent_are_distributed_as_written() -> None:
     found = plan("""
 void f(int n, int m, float a[n][m]) {
 #pragma tilek kernel independent

@@ -81,7 +81,7 @@ def test_tmv_reads_its_matrix_directly() -> None:
     assert reaches(made) == {("a", "coalesced"), ("x", "coalesced"), ("y", "broadcast")}
 
 
-def test_tmv_is_dealt_out_cyclically() -> None:
+def test_tmv_is_distributed_cyclically() -> None:
     # Table 3: blocks of neighbours for one worker would undo it.
     for one in accesses_of(figure_3("tmv")):
         assert not one.blocked
@@ -229,7 +229,7 @@ def heads(made: KernelPlan) -> list[str]:
         ("int c = 0; c <= r; c += 2", ["r 2 < n"]),
     ],
 )
-def test_triangles_are_dealt_out_over_their_boxes(inner: str, wanted: list[str]) -> None:
+def test_triangles_are_distributed_over_their_boxes(inner: str, wanted: list[str]) -> None:
     step = "" if inner.count(";") == 2 else "; c++"
     made = region(
         "int n, int m, const int *restrict index, float b[n][n]",
@@ -263,7 +263,7 @@ def with_condition(made: KernelPlan, condition: Expression) -> KernelPlan:
         ("int j = (i - 5) % 3; j < n", "j -2 < n", "j >= i - 5 % 3 && (long)j - (long)i - 5 % 3 % 3 == 0"),
     ],
 )
-def test_a_colour_is_dealt_out_over_all_its_points(inner: str, box: str, guard: str) -> None:
+def test_a_colour_is_distributed_over_all_its_points(inner: str, box: str, guard: str) -> None:
     step = 3 if "% 3" in inner else 2
     made = region(
         "int n, int c, float a[n][n], const float b[n][n]",

@@ -76,7 +76,7 @@ def test_cores_have_no_second_array(good: KernelPlan) -> None:
     assert alone == {"a": False, "b": False, "a_next": True}
 
 
-def test_nobody_gets_them_unasked() -> None:
+def test_only_the_option_asks_for_them() -> None:
     assert not any(launch.scratchpads for launch in plan(LINE).device)
 
 
@@ -171,32 +171,77 @@ def with_launches(made: KernelPlan, *places: int) -> KernelPlan:
     return replace(made, device_steps=(replace(loop, steps=tuple(loop.steps[place] for place in places)),))
 
 
-BROKEN: dict[str, Callable[[KernelPlan], KernelPlan]] = {
-    "a scratchpad is filled while it is still read": without_last_barrier,
-    "workers do not wait between statements": without_barriers_of_steps,
-    "the second launch reads what the first one read": lambda p: reading(p, 1, "a_next", "a"),
-    "the first launch writes what it reads": lambda p: reading(p, 0, "a_next", "a"),
-    "the results stay in the copy": lambda p: reading(p, 1, "a", "a_next"),
-    "the border is not there": lambda p: without_if(p, 0, "b_scratchpad[i_point - "),
-    "nothing is filled": lambda p: without_if(p, 1, "a_scratchpad"),
-    "results are not stored": lambda p: without_if(p, 1, "a[i_point"),
-    "values in between are not stored": lambda p: without_if(p, 0, "a_next["),
-    "what only the last step leaves is not stored": lambda p: without_if(p, 1, "b[i_point"),
-    "tiles shrink too fast": lambda p: more_in(p, 0, ">= i_first - (2l * t_left)", 1),
-    "tiles shrink too fast at the other end": lambda p: more_in(p, 0, "i_first + i_home + (2l * t_left)", 1),
-    "a tile ends too early": lambda p: more_in(p, 1, "i_first_2 + i_home_2", 1),
-    "the last step is not known": lambda p: more_in(p, 1, "t_first_2 + (long)t_steps_2 - 1l >=", 1),
-    "scratchpads are shorter than what they hold": shorter_scratchpads,
-    "there and not back": lambda p: with_launches(p, 0),
-    "back first": lambda p: with_launches(p, 1, 0),
+BROKEN: dict[str, tuple[Callable[[KernelPlan], KernelPlan], str]] = {
+    "a scratchpad is filled while it is still read": (
+        without_last_barrier,
+        "no barrier ends the tiles of launch f_nest1, so that a scratchpad may be filled while it is still read",
+    ),
+    "workers do not wait between statements": (
+        without_barriers_of_steps,
+        "the anti dependence of 'a' is broken in a tile: its instances may be run by two workers with no barrier between",
+    ),
+    "the second launch reads what the first one read": (
+        lambda p: reading(p, 1, "a_next", "a"),
+        "a scratchpad is filled from 'a' with values of 'a' that are not the latest",
+    ),
+    "the first launch writes what it reads": (
+        lambda p: reading(p, 0, "a_next", "a"),
+        "'a' is read and written by tiles that do not wait for each other",
+    ),
+    "the results stay in the copy": (
+        lambda p: reading(p, 1, "a", "a_next"),
+        "a scratchpad is filled from 'a' with values of 'a' that are not the latest",
+    ),
+    "the border is not there": (
+        lambda p: without_if(p, 0, "b_scratchpad[i_point - "),
+        "a scratchpad lacks elements of 'b' that are read from before the step",
+    ),
+    "nothing is filled": (
+        lambda p: without_if(p, 1, "a_scratchpad"),
+        "the statement at line 9 is not shown to run for all of its instances",
+    ),
+    "results are not stored": (
+        lambda p: without_if(p, 1, "a[i_point"),
+        "a scratchpad is filled from 'a' with values of 'a' that are not the latest",
+    ),
+    "values in between are not stored": (
+        lambda p: without_if(p, 0, "a_next["),
+        "a scratchpad is filled from 'a_next' with values of 'a' that are not the latest",
+    ),
+    "what only the last step leaves is not stored": (
+        lambda p: without_if(p, 1, "b[i_point"),
+        "results of 'b' are not stored",
+    ),
+    "tiles shrink too fast": (
+        lambda p: more_in(p, 0, ">= i_first - (2l * t_left)", 1),
+        "the statement at line 9 is not shown to run for all of its instances",
+    ),
+    "tiles shrink too fast at the other end": (
+        lambda p: more_in(p, 0, "i_first + i_home + (2l * t_left)", 1),
+        "the statement at line 9 is not shown to run for all of its instances",
+    ),
+    "a tile ends too early": (
+        lambda p: more_in(p, 1, "i_first_2 + i_home_2", 1),
+        "the statement at line 9 is not shown to run for all of its instances",
+    ),
+    "the last step is not known": (
+        lambda p: more_in(p, 1, "t_first_2 + (long)t_steps_2 - 1l >=", 1),
+        "results of 'b' are not stored",
+    ),
+    "scratchpads are shorter than what they hold": (shorter_scratchpads, "the scratchpad of 'a' is too small"),
+    "there and not back": (
+        lambda p: with_launches(p, 0),
+        "the statement at line 7 is not shown to run for all of its instances",
+    ),
+    "back first": (lambda p: with_launches(p, 1, 0), "the anti dependence of 'a' goes to an earlier step of the host"),
 }
 
 
-@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
-def test_broken_ones_are_refused(good: KernelPlan, broken: Callable[[KernelPlan], KernelPlan]) -> None:
+@pytest.mark.parametrize(("broken", "fault"), BROKEN.values(), ids=BROKEN)
+def test_broken_tiles_are_refused(good: KernelPlan, broken: Callable[[KernelPlan], KernelPlan], fault: str) -> None:
     made = broken(good)
     assert made != good
-    assert prove(made)
+    assert fault in {each.message for each in prove(made)}
 
 
 def test_the_good_one_is_proven(good: KernelPlan) -> None:
@@ -346,8 +391,8 @@ def without_barrier_of_position(made: KernelPlan) -> KernelPlan:
     return in_launch(made, 0, change)
 
 
-def dealt_otherwise(made: KernelPlan, name: str) -> KernelPlan:
-    """One more column in what is distributed over this iterator, which nobody has."""
+def distributed_otherwise(made: KernelPlan, name: str) -> KernelPlan:
+    """One more column in the loop over this iterator, so that other workers have the columns."""
 
     def change(node: Any) -> Any:
         if isinstance(node, Loop) and node.iterator.name == name:
@@ -417,35 +462,110 @@ def written_in_registers(made: KernelPlan) -> KernelPlan:
     )
 
 
-BROKEN_STREAMS: dict[str, Callable[[KernelPlan], KernelPlan]] = {
-    "a ring has too few places": lambda p: with_rings(p, "a", 50),
-    "the ring of what is no copy has too few places": lambda p: with_rings(p, "b", 50),
-    "a ring is not gone round": lambda p: with_rings(p, "a", 200, spelled=False),
-    "a ring's places are not found by bits": lambda p: with_rings(p, "b", 150),
-    "planes are taken before they are free": lambda p: moved(p, "i_point", 1),
-    "planes come too late": lambda p: moved(p, "i_point", -1),
-    "a statement is too early": lambda p: moved(p, "i_point_2", 1),
-    "a statement is too late": lambda p: moved(p, "i_point_2", -1),
-    "the other statement is too early": lambda p: moved(p, "i_point_3", 1),
-    "the other statement is too late": lambda p: moved(p, "i_point_3", -1),
-    "results are taken too early": lambda p: moved(p, "i_point_4", 1),
-    "results are taken too late": lambda p: moved(p, "i_point_4", -1),
-    "last results are taken too early": lambda p: moved(p, "i_point_5", 2),
-    "the walk begins too late": lambda p: begun_later(p, 2),
-    "workers go on before others are done": without_barrier_of_position,
-    "a column is computed by others than those who filled it": lambda p: dealt_otherwise(p, "j_step"),
-    "a column of b is computed by others": lambda p: dealt_otherwise(p, "j_step_2"),
-    "a column is stored by others than those who computed it": lambda p: dealt_otherwise(p, "j_step_4"),
-    "what a neighbour wrote is read in registers": all_in_registers,
-    "what is written is in registers alone": written_in_registers,
-    "registers have too few planes": lambda p: with_columns(p, lambda one: replace(one, planes=one.planes - 1)),
-    "registers move on with the time steps": lambda p: with_columns(
-        p, lambda one: replace(one, position=replace(one.position, name="t_step", host="t_step"))
+BROKEN_STREAMS: dict[str, tuple[Callable[[KernelPlan], KernelPlan], str]] = {
+    "a ring has too few places": (
+        lambda p: with_rings(p, "a", 50),
+        "taking places of 'a' in a ring for others is broken in a tile: its instances run in the opposite order",
     ),
-    "a chunk ends too early": lambda p: more_in(p, 1, "i_first_2 + i_home_2", 1),
-    "nothing is filled": lambda p: without_if(p, 1, "a_scratchpad"),
-    "the border is not there": lambda p: without_if(p, 0, "b_scratchpad[i_point & "),
-    "results are not stored": lambda p: without_if(p, 1, "a[i_point"),
+    "the ring of what is no copy has too few places": (
+        lambda p: with_rings(p, "b", 50),
+        "taking places of 'b' in a ring for others is broken in a tile: its instances run in the opposite order",
+    ),
+    "a ring is not gone round": (
+        lambda p: with_rings(p, "a", 200, spelled=False),
+        "a place in the scratchpad of 'a' is not spelled as one",
+    ),
+    "a ring's places are not found by bits": (
+        lambda p: with_rings(p, "b", 150),
+        "a place in the scratchpad of 'b' is not spelled as one",
+    ),
+    "planes are taken before they are free": (
+        lambda p: moved(p, "i_point", 1),
+        "the registers of 'a_column' have not all planes that are read or written",
+    ),
+    "planes come too late": (
+        lambda p: moved(p, "i_point", -1),
+        "filling the scratchpad of 'a' is broken in a tile: its instances run in the opposite order",
+    ),
+    "a statement is too early": (
+        lambda p: moved(p, "i_point_2", 1),
+        "the registers of 'a_column' have not all planes that are read or written",
+    ),
+    "a statement is too late": (
+        lambda p: moved(p, "i_point_2", -1),
+        "the anti dependence of 'a' is broken in a tile: its instances may be run by two workers with no barrier between",
+    ),
+    "the other statement is too early": (
+        lambda p: moved(p, "i_point_3", 1),
+        "the anti dependence of 'a' is broken in a tile: its instances run in the opposite order",
+    ),
+    "the other statement is too late": (
+        lambda p: moved(p, "i_point_3", -1),
+        "the statement at line 11 is not shown to run for all of its instances",
+    ),
+    "results are taken too early": (
+        lambda p: moved(p, "i_point_4", 1),
+        "storing the scratchpad of 'a' is broken in a tile: its instances run in the opposite order",
+    ),
+    "results are taken too late": (
+        lambda p: moved(p, "i_point_4", -1),
+        "a scratchpad is filled from 'a_next' with values of 'a' that are not the latest",
+    ),
+    "last results are taken too early": (
+        lambda p: moved(p, "i_point_5", 2),
+        "storing the scratchpad of 'b' is broken in a tile: its instances run in the opposite order",
+    ),
+    "the walk begins too late": (
+        lambda p: begun_later(p, 2),
+        "a scratchpad lacks elements of 'a' that are read from before the step",
+    ),
+    "workers go on before others are done": (
+        without_barrier_of_position,
+        "the anti dependence of 'a' is broken in a tile: its instances may be run by two workers with no barrier between",
+    ),
+    "a column is computed by others than those who filled it": (
+        lambda p: distributed_otherwise(p, "j_step"),
+        "filling the scratchpad of 'a' is broken in a tile: its instances may be run by two workers with no barrier between",
+    ),
+    "a column of b is computed by others": (
+        lambda p: distributed_otherwise(p, "j_step_2"),
+        "the anti dependence of 'a' is broken in a tile: its instances may be run by two workers with no barrier between",
+    ),
+    "a column is stored by others than those who computed it": (
+        lambda p: distributed_otherwise(p, "j_step_4"),
+        "storing the scratchpad of 'a' is broken in a tile: its instances may be run by two workers with no barrier between",
+    ),
+    "what a neighbour wrote is read in registers": (
+        all_in_registers,
+        "a worker reads elements of 'a' in registers that another one writes",
+    ),
+    "what is written is in registers alone": (written_in_registers, "'a' is written in registers alone"),
+    "registers have too few planes": (
+        lambda p: with_columns(p, lambda one: replace(one, planes=one.planes - 1)),
+        "the registers of 'a_column' have not all planes that are read or written",
+    ),
+    "registers move on with the time steps": (
+        lambda p: with_columns(
+            p, lambda one: replace(one, position=replace(one.position, name="t_step", host="t_step"))
+        ),
+        "'t_step' is no position of a walk through planes",
+    ),
+    "a chunk ends too early": (
+        lambda p: more_in(p, 1, "i_first_2 + i_home_2", 1),
+        "the statement at line 11 is not shown to run for all of its instances",
+    ),
+    "nothing is filled": (
+        lambda p: without_if(p, 1, "a_scratchpad"),
+        "the statement at line 11 is not shown to run for all of its instances",
+    ),
+    "the border is not there": (
+        lambda p: without_if(p, 0, "b_scratchpad[i_point & "),
+        "a scratchpad lacks elements of 'b' that are read from before the step",
+    ),
+    "results are not stored": (
+        lambda p: without_if(p, 1, "a[i_point"),
+        "a scratchpad is filled from 'a' with values of 'a' that are not the latest",
+    ),
 }
 
 
@@ -458,11 +578,13 @@ def begun_later(made: KernelPlan, planes: int) -> KernelPlan:
     return in_launch(made, 0, change)
 
 
-@pytest.mark.parametrize("broken", BROKEN_STREAMS.values(), ids=BROKEN_STREAMS)
-def test_broken_streams_are_refused(streamed: KernelPlan, broken: Callable[[KernelPlan], KernelPlan]) -> None:
+@pytest.mark.parametrize(("broken", "fault"), BROKEN_STREAMS.values(), ids=BROKEN_STREAMS)
+def test_broken_streams_are_refused(
+    streamed: KernelPlan, broken: Callable[[KernelPlan], KernelPlan], fault: str
+) -> None:
     made = broken(streamed)
     assert made != streamed
-    assert prove(made)
+    assert fault in {each.message for each in prove(made)}
 
 
 def with_loops_listed(made: KernelPlan) -> KernelPlan:
@@ -484,14 +606,14 @@ def test_registers_move_on_with_one_loop(streamed: KernelPlan) -> None:
             verify_rules(broken)
 
 
-def test_workers_dealt_out_otherwise_somewhere_have_no_registers(streamed: KernelPlan) -> None:
+def test_workers_that_are_distributed_otherwise_in_one_nest_have_no_registers(streamed: KernelPlan) -> None:
     # Registers are counted by the rounds of a worker, which must be the same in all nests, in those
     # too that read nothing there.
     def text(made: KernelPlan) -> str:
         return device_program(made, CUDA).text
 
     assert "? a_column[" in text(streamed) and ": a_scratchpad[" in text(streamed)
-    first, second = text(with_loops_listed(dealt_otherwise(streamed, "j_step"))).split("void f_nest2(")
+    first, second = text(with_loops_listed(distributed_otherwise(streamed, "j_step"))).split("void f_nest2(")
     assert "? a_column" in second and "a_column" not in first.split("void f_nest1(")[1] and "a_scratchpad[" in first
 
 

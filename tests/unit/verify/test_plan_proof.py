@@ -37,7 +37,7 @@ void jacobi(int n, int m, double A[n][n], double B[n][n]) {
 }"""
 
 
-def with_steps(found: KernelPlan, change: Callable[[Step], tuple[Step, ...]]) -> KernelPlan:
+def with_steps(planned: KernelPlan, change: Callable[[Step], tuple[Step, ...]]) -> KernelPlan:
     """Every step, from the inside out, replaced by those that `change` gives; on the host and on devices."""
 
     def visit(steps: tuple[Step, ...]) -> tuple[Step, ...]:
@@ -47,20 +47,20 @@ def with_steps(found: KernelPlan, change: Callable[[Step], tuple[Step, ...]]) ->
             made += change(inner)
         return tuple(made)
 
-    return replace(found, host_steps=visit(found.host_steps), device_steps=visit(found.device_steps))
+    return replace(planned, host_steps=visit(planned.host_steps), device_steps=visit(planned.device_steps))
 
 
-def with_host_loop(found: KernelPlan, change: Callable[[HostLoop], HostLoop]) -> KernelPlan:
-    return with_steps(found, lambda step: (change(step) if isinstance(step, HostLoop) else step,))
+def with_host_loop(planned: KernelPlan, change: Callable[[HostLoop], HostLoop]) -> KernelPlan:
+    return with_steps(planned, lambda step: (change(step) if isinstance(step, HostLoop) else step,))
 
 
-def with_bodies(found: KernelPlan, change: Callable[[Block], Block]) -> KernelPlan:
+def with_bodies(planned: KernelPlan, change: Callable[[Block], Block]) -> KernelPlan:
     return with_steps(
-        found, lambda step: (replace(step, body=change(step.body)) if isinstance(step, Launch) else step,)
+        planned, lambda step: (replace(step, body=change(step.body)) if isinstance(step, Launch) else step,)
     )
 
 
-def with_tiled(found: KernelPlan, change: Callable[[TiledLoop], TiledLoop]) -> KernelPlan:
+def with_tiled(planned: KernelPlan, change: Callable[[TiledLoop], TiledLoop]) -> KernelPlan:
     """The outermost nest of every launch with its first loop changed."""
 
     def in_block(block: Block) -> Block:
@@ -68,7 +68,7 @@ def with_tiled(found: KernelPlan, change: Callable[[TiledLoop], TiledLoop]) -> K
         assert isinstance(nest, TileNest)
         return replace(block, statements=(replace(nest, loops=(change(nest.loops[0]), *nest.loops[1:])),))
 
-    return with_bodies(found, in_block)
+    return with_bodies(planned, in_block)
 
 
 def beyond(bound: Expression, by: int) -> Expression:
@@ -230,12 +230,12 @@ def test_two_statements_of_one_launch_swapped_are_refused() -> None:
         body = replace(nest.body, statements=nest.body.statements[::-1])
         return replace(block, statements=(replace(nest, body=body),))
 
-    found = plan(source)
-    assert prove(found) == ()
+    planned = plan(source)
+    assert prove(planned) == ()
     sentence = (
         "the flow dependence of 'a' from line 5, column 5 to line 6, column 12 with distance (0) over (i) is broken"
     )
-    assert sentence in messages(prove(with_bodies(found, swapped)))
+    assert sentence in messages(prove(with_bodies(planned, swapped)))
 
 
 REGION = """
@@ -288,11 +288,11 @@ CARRIED = {
 
 
 @pytest.mark.parametrize("name", CARRIED)
-def test_loops_that_carry_a_dependence_are_not_dealt_out(name: str) -> None:
+def test_loops_that_carry_a_dependence_are_not_distributed(name: str) -> None:
     steps, sentence = CARRIED[name]
-    found = said(TWO_LOOPS.format(value="a[i - 1][j + 1]"), steps)
-    assert sentence in messages(prove(found))
-    assert "the flow dependence of 'a'" in messages(prove(found))
+    planned = said(TWO_LOOPS.format(value="a[i - 1][j + 1]"), steps)
+    assert sentence in messages(prove(planned))
+    assert "the flow dependence of 'a'" in messages(prove(planned))
 
 
 BARRIERS = {
@@ -308,11 +308,11 @@ def test_dropped_barriers_are_refused(name: str) -> None:
     between, end = BARRIERS[name]
     region = RIGHT["barrier between workers"][0]
     steps = RIGHT["barrier between workers"][1].split("barrier = 0;")
-    found = said(region, f"{steps[0]}{between}{steps[1]}{end}{steps[2]}")
-    assert "may be run by two workers with no barrier between (True)" in messages(prove(found))
+    planned = said(region, f"{steps[0]}{between}{steps[1]}{end}{steps[2]}")
+    assert "may be run by two workers with no barrier between (True)" in messages(prove(planned))
 
 
-def test_workers_of_nests_dealt_out_alike_need_no_barrier() -> None:
+def test_workers_of_equally_distributed_nests_need_no_barrier() -> None:
     region = "for (int i = 0; i < n; i++) b[i] = 1; for (int i = 0; i < n; i++) b[i] *= 2;"
     first = "for (int w = 0; w < n; w++) { const int i = w; b[i] = 1; }"
     alike = "for (int w = 0; w < n; w++) { const int i = w; b[i] *= 2; }"
@@ -322,7 +322,7 @@ def test_workers_of_nests_dealt_out_alike_need_no_barrier() -> None:
 
 
 def test_a_barrier_that_not_all_workers_reach_is_refused() -> None:
-    found = plan_of("""
+    planned = plan_of("""
     void f(int n, double b[n], int c[n], int barrier) {
     #pragma tilek kernel
       { for (int i = 0; i < n; i++) c[i] = i; }
@@ -333,7 +333,7 @@ def test_a_barrier_that_not_all_workers_reach_is_refused() -> None:
           for (int w = 0; w < n; w++) { const int i = w; c[i] = i; }
           if (c[0] > 2) { barrier = 0; } } }
     }""")
-    assert "a barrier stands under a decision on 'c', which differs between workers" in messages(prove(found))
+    assert "a barrier stands under a decision on 'c', which differs between workers" in messages(prove(planned))
 
 
 # -- what a device holds
@@ -345,17 +345,17 @@ void f(int n, double *a, double *b) {
 }"""
 
 
-def with_array(found: KernelPlan, name: str, **changes: Any) -> KernelPlan:
-    arrays = tuple(replace(one, **changes) if one.object.name == name else one for one in found.arrays)
-    return replace(found, arrays=arrays)
+def with_array(planned: KernelPlan, name: str, **changes: Any) -> KernelPlan:
+    arrays = tuple(replace(one, **changes) if one.object.name == name else one for one in planned.arrays)
+    return replace(planned, arrays=arrays)
 
 
-def section(found: KernelPlan, name: str) -> SectionBound:
-    return next(one.section[0] for one in found.arrays if one.object.name == name)
+def section(planned: KernelPlan, name: str) -> SectionBound:
+    return next(one.section[0] for one in planned.arrays if one.object.name == name)
 
 
 def test_an_untested_assumption_is_refused() -> None:
-    found = plan(
+    planned = plan(
         """
         void f(int w, int h, int s, unsigned char *a) {
         #pragma tilek kernel
@@ -364,37 +364,39 @@ def test_an_untested_assumption_is_refused() -> None:
               a[y * s + x] += 1;
         }"""
     )
-    assert [plain_text(one) for one in found.conditions] == ["s >= w"]
-    assert not prove(found)
-    untested = replace(found, conditions=())
+    assert [plain_text(one) for one in planned.conditions] == ["s >= w"]
+    assert not prove(planned)
+    untested = replace(planned, conditions=())
     assert prove(untested)
-    (fault,) = (one for one in prove(untested, original_of(found)) if one.rule == "what is assumed is tested at launch")
+    (fault,) = (
+        one for one in prove(untested, original_of(planned)) if one.rule == "what is assumed is tested at launch"
+    )
     assert fault.message == "nothing tests 's >= w' at launch"
 
 
 @pytest.mark.parametrize("step", [1, 2, 3])
 def test_short_sections_of_decreasing_loops_are_refused(step: int) -> None:
-    found = plan(f"""
+    planned = plan(f"""
     void f(int n, double *restrict a) {{
     #pragma tilek kernel
       for (int i = n - 1; i > 2; i -= {step}) a[i] = i;
     }}""")
-    assert not prove(found)
-    right = section(found, "a")
+    assert not prove(planned)
+    right = section(planned, "a")
     assert isinstance(right.lower, Expression) and isinstance(right.length, Expression)
     later = SectionBound(Binary("+", right.lower, integer(1), right.lower.type), right.length)
-    (fault, *_) = prove(with_array(found, "a", section=(later,)))
+    (fault, *_) = prove(with_array(planned, "a", section=(later,)))
     assert fault.rule == "accesses lie in the sections" and fault.certain
 
 
 def test_short_sections_are_refused() -> None:
-    found = plan(HALO)
-    assert prove(found) == ()
-    whole = section(found, "a")
+    planned = plan(HALO)
+    assert prove(planned) == ()
+    whole = section(planned, "a")
     assert isinstance(whole.length, Expression) and isinstance(whole.lower, Expression)
-    short = with_array(found, "a", section=(SectionBound(whole.lower, beyond(whole.length, -1)),))
+    short = with_array(planned, "a", section=(SectionBound(whole.lower, beyond(whole.length, -1)),))
     assert "'a' is accessed on line 4, column 53 at index " in messages(prove(short))
-    late = with_array(found, "a", section=(SectionBound(beyond(whole.lower, 1), whole.length),))
+    late = with_array(planned, "a", section=(SectionBound(beyond(whole.lower, 1), whole.length),))
     assert "'a' is accessed on line 4, column 42 at index 0 " in messages(prove(late))
 
 
@@ -413,17 +415,17 @@ FLAT = {
 
 @pytest.mark.parametrize("name", FLAT)
 def test_short_sections_of_flattened_arrays_are_refused(name: str) -> None:
-    found = plan(f"void f(int n, int m, int k, double *a, double *b) {{\n#pragma tilek kernel\n{FLAT[name]}\n}}")
-    assert prove(found) == ()
+    planned = plan(f"void f(int n, int m, int k, double *a, double *b) {{\n#pragma tilek kernel\n{FLAT[name]}\n}}")
+    assert prove(planned) == ()
     for array in ("a", "b"):
-        whole = section(found, array)
+        whole = section(planned, array)
         assert isinstance(whole.length, Expression) and isinstance(whole.lower, Expression)
         for lower, length in (
             (whole.lower, beyond(whole.length, -1)),
             (beyond(whole.lower, 1), whole.length),
             (whole.lower, integer(0)),
         ):
-            faults = prove(with_array(found, array, section=(SectionBound(lower, length),)))
+            faults = prove(with_array(planned, array, section=(SectionBound(lower, length),)))
             assert f"'{array}' is accessed on line 3" in messages(faults)
             assert any(fault.certain for fault in faults)
 

@@ -31,18 +31,18 @@ def good() -> KernelPlan:
     return plan(SOURCE)
 
 
-def with_nest(found: KernelPlan, change: Callable[[TileNest], Statement]) -> KernelPlan:
-    (launch,) = found.host
+def with_nest(planned: KernelPlan, change: Callable[[TileNest], Statement]) -> KernelPlan:
+    (launch,) = planned.host
     (nest,) = launch.body.statements
     assert isinstance(nest, TileNest)
     changed = replace(launch, body=replace(launch.body, statements=(change(nest),)))
-    return replace(found, host_steps=(changed,), device_steps=(changed,))
+    return replace(planned, host_steps=(changed,), device_steps=(changed,))
 
 
-def with_launch(found: KernelPlan, **changes: Any) -> KernelPlan:
-    (launch,) = found.host
+def with_launch(planned: KernelPlan, **changes: Any) -> KernelPlan:
+    (launch,) = planned.host
     changed = replace(launch, **changes)
-    return replace(found, host_steps=(changed,), device_steps=(changed,))
+    return replace(planned, host_steps=(changed,), device_steps=(changed,))
 
 
 def with_outer(nest: TileNest, **changes: Any) -> TileNest:
@@ -67,8 +67,8 @@ def nested_twice(nest: TileNest) -> Statement:
     return replace(nest, body=Block((nest,)))
 
 
-def with_argument(found: KernelPlan, **changes: Any) -> KernelPlan:
-    return replace(found, arrays=tuple(replace(a, **changes) if a.section else a for a in found.arrays))
+def with_argument(planned: KernelPlan, **changes: Any) -> KernelPlan:
+    return replace(planned, arrays=tuple(replace(a, **changes) if a.section else a for a in planned.arrays))
 
 
 BROKEN: dict[str, Callable[[KernelPlan], KernelPlan]] = {
@@ -106,19 +106,19 @@ BROKEN: dict[str, Callable[[KernelPlan], KernelPlan]] = {
 }
 
 
-def _nest(found: KernelPlan) -> TileNest:
-    (nest,) = found.host[0].body.statements
+def _nest(planned: KernelPlan) -> TileNest:
+    (nest,) = planned.host[0].body.statements
     assert isinstance(nest, TileNest)
     return nest
 
 
-def _body(found: KernelPlan) -> tuple[Statement, ...]:
-    return _nest(found).body.statements
+def _body(planned: KernelPlan) -> tuple[Statement, ...]:
+    return _nest(planned).body.statements
 
 
-def with_symbols(found: KernelPlan) -> KernelPlan:
-    changed = with_nest(found, lambda n: with_outer(n, symbol="j"))
-    return with_launch(changed, loops=tuple(replace(tiled, symbol="j") for tiled in found.host[0].loops))
+def with_symbols(planned: KernelPlan) -> KernelPlan:
+    changed = with_nest(planned, lambda n: with_outer(n, symbol="j"))
+    return with_launch(changed, loops=tuple(replace(tiled, symbol="j") for tiled in planned.host[0].loops))
 
 
 def test_the_good_plan_passes(good: KernelPlan) -> None:

@@ -19,15 +19,15 @@ def messages(faults: tuple[Fault, ...]) -> str:
     return "\n".join(f"{fault.rule}: {fault.message}" for fault in faults)
 
 
-def launch(found: KernelPlan, place: int = 0) -> Launch:
-    step = found.host_steps[place]
+def launch(planned: KernelPlan, place: int = 0) -> Launch:
+    step = planned.host_steps[place]
     assert isinstance(step, Launch)
     return step
 
 
-def with_launch(found: KernelPlan, changed: Launch, place: int = 0) -> KernelPlan:
-    steps = (*found.host_steps[:place], changed, *found.host_steps[place + 1 :])
-    return replace(found, host_steps=steps, device_steps=steps)
+def with_launch(planned: KernelPlan, changed: Launch, place: int = 0) -> KernelPlan:
+    steps = (*planned.host_steps[:place], changed, *planned.host_steps[place + 1 :])
+    return replace(planned, host_steps=steps, device_steps=steps)
 
 
 COPIES = """
@@ -42,12 +42,12 @@ void f(int n, double a[n], double b[n]) {
 
 
 def test_a_copy_that_is_read_before_it_is_assigned_is_refused() -> None:
-    found = plan(COPIES)
-    assert [object_.name for object_ in launch(found).privates] == ["s"] and prove(found) == ()
-    (nest,) = launch(found).body.statements
+    planned = plan(COPIES)
+    assert [object_.name for object_ in launch(planned).privates] == ["s"] and prove(planned) == ()
+    (nest,) = launch(planned).body.statements
     assert isinstance(nest, TileNest)
     turned = replace(nest, body=replace(nest.body, statements=nest.body.statements[::-1]))
-    broken = with_launch(found, replace(launch(found), body=replace(launch(found).body, statements=(turned,))))
+    broken = with_launch(planned, replace(launch(planned), body=replace(launch(planned).body, statements=(turned,))))
     assert "launch f gives every instance its own 's', which line 7 reads before it is assigned" in messages(
         prove(broken)
     )
@@ -63,15 +63,15 @@ def test_a_value_left_in_copies_does_not_reach_the_next_launch() -> None:
         for (int i = 0; i < n; i++) { s = b[i]; a[i] = s; }
       }
     }"""
-    found = plan(source)
-    assert len(found.host_steps) == 2 and prove(found) == ()
-    second = launch(found, 1)
+    planned = plan(source)
+    assert len(planned.host_steps) == 2 and prove(planned) == ()
+    second = launch(planned, 1)
     (nest,) = second.body.statements
     assert isinstance(nest, TileNest)
     # As if the second nest were to read the s of the first.
     turned = replace(nest, body=replace(nest.body, statements=nest.body.statements[::-1]))
     body = replace(second.body, statements=(turned,))
-    broken = with_launch(found, replace(second, body=body, privates=(), first_privates=()), 1)
+    broken = with_launch(planned, replace(second, body=body, privates=(), first_privates=()), 1)
     assert "the flow dependence of 's' from line 6" in messages(prove(broken))
     assert "are of launches that do not hand it on" in messages(prove(broken))
 
@@ -85,22 +85,24 @@ double f(int n, double a[n]) {
 }"""
 
 
-def test_an_order_of_sums_that_nobody_allowed_is_refused() -> None:
-    found = plan(SUM)
-    assert launch(found).reductions and prove(found) == ()
-    silent = replace(found, kernel=replace(found.kernel, directive=replace(found.kernel.directive, reductions=())))
+def test_an_order_of_sums_that_is_not_allowed_is_refused() -> None:
+    planned = plan(SUM)
+    assert launch(planned).reductions and prove(planned) == ()
+    silent = replace(
+        planned, kernel=replace(planned.kernel, directive=replace(planned.kernel.directive, reductions=()))
+    )
     assert "the order of 's' is changed in launch f, and its rounding with it" in messages(prove(silent))
     fast = replace(silent, floating=replace(silent.floating, fast=True))
     assert prove(fast) == ()
 
 
 def test_what_is_not_only_reduced_is_refused() -> None:
-    found = plan(SUM.replace("reduction(+: s)", "reduction(max: s)").replace("s += a[i]", "s = a[i] > s ? a[i] : s"))
-    assert prove(found) == ()
-    directive = replace(found.kernel.directive, reductions=())
-    (reduction,) = launch(found).reductions
-    wrong = with_launch(found, replace(launch(found), reductions=(replace(reduction, operator="min"),)))
-    wrong = replace(wrong, kernel=replace(found.kernel, directive=directive))
+    planned = plan(SUM.replace("reduction(+: s)", "reduction(max: s)").replace("s += a[i]", "s = a[i] > s ? a[i] : s"))
+    assert prove(planned) == ()
+    directive = replace(planned.kernel.directive, reductions=())
+    (reduction,) = launch(planned).reductions
+    wrong = with_launch(planned, replace(launch(planned), reductions=(replace(reduction, operator="min"),)))
+    wrong = replace(wrong, kernel=replace(planned.kernel, directive=directive))
     assert "'s' is not only reduced by min in launch f" in messages(prove(wrong))
 
 
@@ -149,7 +151,7 @@ def test_a_bound_that_is_data_is_that_of_the_region() -> None:
 
 
 def test_tiles_inside_a_while_are_the_users_to_answer_for() -> None:
-    found = plan("""
+    planned = plan("""
     void f(int n, int m, double a[n][m]) {
     #pragma tilek kernel
     #pragma tilek loop tile(gang) tile(dynamic)
@@ -162,8 +164,8 @@ def test_tiles_inside_a_while_are_the_users_to_answer_for() -> None:
         }
       }
     }""")
-    verify(found)
-    assert [fault.certain for fault in prove(found)] == [False]
+    verify(planned)
+    assert [fault.certain for fault in prove(planned)] == [False]
 
 
 LOCAL_ARRAY = """
@@ -183,6 +185,6 @@ void f(int n, const double *restrict a, double *restrict b) {
 
 
 def test_a_declaration_that_reads_a_local_array_does_not_declare_it() -> None:
-    found = plan(LOCAL_ARRAY)
-    assert found.as_written is None
-    assert prove(found) == ()
+    planned = plan(LOCAL_ARRAY)
+    assert planned.as_written is None
+    assert prove(planned) == ()
