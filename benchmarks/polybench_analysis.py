@@ -32,7 +32,7 @@ def described(plan: KernelPlan) -> dict[str, Any]:
         "launches": len(plan.device),
         "host_loops": sum(isinstance(step, HostLoop) for step in all_steps(plan.device_steps)),
         "sizes": [size.object.host for size in plan.sizes],
-        "reason": plan.as_written,
+        "reason": plan.untransformed,
     }
 
 

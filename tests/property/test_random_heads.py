@@ -56,7 +56,7 @@ def test_heads_mean_what_they_mean_in_c(planning: PlanningWorkshop, shared_scrat
             wrong += [
                 f"{head.case.title} on {name}: {why}\n{head.case.text}" for why in _faults(suite, here, head, lenient)
             ]
-    parallel = sum(plan.as_written is None for plan in here.plans.values())
+    parallel = sum(plan.untransformed is None for plan in here.plans.values())
     print(f"batch {batch}: {parallel} of {len(here.plans)} kernels are launched")
     assert not wrong, f"{len(wrong)} faults\n" + "\n".join(wrong[:10])
     assert parallel > BATCH // 4, "heads that C counts as numbers do are to be launched"
@@ -74,5 +74,5 @@ def _faults(suite: Suite, here: Listening, head: HeadCase, target: TargetEnviron
     plan, heard = here.plans.get(name), here.heard[target.name]
     rows = re.findall(rf"^{name} +original +(\d+)", heard, re.MULTILINE)
     silent = f"kernel {name} " not in heard
-    if plan is not None and plan.as_written is None and silent and sum(map(int, rows)) > head.calls - head.running:
+    if plan is not None and plan.untransformed is None and silent and sum(map(int, rows)) > head.calls - head.running:
         yield f"{name} runs the original loops without a word"

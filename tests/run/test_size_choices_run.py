@@ -96,7 +96,7 @@ def traced(path: Path, name: str) -> list[dict[str, int]]:
 
 def test_there_is_something_to_choose(programs: Programs) -> None:
     for plan in programs.plans.values():
-        assert plan.as_written is None
+        assert plan.untransformed is None
         assert plan.sizes
         assert len({choice.sizes for choice in plan.choices} | {tuple(size.host for size in plan.sizes)}) > 2
 

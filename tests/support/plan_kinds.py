@@ -23,7 +23,7 @@ def plan_kind(plan: KernelPlan) -> PlanKind:
 
     Of a region whose host and device plans differ the device's is named.
     """
-    if plan.as_written is not None:
+    if plan.untransformed is not None:
         return PlanKind.AS_WRITTEN
     if not any(isinstance(step, HostLoop) for step in all_steps(plan.device_steps)):
         return PlanKind.DOALL

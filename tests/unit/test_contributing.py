@@ -216,7 +216,7 @@ def test_a_row_in_the_table_of_strategies_is_enough(tmp_path: Path, monkeypatch:
     result = translate(TranslateRequest(str(tmp_path / "rows.c")))
     assert result.succeeded, result.diagnostics
     (made,) = result.plans
-    assert made.as_written is None
+    assert made.untransformed is None
     assert NOTE in made.rejected
 
 

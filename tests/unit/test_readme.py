@@ -50,7 +50,7 @@ def test_the_first_nest_becomes_wavefronts_of_tiles() -> None:
     result = translate(TranslateRequest("readme.c", text=source.encode()))
     assert result.output is not None
     [plan] = result.plans
-    assert plan.as_written is None
+    assert plan.untransformed is None
     assert plan.sizes
 
 

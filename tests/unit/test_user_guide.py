@@ -28,7 +28,7 @@ def test_block(block: str, tmp_path: Path) -> None:
     result = translate(TranslateRequest("guide.c", output_name="out.c", text=block.encode()))
     assert [one.message for one in result.diagnostics if one.severity is not Severity.NOTE] == []
     assert result.output is not None
-    assert all(plan.as_written is None for plan in result.plans)
+    assert all(plan.untransformed is None for plan in result.plans)
     (tmp_path / "out.c").write_bytes(result.output)
     include = resource_folder("runtime") / "include"
     flags = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{include}"]

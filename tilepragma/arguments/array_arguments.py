@@ -56,9 +56,10 @@ class _Mention:
 class DataContext:
     """A region, all its uses, and whether the host can evaluate an atom at launch.
 
-    `conditions` hold wherever the arguments count. `vouched`: the user calls iterations independent
-    and loops run as written, so that cores need not know which arrays overlap. `by_footprint`:
-    where the accesses' own form tells no section, isl may. `known`: the Scop, if already extracted.
+    `conditions` hold wherever the arguments count. `assumes_independence`: the user calls
+    iterations independent and loops run as written, so that cores need not know which arrays
+    overlap. `by_footprint`: where the accesses' own form tells no section, isl may. `known`: the
+    Scop, if already extracted.
     """
 
     kernel: Kernel
@@ -66,7 +67,7 @@ class DataContext:
     invariant: Callable[[Expression], bool]
     diagnostics: Diagnostics
     conditions: tuple[Expression, ...] = ()
-    vouched: bool = False
+    assumes_independence: bool = False
     by_footprint: bool = True
     known: Scop | None = None
 
@@ -209,7 +210,7 @@ def _section(
         return (), None
     doubts: list[Diagnostic] = []
     lacking = _lacking_restrict(object_, context.uses) if mention.section is None else None
-    if context.vouched and lacking is not None:
+    if context.assumes_independence and lacking is not None:
         lacking = ()
 
     def inferred(_: SourceRange) -> tuple[SectionBound, ...]:
@@ -365,17 +366,17 @@ def report_assumed_extents(
     arguments: Sequence[ArrayArgument],
     targets: Sequence[Target],
     preferred: Target,
-    vouched: bool,
+    assumes_independence: bool,
     diagnostics: Diagnostics,
 ) -> None:
     """Report at translation why a kernel cannot run on a device that the user asks for.
 
-    A target, tiles, or `vouched` independence ask for a device. An error where cores cannot run the
-    kernel instead.
+    A target, tiles, or loops that the user calls independent ask for a device. An error where cores
+    cannot run the kernel instead.
     """
-    if not any(target.is_device for target in targets) or not (vouched or preferred.is_device):
+    if not any(target.is_device for target in targets) or not (assumes_independence or preferred.is_device):
         return
-    refused = vouched and preferred.is_device
+    refused = assumes_independence and preferred.is_device
     for doubt in (argument.doubt for argument in arguments if argument.doubt is not None):
         text = f"{doubt.message}; no device holds it unless a data region does, and the kernel runs on cores"
         diagnostics.add(doubt if refused else replace(doubt, severity=Severity.WARNING, message=text))

@@ -39,7 +39,7 @@ class ScalarContext:
     functions: tuple[Function, ...]
     live_out: frozenset[str]
     final: frozenset[str]
-    vouched: bool
+    assumes_independence: bool
     floating: FloatingRules
     diagnostics: Diagnostics
 
@@ -131,7 +131,7 @@ def _decide(
         result.shared.append(object_)
     elif (
         # Only conditional writes, which one iteration may meet, use it.
-        context.vouched
+        context.assumes_independence
         and exposed is None
         and all(use.conditional and not use.reads for use in uses(body, context.functions) if use.object == object_)
     ):

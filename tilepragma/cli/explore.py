@@ -222,8 +222,8 @@ def _explore_kernel(job: _Job, task: _Task, budget: float, database: Database) -
     TuningError for kernels that cannot be explored.
     """
     plan = task.plan
-    if plan.as_written is not None:
-        reason = f"runs the original loops, without tiles: {plan.as_written}"
+    if plan.untransformed is not None:
+        reason = f"runs the original loops, without tiles: {plan.untransformed}"
         raise TuningError(reason, "'tilepragma explain' says more")
     subject = _user_subject(job, task) if job.program else _made_subject(job, task)
     first, target, points, builds = subject.first, subject.target, subject.points, subject.builds

@@ -137,7 +137,7 @@ class _Run:
             errors = [diagnostic.message for diagnostic in made.diagnostics if diagnostic.severity is Severity.ERROR]
             if errors or made.output is None:
                 return Measured(name, None, f"refused: {errors[0] if errors else 'it cannot be translated'}")
-            note = next((f"on one core: {plan.as_written}" for plan in made.plans[:1] if plan.as_written), "")
+            note = next((f"on one core: {plan.untransformed}" for plan in made.plans[:1] if plan.untransformed), "")
             written = made.output
             libraries = (*runtime_library.compile_flags(), *runtime_library.link_flags(self.options, is_program=True))
         source.write_bytes(written)

@@ -74,7 +74,7 @@ def programs_of(plan: KernelPlan, targets: Collection[Target], on_devices: bool 
     """The plan's programs, by name, for those of the `targets` that it allows; without `on_devices`
     only the programs that run the launches of hosts. A region that runs as written has none.
     """
-    wanted = {target for target in plan.targets if target in targets} if plan.as_written is None else set()
+    wanted = {target for target in plan.targets if target in targets} if plan.untransformed is None else set()
     forms = [form for form in PROGRAMS if form.target in wanted and (on_devices or form.for_hosts)]
     return {form.name: device_program(plan, form) for form in forms}
 

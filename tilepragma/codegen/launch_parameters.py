@@ -383,7 +383,11 @@ def is_checked_disjoint(plan: KernelPlan, object_: DataObject) -> bool:
     """Whether every launch checks that the array overlaps no written one, for `restrict`. Not where
     the user's functions use the variable by name.
     """
-    return plan.apart and object_.storage is Storage.CONTIGUOUS and object_ not in implied_objects(plan.kernel.body)
+    return (
+        plan.assumes_disjoint
+        and object_.storage is Storage.CONTIGUOUS
+        and object_ not in implied_objects(plan.kernel.body)
+    )
 
 
 def used_dimensions(launch: Launch, *kinds: AxisKind) -> list[Axis]:

@@ -36,7 +36,7 @@ class StepFunctions:
 
 def step_functions(plan: KernelPlan, on_device: bool) -> StepFunctions:
     """The region's functions, shared where they agree. `on_device`: it has device programs."""
-    if plan.as_written is not None:
+    if plan.untransformed is not None:
         return StepFunctions(None, None, "")
     start, names, definitions = plan.kernel.range.start, {}, []
     comment = f"/* {plan.kernel.name}: the order of its launches, {in_comment(start.place)}. */"

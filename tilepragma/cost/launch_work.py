@@ -96,8 +96,8 @@ def plan_work(
     Missing sizes take the launch's defaults. `entries`: see ENTRIES. `source`: `SourceCounts.of`
     these scalars, if it is available.
     """
-    if plan.as_written is not None:
-        raise UncountableError(f"it runs the original loops: {plan.as_written}")
+    if plan.untransformed is not None:
+        raise UncountableError(f"it runs the original loops: {plan.untransformed}")
     on_host = target.is_host
     values: dict[str, Values] = {**_default_sizes(plan, scalars, sizes, on_host), **scalars, **sizes}
     cases = max((value.size for value in values.values() if not isinstance(value, int)), default=1)

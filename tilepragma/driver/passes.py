@@ -122,7 +122,7 @@ def plan(state: State) -> State:
         unit=replace(state.unit, kernels=tuple(kernel for region in regions for kernel in region.kernels)),
         defaults=defaults,
         planned=tuple(planned for region in regions for planned in region.planned),
-        held=tuple(held for region in regions for held in region.held),
+        resident=tuple(resident for region in regions for resident in region.resident),
     )
 
 
@@ -201,7 +201,7 @@ def rewrite(state: State) -> State:
     from tilepragma.host.rewriter import rewrite as rewrite_unit
 
     manifests = tuple(describe(proven.plan, _targets(request.targets)) for proven in state.proven)
-    output = rewrite_unit(state.unit, manifests, request.output_name, state.held)
+    output = rewrite_unit(state.unit, manifests, request.output_name, state.resident)
     return replace(state, manifests=manifests, output=output)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tilepragma.ir.loop_tree import TranslationUnit
     from tilepragma.model.device import Device
     from tilepragma.plan.command_line import PlanOptions
-    from tilepragma.plan.kernel_plan import HeldRegion, KernelPlan
+    from tilepragma.plan.kernel_plan import KernelPlan, ResidentRegion
     from tilepragma.planner.assembly import Planned
     from tilepragma.planner.versions import Candidates
     from tilepragma.sizes.records import TuningRecord
@@ -94,7 +94,7 @@ class State:
     trials: Candidates | None = None
     defaults: PlanOptions | None = None
     planned: tuple[Planned, ...] = ()
-    held: tuple[HeldRegion, ...] = ()
+    resident: tuple[ResidentRegion, ...] = ()
     measured: tuple[str, ...] = ()
     proven: tuple[Proof, ...] = ()
     manifests: tuple[KernelManifest, ...] = ()

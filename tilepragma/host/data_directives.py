@@ -13,7 +13,7 @@ from tilepragma.host.region_text import SurroundingText, array_initializer, arra
 from tilepragma.ir.directives import Construct, DataDirective, KernelDirective, Section
 from tilepragma.ir.expressions import DataObject, Storage
 from tilepragma.ir.loop_tree import DataRegion
-from tilepragma.plan.kernel_plan import ArrayArgument, HeldRegion
+from tilepragma.plan.kernel_plan import ArrayArgument, ResidentRegion
 
 #: Precedence of an operand of `-`.
 _MULTIPLICATION = 12
@@ -48,7 +48,7 @@ def data_text(region: DataRegion, number: int) -> SurroundingText:
     return _data_calls(directive, items, number, _CALLS.get(directive.construct, ""), queue_text(directive))
 
 
-def held_text(held: HeldRegion, number: int) -> SurroundingText:
+def resident_text(held: ResidentRegion, number: int) -> SurroundingText:
     """The calls around a region whose arrays stay on the device between its kernels.
 
     `number` distinguishes it from the file's data directives.

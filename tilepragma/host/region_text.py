@@ -118,7 +118,7 @@ def region_text(plan: KernelPlan) -> SurroundingText:
         symbol=symbol,
         launched=launched,
         versions=versions,
-        as_written=plan.as_written is not None,
+        as_written=plan.untransformed is not None,
         prologue=_prologue(plan),
         elements=[object_.host for object_ in plan.kernel.objects if object_.is_element],
         place=f"{quote(directive.range.file)}, {directive.range.start.line}",
@@ -152,7 +152,7 @@ def region_text(plan: KernelPlan) -> SurroundingText:
         instead=bool(instead),
         launched=launched,
         versions=versions,
-        final_values=[] if plan.as_written is not None else _final_values(plan, numbering),
+        final_values=[] if plan.untransformed is not None else _final_values(plan, numbering),
     )
     return SurroundingText(before, after)
 

@@ -20,12 +20,12 @@ from tilepragma.codegen.c90 import as_c90
 from tilepragma.codegen.host_functions import host_functions
 from tilepragma.codegen.manifest import KernelManifest, kernel_constants
 from tilepragma.codegen.writer import GENERATED_LINE
-from tilepragma.host.data_directives import data_text, held_text
+from tilepragma.host.data_directives import data_text, resident_text
 from tilepragma.host.region_text import SurroundingText, region_text
 from tilepragma.host.user_macros import path_macros, without_macros
 from tilepragma.ir.loop_tree import DataRegion, Inclusion, Kernel, SourceFile, TranslationUnit
 from tilepragma.ir.traversal import loop_directives
-from tilepragma.plan.kernel_plan import HeldRegion
+from tilepragma.plan.kernel_plan import ResidentRegion
 
 _FOREIGN_PRAGMA = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+(?!tilek\b)\w", re.MULTILINE)
 _NO_CODE = re.compile(rb"/\*.*?\*/|//[^\n]*|^[ \t]*#(?:\\\r?\n|[^\n])*", re.DOTALL | re.MULTILINE)
@@ -37,17 +37,20 @@ _ADAPTED = re.compile(rb'^[ \t]*#[ \t]*(?:include[ \t]*"[^"\n]*"|pragma[ \t]+onc
 
 
 def rewrite(
-    unit: TranslationUnit, manifests: Sequence[KernelManifest], output_path: str, held: Sequence[HeldRegion] = ()
+    unit: TranslationUnit,
+    manifests: Sequence[KernelManifest],
+    output_path: str,
+    resident: Sequence[ResidentRegion] = (),
 ) -> bytes:
     """OUT.c: the main file, headers with regions in place of their #include, every region launched.
 
     `manifests` has one for each kernel of the unit, with the device programs to be embedded;
-    `output_path` is OUT.c's name in `#line`; `held` are the split regions.
+    `output_path` is OUT.c's name in `#line`; `resident` are the split regions.
     """
     main = unit.files[0]
     assembly = Assembly(output_path)
-    assembly.file(main, _Rewriting(unit, manifests, held).edits(main))
-    check_kept(b"".join(assembly.kept), unit)
+    assembly.file(main, _Rewriting(unit, manifests, resident).edits(main))
+    check_user_text(b"".join(assembly.user_text), unit)
     return b"".join(assembly.chunks)
 
 
@@ -81,7 +84,8 @@ class Edit:
 
 @dataclass
 class Assembly:
-    """The output as it grows; `line` is the number of the current line, `kept` the user's text.
+    """The output as it grows; `line` is the number of the current line, `user_text` the user's
+    text.
 
     `output` is its name for the `#line`s of generated text. If it has no name that a debugger can
     open, generated text has the number of the user's line that it stands for, so debuggers step
@@ -90,7 +94,7 @@ class Assembly:
 
     output: str
     chunks: list[bytes] = field(default_factory=list)
-    kept: list[bytes] = field(default_factory=list)
+    user_text: list[bytes] = field(default_factory=list)
     line: int = 1
     _at_line_start: bool = True
 
@@ -163,14 +167,16 @@ class Assembly:
         self._keep(source[position:])
 
     def _keep(self, text: bytes) -> None:
-        self.kept.append(text)
+        self.user_text.append(text)
         self.raw(text)
 
 
 class _Rewriting:
-    def __init__(self, unit: TranslationUnit, manifests: Sequence[KernelManifest], held: Sequence[HeldRegion]) -> None:
-        self.unit, self.manifests, self.held = unit, manifests, held
-        self.in_paths = path_macros(unit.macros, _directives(unit, held))
+    def __init__(
+        self, unit: TranslationUnit, manifests: Sequence[KernelManifest], resident: Sequence[ResidentRegion]
+    ) -> None:
+        self.unit, self.manifests, self.resident = unit, manifests, resident
+        self.in_paths = path_macros(unit.macros, _directives(unit, resident))
 
     def edits(self, file: SourceFile) -> tuple[Edit, ...]:
         """All edits of a file, also those of inlined headers."""
@@ -229,15 +235,17 @@ class _Rewriting:
         edits = []
         for manifest in self.manifests:
             plan, kernel = manifest.plan, manifest.plan.kernel
-            is_launched = plan.as_written is None or plan.arrays or plan.reordered or _waits(kernel)
+            is_launched = plan.untransformed is None or plan.arrays or plan.reordered or _waits(kernel)
             if kernel.range.file == file.path and is_launched:
                 text = replace(region_text(plan), constants=_definitions(manifest))
                 edits += _around(file, kernel, text, Rank.BEGIN_INNER, Rank.END_INNER)
-        regions: tuple[DataRegion | HeldRegion, ...] = (*self.unit.data_regions, *self.held)
+        regions: tuple[DataRegion | ResidentRegion, ...] = (*self.unit.data_regions, *self.resident)
         for number, region in enumerate(regions):
-            place = region.kernel if isinstance(region, HeldRegion) else region
+            place = region.kernel if isinstance(region, ResidentRegion) else region
             if place.range.file == file.path:
-                text = held_text(region, number) if isinstance(region, HeldRegion) else data_text(region, number)
+                text = (
+                    resident_text(region, number) if isinstance(region, ResidentRegion) else data_text(region, number)
+                )
                 edits += _around(file, place, text, Rank.BEGIN_OUTER, Rank.END_OUTER)
         return edits
 
@@ -246,7 +254,7 @@ def _definitions(manifest: KernelManifest) -> str:
     """A region's file-scope text: versions come first, as the kernel names them."""
     texts = []
     for defined in (*manifest.versions, manifest):
-        functions = "" if defined.plan.as_written is not None else host_functions(defined.plan) + "\n"
+        functions = "" if defined.plan.untransformed is not None else host_functions(defined.plan) + "\n"
         order = defined.steps.text
         texts += [functions, f"{order}\n" if order else "", kernel_constants(defined)]
     return "".join(texts)
@@ -258,10 +266,10 @@ def _waits(kernel: Kernel) -> bool:
     return bool(directive.waits) or directive.wait_all or asynchronous
 
 
-def _directives(unit: TranslationUnit, held: Sequence[HeldRegion]) -> Iterator[object]:
+def _directives(unit: TranslationUnit, resident: Sequence[ResidentRegion]) -> Iterator[object]:
     """All directives whose clauses may be in generated text."""
     yield from (region.directive for region in unit.data_regions)
-    for kernel in (*unit.kernels, *(region.kernel for region in held)):
+    for kernel in (*unit.kernels, *(region.kernel for region in resident)):
         yield kernel.directive
         yield from loop_directives(kernel.body)
 
@@ -314,10 +322,10 @@ def _once_guard(header: SourceFile, files: dict[str, SourceFile]) -> list[Edit]:
     ]
 
 
-def check_kept(kept: bytes, unit: TranslationUnit) -> None:
-    """Raise AssertionError, which no input may cause, unless `kept` is the text of all files."""
+def check_user_text(user_text: bytes, unit: TranslationUnit) -> None:
+    """Raise AssertionError, which no input may cause, unless this is the text of all files."""
     files = {file.path: file for file in unit.files}
-    if _bare(kept) != _bare(b"".join(_expected(unit.files[0], files, unit.inclusions))):
+    if _bare(user_text) != _bare(b"".join(_expected(unit.files[0], files, unit.inclusions))):
         raise AssertionError("text of the source would be missing in its translation")
 
 

@@ -20,7 +20,7 @@ def outermost_loop(plan: KernelPlan) -> Loop | None:
     """The loop that SizeChoice.trips counts: the region's first loop that only blocks enclose. None
     where the region has no such loop, or the host cannot count its iterations before the launch.
     """
-    region = plan.stepped or plan.source or plan.kernel
+    region = plan.before_normalisation or plan.source or plan.kernel
     on_host = host_evaluable(written_objects(region))
     outermost = next(_outer_loops(region.body), None)
     if not isinstance(outermost, Loop) or not all(map(on_host, (outermost.lower, outermost.upper, outermost.step))):

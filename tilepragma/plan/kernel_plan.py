@@ -345,21 +345,22 @@ class KernelPlan:
 
     `prologue` holds the region's own declarations, executed on the host before the launches.
     `host_steps` serve the serial and threads targets, `device_steps` OpenCL and CUDA; without
-    HostLoops both have one Launch a nest, equal where the user wrote the tiles. `as_written` is a
-    sentence where the region runs as the user wrote it, without launches.
+    HostLoops both have one Launch a nest, equal where the user wrote the tiles. `untransformed` is
+    a sentence where the region runs as the user wrote it, without launches.
 
-    `apart`: the plan is right only where no written array overlaps another (`checks_overlap`). The
-    original loop runs where arrays overlap, or any of `conditions` is 0. `targets` is what the user
-    allows at all (never AUTO); `preferred` is the user's explicit choice or what the clauses imply,
-    else AUTO. `operations` is for profiles, empty where the launch cannot count the work.
+    `assumes_disjoint`: the plan is right only where no written array overlaps another
+    (`checks_overlap`). The original loop runs where arrays overlap, or any of `conditions` is 0.
+    `targets` is what the user allows at all (never AUTO); `preferred` is the user's explicit choice
+    or what the clauses imply, else AUTO. `operations` is for profiles, empty where the launch
+    cannot count the work.
 
     `rejected` are clauses on what the automatic planner considered and did not take, and why;
     `obstacles` are the errors, with places and remedies, that left a region as written; empty where
     the reason was another. `storage` has a clause on each temporary array of the plan
     (Scope.TEMPORARY); `kernel` is then the region that uses them, and `source` the user's, unless
     launches alone use them. `constants` are tables of the file that are no arguments: hosts use
-    them by name, device programs contain their values. `stepped` is the region with the steps of
-    the user's loops, where `kernel` and `source` have normalised loops.
+    them by name, device programs contain their values. `before_normalisation` is the region with
+    the steps of the user's loops, where `kernel` and `source` have normalised loops.
     """
 
     kernel: Kernel
@@ -373,8 +374,8 @@ class KernelPlan:
     targets: tuple[Target, ...]
     preferred: Target
     floating: FloatingRules
-    as_written: str | None = None
-    apart: bool = False
+    untransformed: str | None = None
+    assumes_disjoint: bool = False
     operations: tuple[OperationCount, ...] = ()
     sizes: tuple[TileSize, ...] = ()
     rejected: tuple[str, ...] = ()
@@ -383,7 +384,7 @@ class KernelPlan:
     storage: tuple[str, ...] = ()
     source: Kernel | None = None
     constants: tuple[DataObject, ...] = ()
-    stepped: Kernel | None = None
+    before_normalisation: Kernel | None = None
     split: tuple[str, ...] = ()
     """a clause on each loop of the user's that launches distribute"""
     choices: tuple[SizeChoice, ...] = ()
@@ -402,12 +403,12 @@ class KernelPlan:
     """one for each device launch, where `device(all)` partitions the launches"""
     undivided: str = ""
     """a clause on why launches run on one device in spite of `device(all)`; else empty"""
-    kept: str = ""
+    recorded_sizes: str = ""
     """a clause on which of `sizes` come from tuning records, and where these are; else empty"""
     registers: RegisterCounts | None = None
     """None without a GPU to plan for"""
-    held: frozenset[str] = frozenset()
-    """the user's names of arrays that an enclosing region keeps on the device (HeldRegion)"""
+    resident: frozenset[str] = frozenset()
+    """the user's names of arrays that an enclosing region keeps on the device (ResidentRegion)"""
     device_kernel: Kernel | None = None
     """the region that device steps compute, where its temporaries differ from those of `kernel`"""
 
@@ -418,9 +419,9 @@ class KernelPlan:
 
     @property
     def checks_overlap(self) -> bool:
-        """Whether launches check `apart`: distinct variables never overlap."""
+        """Whether launches check `assumes_disjoint`: distinct variables never overlap."""
         pairs = combinations((array for array in self.arrays if array.object.scope is not Scope.TEMPORARY), 2)
-        return self.apart and any(
+        return self.assumes_disjoint and any(
             (a.writes or b.writes) and not (a.object.stored.is_variable and b.object.stored.is_variable)
             for a, b in pairs
         )
@@ -443,7 +444,7 @@ class KernelPlan:
 
 
 @dataclass(frozen=True)
-class HeldRegion:
+class ResidentRegion:
     """A region that the host runs as written, and its arrays resident between kernels."""
 
     kernel: Kernel

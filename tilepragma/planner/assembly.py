@@ -182,13 +182,13 @@ def assemble_plan(region: TiledRegion, diagnostics: Diagnostics) -> KernelPlan:
         targets,
         preferred,
         region.floating,
-        apart=automatic,
+        assumes_disjoint=automatic,
         operations=operation_counts(kernel, on_host),
         sizes=steps.sizes,
         processor_choices=processor_choices(steps.sizes),
         rejected=region.rejected,
         conditions=launch_conditions(kernel, on_host, diagnostics, assumptions, automatic, bool(steps.sizes)),
-        storage=steps.kept,
+        storage=steps.storage_notes,
         split=steps.split,
     )
     return with_constants(plan) if numbers_fit(plan) else as_written("a number in it does not fit in 64 bits")
@@ -271,9 +271,11 @@ def _user_steps(
     kernel = region.kernel
     on_host, counts = host_evaluable(written_objects(kernel)), literal_counts(kernel.directive.counts)
     chains = ChainContext(region.host, loop_symbols(kernel), on_host, counts, diagnostics)
-    vouched = kernel.directive.independent or any(directive.independent for directive in loop_directives(kernel.body))
+    assumes_independence = kernel.directive.independent or any(
+        directive.independent for directive in loop_directives(kernel.body)
+    )
     names = frozenset(value.iterator.name for value in final)
-    facts = (kernel.directive, kernel.functions, live_out, names, vouched, region.floating)
+    facts = (kernel.directive, kernel.functions, live_out, names, assumes_independence, region.floating)
     scalars = ScalarContext(*facts, diagnostics)
     host, shared = make_launches(kernel, region.statements, region.host, chains, scalars)
     device, device_shared = host, shared

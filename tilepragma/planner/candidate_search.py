@@ -70,7 +70,7 @@ _MOST_RESCHEDULED = 6
 _MOST_EXPANDED = 16
 
 
-def vouched_plan(region: TiledRegion, diagnostics: Diagnostics) -> Planned:
+def plan_of_user_tiles(region: TiledRegion, diagnostics: Diagnostics) -> Planned:
     """The plan of a region whose loops the user calls independent. The planner's own plan, proven
     without the user's word, wins where it keeps elements in registers.
     """
@@ -91,10 +91,12 @@ def searched_plan(region: TiledRegion, diagnostics: Diagnostics) -> Planned:
         messages = Diagnostics()
         counted, finals = unit
         planned = _as_it_stands(with_kernel(region, counted, messages), messages)
-        counting = replace(planned.plan, stepped=region.kernel, final_values=(*planned.plan.final_values, *finals))
-        if counting.as_written is None and not tuple(unit_step_faults(counting)):
+        counting = replace(
+            planned.plan, before_normalisation=region.kernel, final_values=(*planned.plan.final_values, *finals)
+        )
+        if counting.untransformed is None and not tuple(unit_step_faults(counting)):
             diagnostics.add_all(messages)
-            return with_plan(planned, counting, "stepped", "final_values")
+            return with_plan(planned, counting, "before_normalisation", "final_values")
     return _as_it_stands(region, diagnostics)
 
 
@@ -107,16 +109,16 @@ def _as_it_stands(region: TiledRegion, diagnostics: Diagnostics) -> Planned:
     if rows.seen:
         messages = Diagnostics()
         planned = _automatic(with_kernel(region, rows.kernel, messages), messages)
-        if planned.plan.as_written is None:
+        if planned.plan.untransformed is None:
             diagnostics.add_all(messages)
             return _with_notes(planned, rows)
     messages = Diagnostics()
     planned = _automatic(region, messages)
     inner = with_sunk_conditions(kernel)
-    if planned.plan.as_written is not None and inner is not kernel:
+    if planned.plan.untransformed is not None and inner is not kernel:
         inner_messages = Diagnostics()
         converted = _automatic(with_kernel(region, inner, inner_messages), inner_messages)
-        if converted.plan.as_written is None:
+        if converted.plan.untransformed is None:
             planned, messages = converted, inner_messages
     diagnostics.add_all(messages)
     return _with_notes(planned, replace(rows, seen=()))
@@ -273,7 +275,11 @@ def _with_scalars(attempt: Attempt, diagnostics: Diagnostics) -> Planned | None:
     taken = attempt.choice(STRATEGIES).taken
     if taken is None:
         return None
-    if taken.steps is not None and not taken.steps.strides and not long_sums(attempt.tiled.statements):
+    if (
+        taken.innermost_cost is not None
+        and not taken.innermost_cost.strides
+        and not long_sums(attempt.tiled.statements)
+    ):
         return None
     outside, hoisted = attempt, frozenset[DataObject]()
     hoisting = with_hoisted_scalars(attempt.tiled.kernel)
@@ -362,7 +368,9 @@ class Choice:
         """Whether no further answer can be better."""
         if self.best is None:
             return False
-        if self.best.steps is not None and (self.best.steps.strides or self.best.steps.reloading):
+        if self.best.innermost_cost is not None and (
+            self.best.innermost_cost.strides or self.best.innermost_cost.reloading
+        ):
             return False
         return self.best.depths.launched >= self.best.depths.parallel
 
@@ -459,7 +467,7 @@ def _joined(host: ScheduleCandidate, device: ScheduleCandidate) -> ScheduleCandi
         shared=tuple(dict.fromkeys((*device.shared, *host.shared))),
         sizes=used_sizes(host.host_steps, host.sizes),
         notes=host.notes,
-        steps=host.steps,
+        innermost_cost=host.innermost_cost,
         jammed=None,
         fallback=None if host.fallback is None else partial(_plainer, host.fallback, device),
     )
@@ -481,13 +489,13 @@ def _with_devices(best: ScheduleCandidate, answer: ScheduleCandidate) -> Schedul
         sizes=(*used_sizes(best.host_steps, best.sizes), *answer.sizes),
         asked_on_devices=True,
         storage=answer.storage,
-        kept=answer.kept,
+        storage_notes=answer.storage_notes,
     )
 
 
 def _strides(answer: ScheduleCandidate) -> float:
     """Strided accesses of the answer's innermost host loops; infinite if unknown."""
-    return inf if answer.steps is None else answer.steps.strides
+    return inf if answer.innermost_cost is None else answer.innermost_cost.strides
 
 
 def _has_fewer_strides(answer: ScheduleCandidate, rival: ScheduleCandidate) -> bool:
@@ -503,7 +511,7 @@ def _keeps_planes(answer: ScheduleCandidate) -> bool:
 
 def _reloads_less(answer: ScheduleCandidate, rival: ScheduleCandidate) -> bool:
     """Whether the answer's innermost loops are known to reload less than the rival's."""
-    known, others = answer.steps, rival.steps
+    known, others = answer.innermost_cost, rival.innermost_cost
     return known is not None and others is not None and known.reloading < others.reloading
 
 
@@ -535,8 +543,9 @@ def _loops(answer: ScheduleCandidate) -> str:
 def _rows_that_meet(kernel: Kernel) -> str | None:
     """Why rows of two objects may overlap, one of them written; None where they cannot.
 
-    Launches check the addresses of contiguous arrays (`KernelPlan.apart`). Rows are too many for
-    that, so `restrict`, different element types or the user's sections must tell them apart.
+    Launches check the addresses of contiguous arrays (`KernelPlan.assumes_disjoint`). Rows are too
+    many for that, so `restrict`, different element types or the user's sections must tell them
+    apart.
     """
     sections = {section.path for clause in kernel.directive.data for section in clause.sections}
     touched: dict[DataObject, bool] = {}

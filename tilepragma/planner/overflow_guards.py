@@ -76,7 +76,7 @@ def launch_conditions(
 
 def with_subscript_checks(plan: KernelPlan, kernel: Kernel, diagnostics: Diagnostics) -> KernelPlan:
     """The plan, with checks that the user's unsigned subscripts do not wrap."""
-    if plan.as_written is not None:
+    if plan.untransformed is not None:
         return plan
     checks: dict[Expression, None] = {}
     invariant = host_evaluable(written_objects(kernel))

@@ -37,7 +37,7 @@ def with_divisions(plan: KernelPlan, diagnostics: Diagnostics) -> KernelPlan:
     if not plan.kernel.directive.all_devices:
         return plan
     try:
-        if plan.as_written is not None or not plan.device:
+        if plan.untransformed is not None or not plan.device:
             raise RefusalError("it has no launches for devices")
         divisions = tuple(_division(plan, launch) for launch in plan.device)
         _check_traffic(plan, divisions)

@@ -28,8 +28,8 @@ def plan_text(plan: KernelPlan) -> str:
 def _lines(plan: KernelPlan) -> Iterator[str]:
     targets = ", ".join(target.value for target in plan.targets)
     yield f"kernel {plan.kernel.name}: targets {targets or 'none'}; prefers {plan.preferred.value}"
-    if plan.as_written is not None:
-        yield f"  runs as written: {plan.as_written}"
+    if plan.untransformed is not None:
+        yield f"  runs as written: {plan.untransformed}"
     for declaration in plan.prologue:
         yield f"  first {statement_text(declaration).strip()}"
     for storage in plan.storage:

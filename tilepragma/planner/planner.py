@@ -61,12 +61,12 @@ def _planned(region: TiledRegion, diagnostics: Diagnostics) -> Planned:
     if region.user or not region.targets or diagnostics.has_errors:
         planned = plan_of_tiles(region, diagnostics)
     else:  # the search loads every strategy; the user's tiles need none
-        from tilepragma.planner.candidate_search import searched_plan, vouched_plan
+        from tilepragma.planner.candidate_search import plan_of_user_tiles, searched_plan
 
-        planned = vouched_plan(region, diagnostics) if region.clauses else searched_plan(region, diagnostics)
+        planned = plan_of_user_tiles(region, diagnostics) if region.clauses else searched_plan(region, diagnostics)
     plan = planned.plan
     if region.order is not None:  # it is not the user's
-        final = () if plan.as_written is not None else (*plan.final_values, *region.order.final_values)
+        final = () if plan.untransformed is not None else (*plan.final_values, *region.order.final_values)
         plan = replace(plan, reordered=region.order, final_values=final)
     plan = with_divisions(with_subscript_checks(plan, region.kernel, diagnostics), diagnostics)
     warn_of_sequence(plan, diagnostics)

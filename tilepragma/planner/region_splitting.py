@@ -26,7 +26,7 @@ from tilepragma.ir.traversal import loops_in, objects_in, walk
 from tilepragma.normalise.forward_substitution import with_substituted_subscripts
 from tilepragma.patterns.recognition import relaxations
 from tilepragma.patterns.relaxation import SorNest
-from tilepragma.plan.kernel_plan import ArrayArgument, HeldRegion, KernelPlan, SectionBound
+from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, ResidentRegion, SectionBound
 from tilepragma.planner.assembly import Planned, with_plan
 from tilepragma.poly.extents import Bounds, Box, hull
 from tilepragma.user_tiles.clause_variables import check_names
@@ -41,7 +41,7 @@ class PlannedRegion:
 
     kernels: tuple[Kernel, ...]
     planned: tuple[Planned, ...]
-    held: tuple[HeldRegion, ...] = ()
+    resident: tuple[ResidentRegion, ...] = ()
 
 
 def plan_region(kernel: Kernel, make: MakePlan, diagnostics: Diagnostics) -> PlannedRegion:
@@ -57,7 +57,7 @@ def plan_region(kernel: Kernel, make: MakePlan, diagnostics: Diagnostics) -> Pla
         return whole
     split_messages = Diagnostics()
     split = _split(kernel, parts, make, split_messages)
-    gains = any(planned.plan.as_written is None for planned in split.planned)
+    gains = any(planned.plan.untransformed is None for planned in split.planned)
     if not parts.required and not whole_messages.has_errors and not gains and not split_messages.has_errors:
         diagnostics.add_all(whole_messages)
         return whole
@@ -80,7 +80,7 @@ def _whole(kernel: Kernel, make: MakePlan, diagnostics: Diagnostics) -> PlannedR
 
 def _runs_in_order(plan: KernelPlan) -> bool:
     """Whether loops that end with conditions, and loops in them, are all sequential."""
-    if plan.as_written is not None:
+    if plan.untransformed is not None:
         return True
     nodes = (node for launch in plan.host if not launch.axes for node in walk(launch.body))
     return any(isinstance(node, (ForLoop, While)) and any(loops_in(node.body)) for node in nodes)
@@ -91,24 +91,24 @@ def _split(kernel: Kernel, parts: Parts, make: MakePlan, diagnostics: Diagnostic
     check_names(parts.data, diagnostics)
     regions = [plan_region(part, make, diagnostics) for part in _with_condition(kernel, _with_method(parts.kernels))]
     needed = [array for region in regions for planned in region.planned for array in planned.plan.arrays]
-    held = HeldRegion(kernel, _resident_arrays(parts, needed), parts.reads)
-    names = frozenset(array.object.host for array in held.arrays)
+    resident = ResidentRegion(kernel, _resident_arrays(parts, needed), parts.reads)
+    names = frozenset(array.object.host for array in resident.arrays)
     staying = [group for group in parts.exchanged if names & {pointer.host for pointer in group.live_in}]
     names |= {member.host for group in staying for member in group.used}
     return PlannedRegion(
         tuple(kernel for region in regions for kernel in region.kernels),
         tuple(_in_region(planned, names) for region in regions for planned in region.planned),
-        (held, *(inner for region in regions for inner in region.held)),
+        (resident, *(inner for region in regions for inner in region.resident)),
     )
 
 
-def _in_region(planned: Planned, held: frozenset[str]) -> Planned:
+def _in_region(planned: Planned, resident: frozenset[str]) -> Planned:
     """The plan as a part of a split region."""
-    plan = replace(planned.plan, held=planned.plan.held | held)
+    plan = replace(planned.plan, resident=planned.plan.resident | resident)
     nodes = walk(plan.kernel.body)
-    if plan.as_written is not None and not any(isinstance(node, (Loop, ForLoop, While)) for node in nodes):
+    if plan.untransformed is not None and not any(isinstance(node, (Loop, ForLoop, While)) for node in nodes):
         reason = "it is no loop; each time, the newest values of the arrays that it names first come from their device"
-        plan = replace(plan, as_written=reason)
+        plan = replace(plan, untransformed=reason)
     return with_plan(planned, plan)
 
 
@@ -156,15 +156,15 @@ def _resident_arrays(parts: Parts, needed: Sequence[ArrayArgument]) -> tuple[Arr
         if argument.section and not argument.present
     }
     moving = first.keys() | parts.changed
-    held = [argument for argument in arguments.values() if argument.object not in moving]
+    resident = [argument for argument in arguments.values() if argument.object not in moving]
     for group in parts.exchanged:
         argument = arguments.get(group.used[0])
         members = (*group.used, *group.live_in)
         if argument is not None and len({(each.storage, each.element, each.lengths[1:]) for each in members}) == 1:
             # Values come and go with the whole group.
             whole = replace(argument, reads=True, writes=True, copy_in=True, copy_out=True)
-            held += [replace(whole, object=member) for member in group.live_in]
-    return tuple(held)
+            resident += [replace(whole, object=member) for member in group.live_in]
+    return tuple(resident)
 
 
 def _is_of(needed: ArrayArgument, argument: ArrayArgument, names: Mapping[str, DataObject]) -> bool:

@@ -41,7 +41,7 @@ def with_measured_points(planned: Planned, gpu: Gpu, compiler: Compiler) -> Plan
     Changed launches are proven again; if the proof fails, they stay as they were.
     """
     plan = planned.plan
-    if plan.as_written is not None or not plan.device or not any(target.is_device for target in plan.targets):
+    if plan.untransformed is not None or not plan.device or not any(target.is_device for target in plan.targets):
         return planned
     plan = replace(plan, registers=compiler(plan))
     better: dict[str, tuple[int, int]] = {}

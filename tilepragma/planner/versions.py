@@ -48,7 +48,7 @@ def plan_version(
     usual: KernelPlan, kernel: Kernel, version: KernelVersion, name: str, floating: FloatingRules, defaults: PlanOptions
 ) -> PlanVersion:
     """The kernel's version of this `name`. Raises RefusalError with a clause on the version."""
-    if usual.as_written is not None or usual.reordered is not None:
+    if usual.untransformed is not None or usual.reordered is not None:
         raise RefusalError("is of a kernel that runs the original loops, or in another order than that")
     if version.temporal is not None and defaults.temporal is TemporalTiles.AUTOMATIC:
         defaults = replace(defaults, temporal=version.temporal, host_temporal=None)
@@ -61,8 +61,8 @@ def plan_version(
     if planned is None or errors:
         raise RefusalError(f"cannot be planned: {errors[0] if errors else 'it has errors'}")
     plan = planned.plan
-    if plan.as_written is not None:
-        raise RefusalError(f"would run as written: {plan.as_written}")
+    if plan.untransformed is not None:
+        raise RefusalError(f"would run as written: {plan.untransformed}")
     if plan.prologue != usual.prologue:
         raise RefusalError("would declare other variables before the launch")
     launches = (*plan.host, *plan.device, *usual.host, *usual.device)
@@ -72,7 +72,12 @@ def plan_version(
         raise RefusalError("would add real numbers up in another order")
     conditions = tuple(dict.fromkeys((*usual.conditions, *plan.conditions)))
     # The choices of the usual plan decide what launches of a version take.
-    plan = replace(plan, apart=plan.apart or usual.apart, conditions=conditions, processor_choices=())
+    plan = replace(
+        plan,
+        assumes_disjoint=plan.assumes_disjoint or usual.assumes_disjoint,
+        conditions=conditions,
+        processor_choices=(),
+    )
     proof = with_proof(planned, plan).proof
     if proof is not None and proof.faults:
         raise RefusalError(f"is not proven right: {proof.faults[0].message}")

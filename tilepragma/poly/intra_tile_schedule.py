@@ -22,7 +22,7 @@ Order = Mapping[str, tuple[Row, ...]]
 
 
 @dataclass(frozen=True, order=True)
-class Steps:
+class InnermostCost:
     """The cost of innermost loops, lexicographically: strided accesses, statements that depend on
     their neighbours, and statements that reload elements which could stay in registers.
     """
@@ -31,8 +31,10 @@ class Steps:
     waiting: int = 0
     reloading: int = 0
 
-    def __add__(self, added: Steps) -> Steps:
-        return Steps(self.strides + added.strides, self.waiting + added.waiting, self.reloading + added.reloading)
+    def __add__(self, added: InnermostCost) -> InnermostCost:
+        return InnermostCost(
+            self.strides + added.strides, self.waiting + added.waiting, self.reloading + added.reloading
+        )
 
 
 @dataclass(frozen=True)
@@ -41,14 +43,14 @@ class IntraTileSchedule:
 
     `along`: the level of a member whose loop vectors can take; `chained`: of one whose iterations
     depend on each other; `repeating`: of one whose iterations access the same elements, as time
-    steps do. `steps`: the cost of the deepest statements.
+    steps do. `cost`: the cost of the deepest statements.
     """
 
     order: Order
     along: int | None = None
     chained: int | None = None
     repeating: int | None = None
-    steps: Steps = Steps()
+    cost: InnermostCost = InnermostCost()
 
 
 def row_order(part: Band) -> Order:
@@ -75,25 +77,25 @@ def intra_tile_order(part: Band, dependences: Iterable[Dependence]) -> IntraTile
     last = part.band if _ends_with_band(part) else part.free
     levels = {level: [_direction(schedule, level) for schedule in leading] for level in last}
     innermost = next((level for level, directions in levels.items() if directions == as_written), None)
-    best, order = _steps(moved, inside, as_written), original_order(part)
+    best, order = _innermost_cost(moved, inside, as_written), original_order(part)
     for level, possible in levels.items():
         directions = [direction for direction in possible if direction is not None]
-        if len(directions) == len(leading) and (steps := _steps(moved, inside, directions)) < best:
-            best, innermost = steps, level
+        if len(directions) == len(leading) and (cost := _innermost_cost(moved, inside, directions)) < best:
+            best, innermost = cost, level
             order = {each.statement.name: _with_last(part, each, level) for each in part.statements}
     waits = best.waiting > 0
     repeating = next((level for level in part.band if _repeats(leading, level)), None)
     return IntraTileSchedule(order, None if waits else innermost, innermost if waits else None, repeating, best)
 
 
-def steps_as_written(scop: Scop, dependences: Iterable[Dependence]) -> Steps:
+def cost_as_written(scop: Scop, dependences: Iterable[Dependence]) -> InnermostCost:
     """The steps along the innermost loops of the deepest statements, in the program's order."""
     depth = max((each.depth for each in scop.statements), default=0)
     deepest = [each for each in scop.statements if each.depth == depth]
     if not depth:
-        return Steps()
+        return InnermostCost()
     inside = [each for each in dependences if each.ends[0] == each.ends[1]]
-    return _steps(deepest, inside, [unit(depth, depth - 1)] * len(deepest))
+    return _innermost_cost(deepest, inside, [unit(depth, depth - 1)] * len(deepest))
 
 
 def by_strides(part: Band, levels: Iterable[int]) -> tuple[int, ...]:
@@ -143,7 +145,7 @@ def _direction(each: StatementSchedule, level: int) -> Vector | None:
     return direction_along(each.statement, (*each.rows[:level], *each.rows[level + 1 :]), each.rows[level])
 
 
-def _steps(leading: list[ScopStatement], inside: list[Dependence], directions: list[Vector]) -> Steps:
+def _innermost_cost(leading: list[ScopStatement], inside: list[Dependence], directions: list[Vector]) -> InnermostCost:
     """The steps of these statements along these directions."""
     strides = waiting = reloading = 0
     for each, direction in zip(leading, directions, strict=True):
@@ -151,7 +153,7 @@ def _steps(leading: list[ScopStatement], inside: list[Dependence], directions: l
         along_itself = (dependence for dependence in inside if dependence.ends[0] == each.name)
         waiting += any(_is_chained(dependence, each, direction) for dependence in along_itself)
         reloading += updates_repeatedly(each)
-    return Steps(strides, waiting, reloading)
+    return InnermostCost(strides, waiting, reloading)
 
 
 def _is_chained(dependence: Dependence, statement: ScopStatement, direction: Vector) -> bool:

@@ -22,8 +22,8 @@ def as_written_notes(plans: Sequence[KernelPlan], given: Sequence[Diagnostic]) -
         place, method = plan.kernel.directive.range, plan.kernel.directive.sor
         places = (place,) if method is None else (place, method.range)
         messages = [diagnostic.message for diagnostic in given if diagnostic.range in places]
-        if plan.as_written is not None and not any(plan.as_written in message for message in messages):
-            text = f"kernel '{plan.kernel.name}' runs the original loops, on one core: {plan.as_written}"
+        if plan.untransformed is not None and not any(plan.untransformed in message for message in messages):
+            text = f"kernel '{plan.kernel.name}' runs the original loops, on one core: {plan.untransformed}"
             yield Diagnostic(Severity.NOTE, place, text, tuple(_remedies(plan)))
 
 

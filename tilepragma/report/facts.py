@@ -73,7 +73,7 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Dev
     targets = ", ".join(target.value for target in plan.targets) or "none"
     scalars = [(object_.host, sizes.of(object_)) for object_ in plan.scalars]
     rows: dict[str, Iterable[str | None]] = {
-        "original": [plan.as_written],
+        "original": [plan.untransformed],
         "relaxation": [*relaxation_rows(region_as_written(plan)), *order_rows(plan)],
         "devices": division_rows(plan),
         "live-out": [", ".join(dict.fromkeys(final.iterator.host for final in plan.final_values))],
@@ -97,7 +97,10 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Dev
         line=start.line,
         rows={title: tuple(filter(None, clauses)) for title, clauses in rows.items()},
         landscape=landscape,
-        data=(*(_data_row(argument, sizes, plan.held) for argument in plan.arrays), *map(_table_row, plan.constants)),
+        data=(
+            *(_data_row(argument, sizes, plan.resident) for argument in plan.arrays),
+            *map(_table_row, plan.constants),
+        ),
         scalars=", ".join(name if number is None else f"{name} = {number}" for name, number in scalars),
         launches=launch_groups(plan, sizes),
         nests=tuple(nest_facts(nests, plan, source, sizes)),
@@ -108,16 +111,18 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Dev
 def _analysed(plan: KernelPlan) -> Kernel:
     """The region that the plan computes, with the user's steps and delinearised arrays."""
     kernel = region_planned(plan)
-    by_rows = plan.stepped is not None and any(object_.rows_in is not None for object_ in plan.kernel.objects)
+    by_rows = plan.before_normalisation is not None and any(
+        object_.rows_in is not None for object_ in plan.kernel.objects
+    )
     return with_delinearised_arrays(kernel).kernel if by_rows else kernel
 
 
 def _counted(plan: KernelPlan) -> Iterator[str]:
     """A clause for each loop that counts iterations in place of the user's steps."""
-    if plan.stepped is None:
+    if plan.before_normalisation is None:
         return
     counting = {loop.index: loop.iterator for loop in loops_in((plan.source or plan.kernel).body)}
-    for loop in loops_in(plan.stepped.body):
+    for loop in loops_in(plan.before_normalisation.body):
         index = counting.get(loop.index, loop.iterator)
         if index != loop.iterator:
             value = polynomial(loop.lower) + of_atom(access_to(index)) * polynomial(loop.step)
@@ -156,7 +161,7 @@ def _tile_sizes(plan: KernelPlan) -> str:
     if plan.measured is not None:
         last = plan.measured.choices[-1].bytes or 0
         rules.append(f"measured for arrays of {byte_text(plan.measured.least)} to {byte_text(last)}")
-    return "; ".join(filter(None, (*rules, plan.kept)))
+    return "; ".join(filter(None, (*rules, plan.recorded_sizes)))
 
 
 def _placed(where: str, rules: list[str]) -> list[str]:
@@ -176,7 +181,7 @@ def _rejected(plan: KernelPlan, sizes: Sizes) -> Iterator[str]:
     if plan.undivided:
         yield f"several devices: {plan.undivided}"
     for reason in plan.rejected:
-        if plan.as_written is None or not reason.endswith(plan.as_written):
+        if plan.untransformed is None or not reason.endswith(plan.untransformed):
             yield reason
     yield from unsplit_colours(plan)
     for doubt in doubts(plan):

@@ -60,7 +60,7 @@ def work_facts(plan: KernelPlan, sizes: Sizes, device: Device | None) -> dict[st
     least time. Nothing without sizes.
     """
     numbers = sizes.by_name(plan.kernel)
-    if not numbers or plan.as_written is not None:
+    if not numbers or plan.untransformed is not None:
         return {}
     if isinstance(device, Processor) and device.is_opencl:
         plan = replace(plan, choices=choices_on_hosts(plan, by_opencl=True))
@@ -118,7 +118,7 @@ Choice = tuple[dict[str, str], Landscape | None]
 def choice_facts(plan: KernelPlan, sizes: Sizes, device: Device | None) -> Choice:
     """The model's choice at these sizes, for cores or the planned GPU; or just the device."""
     numbers = sizes.by_name(plan.kernel)
-    if not numbers or plan.as_written is not None:
+    if not numbers or plan.untransformed is not None:
         return {}, None
     target = planned_target(device)
     steps = plan.host_steps if target.is_host else plan.device_steps

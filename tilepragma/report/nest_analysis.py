@@ -274,7 +274,7 @@ def drawn_tiles(analysis: NestAnalysis, plan: KernelPlan) -> tuple[tuple[Row, ..
     """The hyperplanes that tile the nest on cores. None where the plan has none, where its loops
     count other than the nest's, or where wavefronts lie inside one step of an outer loop.
     """
-    if plan.stepped is not None or plan.reordered is not None:
+    if plan.before_normalisation is not None or plan.reordered is not None:
         return ()
     outermost = (step for step in plan.host_steps if isinstance(step, HostLoop))
     candidates = [rows for step in outermost if (rows := _rows_of_tiles(analysis, tuple(tile_wavefronts(step))))]

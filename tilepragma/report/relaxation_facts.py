@@ -58,7 +58,7 @@ def faster_orders(plan: KernelPlan) -> Iterator[Diagnostic]:
 
 def region_planned(plan: KernelPlan) -> Kernel:
     """The region that the plan computes, with steps and without the planner's storage."""
-    return plan.stepped or plan.source or plan.kernel
+    return plan.before_normalisation or plan.source or plan.kernel
 
 
 def region_as_written(plan: KernelPlan) -> Kernel:
@@ -126,7 +126,7 @@ def _direction(sweep: Sweep) -> str:
 
 def unsplit_colours(plan: KernelPlan) -> Iterator[str]:
     """A clause for each array that is relaxed under a condition on the parity of its subscripts."""
-    if plan.as_written is not None or not plan.device:
+    if plan.untransformed is not None or not plan.device:
         return
     reported: set[DataObject] = set()
     for condition, statement in _conditions(plan.kernel.body):

@@ -63,7 +63,7 @@ from tilepragma.plan.kernel_plan import HostCondition, HostLoop, TileSize, launc
 from tilepragma.plan.space_time import Hyperplane, Meanings, statement_ranges
 from tilepragma.poly.band_fusion import has_shared, streams
 from tilepragma.poly.dependences import Dependence, distance_text, may_differ, with_zero
-from tilepragma.poly.intra_tile_schedule import Steps, steps_as_written
+from tilepragma.poly.intra_tile_schedule import InnermostCost, cost_as_written
 from tilepragma.poly.operation_limit import OperationLimitError
 from tilepragma.poly.scop import ScopStatement, place_of
 from tilepragma.poly.strongly_connected import strongly_connected
@@ -126,7 +126,9 @@ def as_written(region: Region) -> ScheduleCandidate | Refusal:
         return answer
     # The parts of a split statement step through memory as the statement does.
     fallback = None if isinstance(answer, Refusal) else lambda: answer
-    return replace(candidate, strategy=SPLIT_NAME, steps=_steps(region), split=places, fallback=fallback)
+    return replace(
+        candidate, strategy=SPLIT_NAME, innermost_cost=_innermost_cost(region), split=places, fallback=fallback
+    )
 
 
 def _candidate(region: Region) -> ScheduleCandidate | Refusal:
@@ -145,7 +147,7 @@ def _candidate(region: Region) -> ScheduleCandidate | Refusal:
     reasons, notes, sizes = planners[0].reasons, planners[0].notes, tuple(planners[0].sizes)
     if not _is_parallel(host):
         return Refusal(reasons[0] if reasons else _without_loops(region.kernel))
-    steps = None if region.ordered else _steps(region)
+    cost = None if region.ordered else _innermost_cost(region)
     first = next(numbers)
 
     def made(jam: bool) -> ScheduleCandidate | Refusal:
@@ -153,7 +155,7 @@ def _candidate(region: Region) -> ScheduleCandidate | Refusal:
         mapping = _DefaultMapping(region, itertools.count(first), meanings)
         nodes = (mapping.nodes(host, device=False, jam=jam), mapping.nodes(device, device=True))
         answer = candidate_of(NAME, region, *nodes, sizes, tuple(dict.fromkeys(notes)), meanings=meanings)
-        return answer if isinstance(answer, Refusal) else replace(answer, steps=steps, strips=bool(sizes))
+        return answer if isinstance(answer, Refusal) else replace(answer, innermost_cost=cost, strips=bool(sizes))
 
     answer = made(jam=False)
     if isinstance(answer, Refusal) or region.ordered or not any(node.waiting for node in launches_in(host)):
@@ -161,9 +163,9 @@ def _candidate(region: Region) -> ScheduleCandidate | Refusal:
     return replace(answer, jammed=partial(made, jam=True))
 
 
-def _steps(region: Region) -> Steps | None:
+def _innermost_cost(region: Region) -> InnermostCost | None:
     try:
-        return steps_as_written(region.scop, region.dependences)
+        return cost_as_written(region.scop, region.dependences)
     except OperationLimitError:
         return None
 

@@ -29,7 +29,7 @@ from tilepragma.user_tiles.chain_checks import literal_trip
 from tilepragma.verify.instances import Original
 
 if TYPE_CHECKING:  # the user's tiles need no hyperplanes
-    from tilepragma.poly.intra_tile_schedule import Steps
+    from tilepragma.poly.intra_tile_schedule import InnermostCost
 
 
 @dataclass(frozen=True)
@@ -143,11 +143,11 @@ class Depths:
 @dataclass(frozen=True)
 class ScheduleCandidate:
     """A strategy's plan for a region. `shared` are the scalars that its launches reach by address.
-    `notes` are clauses on what the strategy gave up. `steps` are the memory steps of innermost
+    `notes` are clauses on what the strategy gave up. `innermost_cost` is that of innermost
     loops on the host; None if unknown. `asked_on_devices`: the user asks for what its device steps
-    do. `storage` are temporary arrays (Scope.TEMPORARY) of its launches. `kept` are clauses on what
-    these and shared memory hold. `strips`: on cores, parts alternate in strips and read what they
-    stream from memory once; this is worth more than sums without chains.
+    do. `storage` are temporary arrays (Scope.TEMPORARY) of its launches. `storage_notes` are
+    clauses on what these and shared memory hold. `strips`: on cores, parts alternate in strips and
+    read what they stream from memory once; this is worth more than sums without chains.
     """
 
     strategy: str
@@ -157,10 +157,10 @@ class ScheduleCandidate:
     sizes: tuple[TileSize, ...] = ()
     depths: Depths = Depths()
     notes: tuple[str, ...] = ()
-    steps: Steps | None = None
+    innermost_cost: InnermostCost | None = None
     asked_on_devices: bool = False
     storage: tuple[DataObject, ...] = ()
-    kept: tuple[str, ...] = ()
+    storage_notes: tuple[str, ...] = ()
     strips: bool = False
     split: tuple[str, ...] = ()
     """clauses on split loops"""

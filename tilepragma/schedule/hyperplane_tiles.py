@@ -39,7 +39,7 @@ from tilepragma.poly.bands import Band, BandKind, OuterLoop, parallel_parts, par
 from tilepragma.poly.dependences import Dependence, memory_dependences
 from tilepragma.poly.extents import Bounds
 from tilepragma.poly.extraction import extract_scop
-from tilepragma.poly.intra_tile_schedule import Steps, by_strides, intra_tile_order, original_order, row_order
+from tilepragma.poly.intra_tile_schedule import InnermostCost, by_strides, intra_tile_order, original_order, row_order
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 from tilepragma.poly.scop import Scop, ScopStatement
 from tilepragma.poly.wavefronts import concurrent_start, concurrent_tile
@@ -127,13 +127,13 @@ def _answer(
     )
     if isinstance(answer, Refusal):
         return answer
-    steps = distribution.steps(host)
-    if steps is not None:  # register tiles spare some
+    cost = distribution.innermost_cost(host)
+    if cost is not None:  # register tiles spare some
         kept = len(list(buffered(answer.host_steps)))
-        steps = replace(steps, reloading=max(0, steps.reloading - kept))
+        cost = replace(cost, reloading=max(0, cost.reloading - kept))
     return replace(
         answer,
-        steps=steps,
+        innermost_cost=cost,
         asked_on_devices=any(each.pair for each in device),
         strips=builders[0].strips,
         fallback=partial(_answer, region, distribution, host, device, sharing=False) if builders[0].shared else None,
@@ -177,8 +177,10 @@ class _Distribution:
             PlannedBand(each, place, intra_tile_order(each, self.dependences)) for place, each in enumerate(parts)
         )
 
-    def steps(self, planned: tuple[PlannedBand, ...]) -> Steps | None:
-        """Memory steps of the deepest statements; None if loops move as macro-statements."""
+    def innermost_cost(self, planned: tuple[PlannedBand, ...]) -> InnermostCost | None:
+        """The cost of the deepest statements' innermost loops; None if loops move as
+        macro-statements.
+        """
         if any(len(part.loops) > len(each.loops) for each in self.scop.statements for part in each.parts):
             return None
         deepest = max((each.depth for each in self.scop.statements), default=0)
@@ -187,7 +189,7 @@ class _Distribution:
             for band in planned
             if not band.part.alone and any(each.statement.depth == deepest for each in band.part.statements)
         )
-        return sum((band.points.steps for band in bands), Steps())
+        return sum((band.points.cost for band in bands), InnermostCost())
 
 
 def _most_parallel(ways: Iterable[_Distribution]) -> _Distribution:

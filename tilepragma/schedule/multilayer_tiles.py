@@ -60,7 +60,9 @@ def subdomain_tiles(region: Region) -> ScheduleCandidate | Refusal:
     depth = 2 + 2 * tiles[0].dimensions
     made = candidate_of(NAME, region, (), (node,), depths=Depths(depth, 0, depth))
     return (
-        made if isinstance(made, Refusal) else replace(made, host_steps=made.device_steps, kept=(_note(staged, tiles),))
+        made
+        if isinstance(made, Refusal)
+        else replace(made, host_steps=made.device_steps, storage_notes=(_note(staged, tiles),))
     )
 
 
@@ -69,7 +71,7 @@ def with_subdomain_tiles(plan: KernelPlan, staged: KernelPlan | None, against: t
     `against` says why. Each has its own proof against the region whose arrays it uses
     (schedule/in_order.py). Both regions compute the same.
     """
-    if plan.as_written is not None:
+    if plan.untransformed is not None:
         return plan
     arrays = tuple(array for array in plan.arrays if array.object.scope is not Scope.TEMPORARY)
     if staged is None or arrays != staged.arrays or plan.final_values != staged.final_values:

@@ -183,7 +183,7 @@ def _answer(tree: OverlappedTree, notes: tuple[str, ...], *, guarded: bool) -> S
         f"{tree.name}: gangs of devices compute up to {tree.most_steps} time steps ({tree.degree.name} says how many) "
         f"in shared memory, {manner}and halos again; values go to and fro between {pairs}"
     )
-    return replace(made, storage=tuple(tree.copies.values()), kept=(note,))
+    return replace(made, storage=tuple(tree.copies.values()), storage_notes=(note,))
 
 
 # -- boxes or circular buffers, and how large

@@ -66,12 +66,12 @@ def check_relaxation(kernel: Kernel, diagnostics: Diagnostics) -> None:
 def warn_of_sequence(plan: KernelPlan, diagnostics: Diagnostics) -> None:
     """Warn of a `sor` clause whose region has no parallelism, and so runs on one core."""
     clause = plan.kernel.directive.sor
-    if clause is not None and plan.as_written is not None and not diagnostics.has_errors:
+    if clause is not None and plan.untransformed is not None and not diagnostics.has_errors:
         order = "as written" if plan.reordered is None else f"{_ORDERS[clause.method]}, on one core"
         diagnostics.warning(
             clause.range,
             f"sor({clause.method.value}) finds {_PARALLEL[clause.method]} here, "
-            f"and kernel '{plan.kernel.name}' runs {order}: {plan.as_written}",
+            f"and kernel '{plan.kernel.name}' runs {order}: {plan.untransformed}",
             *_sums_in_order(plan),
         )
 

@@ -59,7 +59,7 @@ class _Occasion:
 def model_choices(plan: KernelPlan, processor: Processor) -> tuple[SizeChoice, ...]:
     """The model's choices for a plan on these cores; none if it keeps the defaults."""
     varied = [place for place, size in enumerate(plan.sizes) if size in used_sizes(plan.host_steps, plan.sizes)]
-    if plan.as_written is not None or not varied:
+    if plan.untransformed is not None or not varied:
         return ()
     default = tuple(size.host for size in plan.sizes)
     try:
@@ -194,4 +194,4 @@ def with_model_choices(plan: KernelPlan, processor: Processor) -> KernelPlan:
     if plan.measured is not None:
         default = tuple(size.host for size in plan.sizes)
         return replace(plan, choices=around(plan.measured, model_choices(plan, processor), default))
-    return plan if plan.choices or plan.kept else replace(plan, choices=model_choices(plan, processor))
+    return plan if plan.choices or plan.recorded_sizes else replace(plan, choices=model_choices(plan, processor))

@@ -263,7 +263,7 @@ def with_records(plan: KernelPlan, kept: Iterable[TuningRecord]) -> KernelPlan:
         for record_ in kept
     )
     files = "".join(dict.fromkeys(Path(record_.place.file).name for record_ in kept))
-    return replace(plan, kept=f"{places} from {files}") if places else plan
+    return replace(plan, recorded_sizes=f"{places} from {files}") if places else plan
 
 
 def _with_choices(plan: KernelPlan, kept: TuningRecord, on_host: bool) -> KernelPlan:

@@ -100,7 +100,7 @@ def _with_staged_form(plan: KernelPlan, staged_forms: Mapping[str, Launch]) -> K
     steps = plan.device_steps
     loop = steps[0] if len(steps) == 1 else None
     launch = loop.steps[0] if isinstance(loop, HostLoop) and len(loop.steps) == 1 else None
-    if not isinstance(loop, HostLoop) or not isinstance(launch, Launch) or not plan.apart:
+    if not isinstance(loop, HostLoop) or not isinstance(launch, Launch) or not plan.assumes_disjoint:
         return None
     form = staged_forms.get(launch.name)
     if form is None or not any(target.is_device for target in plan.targets):
@@ -118,7 +118,7 @@ def with_staging(
     `registers`: workers keep sums in registers and have several points where that pays: POINTS, or
     the launch's entry of `points`.
     """
-    if plan.as_written is not None or not plan.apart:
+    if plan.untransformed is not None or not plan.assumes_disjoint:
         return plan
     names = Names(set(names_in(plan.kernel, *(launch.body for launch in plan.device))))
     bodies = [form.body for launch in (*plan.host, *plan.device) for form in forms(launch)]

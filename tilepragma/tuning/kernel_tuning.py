@@ -105,8 +105,8 @@ class KernelTuning:
 
 def require_sizes(plan: KernelPlan) -> None:
     """Raises TuningError for a plan without tile sizes."""
-    if plan.as_written is not None:
-        raise TuningError(f"runs the original loops: {plan.as_written}", "'tilepragma explain' says more")
+    if plan.untransformed is not None:
+        raise TuningError(f"runs the original loops: {plan.untransformed}", "'tilepragma explain' says more")
     if not plan.sizes:
         raise TuningError(
             "has no tile sizes that could be tuned",

@@ -191,7 +191,7 @@ def space_of(
 
 def _terms(plan: KernelPlan | None, numbers: Mapping[str, int], target: Target, device: Device | None) -> Numbers:
     """The prediction for a plan without other tile sizes."""
-    if plan is None or plan.as_written is not None:
+    if plan is None or plan.untransformed is not None:
         return UNKNOWN
     try:
         (seconds,) = predicted_as_it_is(plan, plan.kernel.by_name(numbers), target, device).seconds

@@ -29,13 +29,13 @@ def check_legality(
     functions: tuple[Function, ...],
     written: frozenset[DataObject],
     owned: frozenset[DataObject],
-    vouched: bool,
+    assumes_independence: bool,
     diagnostics: Diagnostics,
 ) -> None:
     """Report the tile orders and distributions in one launch's body that break a dependence.
 
-    The region changes the `written` objects; the `owned` ones are private or reduced. `vouched`
-    where the user calls the iterations independent.
+    The region changes the `written` objects; the `owned` ones are private or reduced.
+    `assumes_independence` where the user calls the iterations independent.
     """
     nests = [node for node in walk(body) if isinstance(node, TileNest)]
     if not any(_reordered(nest) or any(tile.axis is not None for tile in nest.order) for nest in nests):
@@ -46,9 +46,9 @@ def check_legality(
             every = memory_dependences(scop)
             dependences = [dependence for dependence in every if dependence.source.object not in owned]
             for nest, ordered in _with_ordered(body, frozenset()):
-                _check_nest(nest, ordered, dependences, vouched, diagnostics)
+                _check_nest(nest, ordered, dependences, assumes_independence, diagnostics)
     except OperationLimitError:
-        if not vouched:
+        if not assumes_independence:
             message = "the dependences of this nest are too many to prove its tiles legal"
             diagnostics.note(nests[0].range, message, "the tiles are taken as said")
 
@@ -76,7 +76,11 @@ def _with_ordered(node: object, around: frozenset[int]) -> Iterator[tuple[TileNe
 
 
 def _check_nest(
-    nest: TileNest, ordered: frozenset[int], dependences: list[Dependence], vouched: bool, diagnostics: Diagnostics
+    nest: TileNest,
+    ordered: frozenset[int],
+    dependences: list[Dependence],
+    assumes_independence: bool,
+    diagnostics: Diagnostics,
 ) -> None:
     certain = [dependence for dependence in dependences if dependence.exact]
     # Scalars in distributed loops follow other rules (arguments/scalars.py).
@@ -89,9 +93,9 @@ def _check_nest(
             waits = ordered if kind is AxisKind.WORKER else frozenset()
             broken = distribution_violation(arrays, tiled.loop.index, waits)
             if broken is not None:
-                diagnostics.add(_wrong_distribution(nest, tiled, tile, broken, arrays, vouched))
+                diagnostics.add(_wrong_distribution(nest, tiled, tile, broken, arrays, assumes_independence))
                 return
-        if kinds and not vouched:
+        if kinds and not assumes_independence:
             maybe = distribution_violation(suspected, tiled.loop.index, ordered)
             if maybe is not None:
                 _note_suspected(tiled, maybe, diagnostics)
@@ -100,11 +104,16 @@ def _check_nest(
         order = _order(nest)
         broken = order_violation(certain, loops, [(tile.loop, tile.position) for tile in order])
         if broken is not None:
-            diagnostics.add(_wrong_order(nest, order, broken, certain, vouched))
+            diagnostics.add(_wrong_order(nest, order, broken, certain, assumes_independence))
 
 
 def _wrong_distribution(
-    nest: TileNest, tiled: TiledLoop, tile: Tile, broken: Violation, dependences: list[Dependence], vouched: bool
+    nest: TileNest,
+    tiled: TiledLoop,
+    tile: Tile,
+    broken: Violation,
+    dependences: list[Dependence],
+    assumes_independence: bool,
 ) -> Diagnostic:
     assert tile.axis is not None
     others = (loop for loop in broken.dependence.loops if loop.index != tiled.loop.index)
@@ -121,21 +130,25 @@ def _wrong_distribution(
     # Only the user's tiles name an axis: what the planner chose differs between hosts and devices.
     over = f" over {axis_text(tile.axis)}" if tile.range != tiled.loop.header else ""
     what = f"the loop over '{name}' is distributed{over}, but its iterations depend on each other"
-    return _broken(tile.range, what, broken, remedy, vouched)
+    return _broken(tile.range, what, broken, remedy, assumes_independence)
 
 
 def _wrong_order(
-    nest: TileNest, order: tuple[Tile, ...], broken: Violation, dependences: list[Dependence], vouched: bool
+    nest: TileNest,
+    order: tuple[Tile, ...],
+    broken: Violation,
+    dependences: list[Dependence],
+    assumes_independence: bool,
 ) -> Diagnostic:
     names = {tiled.loop.index: tiled.loop.iterator.host for tiled in nest.loops}
     legal = _nearest_legal(nest, order, dependences)
     text = ", ".join(f"{names[tile.loop]} ({tile.kind.value})" for tile in legal)
     tile = order[broken.place]
     what = f"in this tile order iterations run before others that they depend on (tile of '{names[tile.loop]}')"
-    return _broken(tile.range, what, broken, f"the nearest legal order is {text}", vouched)
+    return _broken(tile.range, what, broken, f"the nearest legal order is {text}", assumes_independence)
 
 
-def _broken(where: SourceRange, what: str, broken: Violation, remedy: str, vouched: bool) -> Diagnostic:
+def _broken(where: SourceRange, what: str, broken: Violation, remedy: str, assumes_independence: bool) -> Diagnostic:
     dependence, source, sink = broken.dependence, broken.dependence.source, broken.dependence.sink
     array, kind = source.object.host, dependence.kind.value
     loops = ", ".join(loop.iterator.host for loop in dependence.loops)
@@ -145,9 +158,9 @@ def _broken(where: SourceRange, what: str, broken: Violation, remedy: str, vouch
         Diagnostic(Severity.NOTE, sink.range, f"a later one {_does(sink.writes)} the same element here"),
     ]
     word = "add 'independent' if you know that no two iterations touch one element"
-    remedies = ("'independent' overrules this",) if vouched else (remedy, word)
+    remedies = ("'independent' overrules this",) if assumes_independence else (remedy, word)
     notes += [Diagnostic(Severity.NOTE, where, text) for text in remedies]
-    return Diagnostic(Severity.NOTE if vouched else Severity.ERROR, where, message, tuple(notes))
+    return Diagnostic(Severity.NOTE if assumes_independence else Severity.ERROR, where, message, tuple(notes))
 
 
 def _does(writes: bool) -> str:

@@ -9,7 +9,7 @@ from tilepragma.plan.kernel_plan import KernelPlan
 
 #: Fields of a plan that no proof reads. Rules (`verify/rules.py`) hold some of them.
 _NOT_PROVEN = (
-    *("rejected", "obstacles", "storage", "source", "registers", "measured", "kept", "held", "reordered"),
+    *("rejected", "obstacles", "storage", "source", "registers", "measured", "recorded_sizes", "resident", "reordered"),
     *("choices", "device_choices", "processor_choices", "versions", "divisions", "undivided"),
 )
 

@@ -62,8 +62,12 @@ def broken_dependences(original: Original, executed: tuple[InstanceMap, ...]) ->
         for first, second in product(by_name.get(source, ()), by_name.get(sink, ())):
             launch = first.leaf.launch
             # The user does not vouch for the planner's wavefronts.
-            vouched = original.vouched and launch is second.leaf.launch and (launch is None or not launch.pipelined)
-            if not vouched:
+            assumes_independence = (
+                original.assumes_independence
+                and launch is second.leaf.launch
+                and (launch is None or not launch.pipelined)
+            )
+            if not assumes_independence:
                 yield from _between(first, second, group, needed, original.unions)
 
 

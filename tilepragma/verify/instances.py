@@ -75,9 +75,9 @@ class Original:
 
     `with_statements` adds what the loops of plans are matched with: the `leaves` of the region's
     own tree, the scalars that it declares, and those `settled`, which keep their first value.
-    `touching` has statements that touch no more than the region around. `vouched`: the user
-    declares instances of one launch independent. `held` are the arrays as a device holds them: what
-    is copied in, or what the user answers for, has a value from the start.
+    `touching` has statements that touch no more than the region around. `assumes_independence`: the
+    user declares instances of one launch independent. `device_arrays` are the arrays as a device
+    holds them: what is copied in, or what the user answers for, has a value from the start.
     """
 
     scop: Scop
@@ -88,8 +88,8 @@ class Original:
     declared: frozenset[DataObject] = frozenset()
     settled: frozenset[DataObject] = frozenset()
     touching: Scop | None = None
-    vouched: bool = False
-    held: tuple[ArrayArgument, ...] = ()
+    assumes_independence: bool = False
+    device_arrays: tuple[ArrayArgument, ...] = ()
 
     def with_statements(
         self, body: tuple[Statement, ...], functions: tuple[Function, ...], written: frozenset[DataObject]

@@ -527,7 +527,7 @@ def _inside(tiles: Tiles) -> None:
     """Copied elements lie in the device's sections of the arrays."""
     original = tiles.original
     frame = Frame(original.scop.context, (), original.written)
-    arrays = {array.object: array for array in original.held}
+    arrays = {array.object: array for array in original.device_arrays}
     for copy in (*tiles.fills, *tiles.stores):
         held = arrays.get(copy.other)
         if held is None:

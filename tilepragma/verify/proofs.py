@@ -74,7 +74,7 @@ def prove(plan: KernelPlan, original: Original | Scop | None = None) -> tuple[Fa
     `original` is the region, or its Scop under its assumptions, where the planner knows it. A
     region that runs as written needs no proof. What the user vouches for counts as proven.
     """
-    if plan.as_written is not None:
+    if plan.untransformed is not None:
         return ()
     faults = [*faults_of_text(plan)]
     try:
@@ -94,7 +94,9 @@ def prove_staged(plan: KernelPlan, original: Original, plain: KernelPlan) -> tup
     """
     launches = with_launches(plan.device_steps, lambda launch: forms(launch)[0])
     again = () if launches == plain.device_steps else _at_sizes(plan, launches)
-    return tuple(_in_steps(region_of(plan, original), (*_staged_runs(plan), *again)))
+    staged = (form for launch in plan.device for form in forms(launch)[1:])
+    in_order = _in_steps(region_of(plan, original), (*_staged_runs(plan), *again))
+    return (*_faults_of_launches(plan, staged), *in_order)
 
 
 def faults_of_part(
@@ -113,13 +115,17 @@ def faults_of_part(
 
 def faults_of_text(plan: KernelPlan) -> Iterator[Fault]:
     """The faults of a plan that do not depend on dependences."""
-    for launch in dict.fromkeys(form for written in (*plan.host, *plan.device) for form in forms(written)):
+    yield from _faults_of_launches(plan, (form for launch in (*plan.host, *plan.device) for form in forms(launch)))
+    yield from unit_step_faults(plan)
+    yield from _wrong_last_values(plan)
+
+
+def _faults_of_launches(plan: KernelPlan, launches: Iterable[Launch]) -> Iterator[Fault]:
+    for launch in dict.fromkeys(launches):
         for message in uneven_barriers(launch, plan.kernel.functions):
             yield Fault("barriers are uniform", message, True)
         for message in _wrong_copies(plan, launch):
             yield Fault("copies have values", message, True)
-    yield from unit_step_faults(plan)
-    yield from _wrong_last_values(plan)
 
 
 def _wrong_copies(plan: KernelPlan, launch: Launch) -> Iterator[str]:
@@ -159,9 +165,9 @@ def _wrong_reduction(plan: KernelPlan, launch: Launch, reduction: Reduction) -> 
 
 def unit_step_faults(plan: KernelPlan) -> Iterator[Fault]:
     """Normalised loops must do what the user's loops with steps do."""
-    if plan.stepped is not None:
+    if plan.before_normalisation is not None:
         counting = flattened(plan.source or plan.kernel)
-        why = unit_step_fault(plan.stepped.body, counting.body, written_objects(plan.stepped))
+        why = unit_step_fault(plan.before_normalisation.body, counting.body, written_objects(plan.before_normalisation))
         if why is not None:
             yield Fault("iterations are the user's", f"counting iterations in the place of steps: {why}", False)
 
@@ -203,7 +209,7 @@ def region_of(plan: KernelPlan, original: Original) -> Original:
 def _matched(
     plan: KernelPlan, original: Original, body: tuple[Statement, ...], written: frozenset[DataObject]
 ) -> Original:
-    known = replace(original, vouched=_vouched(plan), held=tuple(_held(plan)))
+    known = replace(original, assumes_independence=_vouched(plan), device_arrays=tuple(_held(plan)))
     return known.with_statements(body, plan.kernel.functions, written)
 
 

@@ -266,7 +266,7 @@ def _arguments_consistent(plan: KernelPlan) -> Iterator[str]:
         yield "an object is passed twice"
     for argument in plan.arrays:
         name = argument.object.name
-        may_lack = plan.as_written is not None or (argument.is_gathered and not argument.writes)
+        may_lack = plan.untransformed is not None or (argument.is_gathered and not argument.writes)
         if len(argument.section) != argument.object.stored.rank and (argument.section or not may_lack):
             yield f"the section of '{name}' has {len(argument.section)} dimensions"
         if argument.object.scope is Scope.TEMPORARY and argument.section != whole_section(argument.object):
@@ -337,9 +337,9 @@ def _targets_sound(plan: KernelPlan) -> Iterator[str]:
         yield "auto is listed as a target"
     if not plan.preferred.is_open and plan.preferred not in plan.targets:
         yield f"the preferred target {plan.preferred.value} is not allowed"
-    if plan.as_written is None and not (plan.host and plan.device):
+    if plan.untransformed is None and not (plan.host and plan.device):
         yield "there are launches for one kind of target only"
-    if plan.as_written is not None and _launches(plan):
+    if plan.untransformed is not None and _launches(plan):
         yield "a region that runs as written has launches"
     for launches in (plan.host, plan.device):
         names = Counter(launch.name for launch in launches)
@@ -461,7 +461,7 @@ def _wrong_arrays(plan: KernelPlan, launch: Launch, nest: TileNest) -> Iterator[
     uniform = {loop.loop.iterator for loop in nest.loops if all(tile.axis is None for tile in loop.tiles)}
     uniform |= set(plan.scalars) - written - set(launch.privates)
     uniform |= set(launch.values) | {size.object for size in plan.sizes}
-    if not plan.apart:
+    if not plan.assumes_disjoint:
         yield f"launch {launch.name} stages arrays that another name may write"
     for object_ in objects:
         name = object_.host

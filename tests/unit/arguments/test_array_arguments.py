@@ -178,7 +178,7 @@ def test_bounds_that_wrap_are_checked_at_launch(header: str, expected: list[str]
           {header} a[i] = 1;
         }}"""
     )
-    assert found.as_written is None
+    assert found.untransformed is None
     assert [plain_text(condition) for condition in found.conditions] == expected
 
 
@@ -202,7 +202,7 @@ def test_subscripts_that_wrap_are_checked_at_launch(subscript: str, expected: li
           for (unsigned i = 1; i < v; i++) a[i] = b[{subscript}];
         }}"""
     )
-    assert found.as_written is None
+    assert found.untransformed is None
     assert [plain_text(condition) for condition in found.conditions] == expected
 
 
@@ -240,5 +240,5 @@ def test_checks_that_no_launch_can_make(inner: str, parallel: bool) -> None:
             for (int k = 2 * i; k < 64; k++) {{ {inner} a[i][k][j] = 1; }}
         }}"""
     )
-    assert (made.as_written is None) == parallel
-    assert parallel or "may wrap around" in str(made.as_written)
+    assert (made.untransformed is None) == parallel
+    assert parallel or "may wrap around" in str(made.untransformed)

@@ -40,7 +40,7 @@ CSR = "const int *restrict row, const int *restrict col, const double *restrict 
 )
 def test_cores_need_no_extent_of_what_is_only_read(parameters: str, before: str, body: str, gathered: set[str]) -> None:
     made = plan(SPARSE.format(parameters, before, body))
-    assert made.as_written is None
+    assert made.untransformed is None
     assert {one.object.name for one in made.arrays if one.is_gathered} == gathered
     assert all(one.doubt is not None and not one.writes for one in made.arrays if one.is_gathered)
 
@@ -59,7 +59,7 @@ def test_cores_need_no_extent_of_what_is_only_read(parameters: str, before: str,
 )
 def test_what_may_be_written_is_read_as_written(parameters: str, before: str, body: str, advice: str | None) -> None:
     made = plan(SPARSE.format(parameters, before, body))
-    assert made.as_written is not None
+    assert made.untransformed is not None
     said = [note.message for one in made.obstacles for note in one.notes if "restrict" in note.message]
     assert said == ([] if advice is None else [f"or declare {advice} restrict, {RESTRICT}"])
     others = [note.message for one in made.obstacles for note in one.notes if "independent" in note.message]
@@ -70,8 +70,8 @@ def test_what_may_be_written_is_read_as_written(parameters: str, before: str, bo
 def test_independent_loops_gather_without_more_words(column: str) -> None:
     source = SPARSE.format(f"{column}, const double *x, double *y", "", "y[i] = x[col[i]];")
     made = plan(source.replace("tilek kernel", "tilek kernel loop independent"))
-    assert made.as_written is None
-    assert not made.apart, "nothing is known of x and y, so no pointer is restrict"
+    assert made.untransformed is None
+    assert not made.assumes_disjoint, "nothing is known of x and y, so no pointer is restrict"
 
 
 INDEPENDENT = "or put '#pragma tilek loop independent' before a loop in which no iteration reads what another writes: cores need no extent then"
@@ -80,7 +80,7 @@ RESTRICT = "if nothing that the kernel writes is read through another of its poi
 
 def test_a_bare_name_in_a_clause_leaves_nothing_open() -> None:
     source = SPARSE.format(CSR, "", "y[i] = x[col[i]];").replace("tilek kernel", "tilek kernel data(x[:])")
-    assert plan(source).as_written is not None
+    assert plan(source).untransformed is not None
 
 
 def test_the_plan_is_for_devices_too() -> None:

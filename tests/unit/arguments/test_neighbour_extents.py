@@ -44,13 +44,13 @@ def sections(found: KernelPlan) -> dict[str, str]:
 )
 def test_the_middle_that_data_decide_on_lies_between_neighbours(count: str) -> None:
     made = life("b[y * w + x] = sum == 3 || (sum == 2 && a[y * w + x]);", count)
-    assert made.as_written is None
+    assert made.untransformed is None
     assert sections(made)["a"] == "0 : (w >= 3 && h >= 3 ? h * w : 0)"
 
 
 def test_what_lies_beyond_the_neighbours_may_not_be_there() -> None:
     made = life("b[y * w + x] = sum == 3 || (sum == 2 && a[(y + 5) * w + x]);")
-    assert made.as_written is None
+    assert made.untransformed is None
     doubts = [one.doubt.message for one in made.arrays if one.doubt is not None]
     assert doubts == ["the extent of 'a' cannot be found: this access is made under a condition"]
 
@@ -58,7 +58,7 @@ def test_what_lies_beyond_the_neighbours_may_not_be_there() -> None:
 def test_a_cell_that_each_branch_writes_is_written() -> None:
     cell = "b[y * w + x]"
     made = life(f"if (sum < 2 || sum > 3) {cell} = 0; else if (sum == 3) {cell} = 1; else {cell} = 2;")
-    assert made.as_written is None
+    assert made.untransformed is None
     assert sections(made)["b"] == "w + 1 : (h >= 3 && w >= 3 ? (h * w) - (2 * w) - 2 : 0)"
     one_branch = life(f"if (sum < 2 || sum > 3) {cell} = 0; else if (sum == 3) {cell} = 1;")
     assert [one.object.name for one in one_branch.arrays if one.doubt is not None] == ["b"]

@@ -218,7 +218,7 @@ def plan(
     values: dict[str, object] = {
         "prologue": (), "host_steps": launches, "device_steps": launches, "final_values": (),
         "targets": (Target.SERIAL, Target.THREADS, Target.OPENCL, Target.CUDA), "preferred": Target.AUTO,
-        "floating": FloatingRules(False, False), "as_written": None,
+        "floating": FloatingRules(False, False), "untransformed": None,
     }  # fmt: skip
     return KernelPlan(kernel=kernel, arrays=arrays, scalars=scalars, counts=tuple(clauses), **(values | changes))  # type: ignore[arg-type]
 
@@ -317,7 +317,7 @@ def product() -> KernelPlan:
     made = plan(
         (launch("product", (nest(parts, body, "0.0 1.0 0.1 1.1 0.2 1.2"),)),), arguments, (n, m, p), name="product"
     )
-    return with_staging(replace(made, apart=True))
+    return with_staging(replace(made, assumes_disjoint=True))
 
 
 def elimination() -> KernelPlan:

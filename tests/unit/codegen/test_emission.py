@@ -33,7 +33,7 @@ PLANS: dict[str, KernelPlan] = {
     "listing2": listing3("thread dynamic", "dynamic"),
     "listing3": listing3(counts="gang0:2 gang1:2 worker0:4 worker1:4"),
     "conv2d": convolution(),
-    "jacobi_apart": replace(jacobi(), apart=True),
+    "jacobi_apart": replace(jacobi(), assumes_disjoint=True),
     "dot": dot(),
     "triangle": triangle("gang0 worker0 dynamic", "gang1 static3 dynamic"),
     "jacobi": jacobi(),

@@ -15,7 +15,7 @@ import hand_built as build
 import marked_source as source
 
 from tilepragma.codegen.manifest import describe
-from tilepragma.host.rewriter import check_kept, region_start
+from tilepragma.host.rewriter import check_user_text, region_start
 from tilepragma.host.rewriter import rewrite as rewrite_unit
 from tilepragma.ir.directives import (
     ClauseExpression,
@@ -137,7 +137,7 @@ def test_a_header_with_a_region_stands_in_the_main_file(tmp_path: Path) -> None:
 
 def test_as_written_keeps_the_users_text_and_the_data_in_step(tmp_path: Path) -> None:
     main = source.file("example.c", HEAD + FUNCTION.replace("else\n        HERE", "else\n        (void)0; HERE"))
-    plan = replace(plan_at(main), as_written="no tiles are said", host_steps=(), device_steps=())
+    plan = replace(plan_at(main), untransformed="no tiles are said", host_steps=(), device_steps=())
     text = rewrite(unit([main]), [plan], "OUT.c")
     assert source.compiles(tmp_path, text, "-std=c11", "-Wpedantic") == ""
     assert b"tilek_launch(" in text
@@ -225,10 +225,10 @@ def test_a_translation_without_some_of_the_text_is_never_written() -> None:
     user = main.text
     for range_ in reversed(main.pragmas):
         user = user[: range_.start.offset] + user[range_.end.offset :]
-    check_kept(user.replace(b" ", b"\n"), unit([main]))
+    check_user_text(user.replace(b" ", b"\n"), unit([main]))
     for kept in (user[: user.rindex(b"}")], user + b"}", user.replace(b"{", b"", 1), main.text):
         with pytest.raises(AssertionError):
-            check_kept(kept, unit([main]))
+            check_user_text(kept, unit([main]))
 
 
 def test_only_wanted_targets_are_embedded() -> None:

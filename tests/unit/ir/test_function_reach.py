@@ -58,8 +58,8 @@ def test_what_a_function_reads_by_data_has_no_known_extent() -> None:
     #pragma tilek kernel
         for (int i = 0; i < n; i++) b[i] = at(&a[i]);
     }""")
-    assert found.as_written is not None
-    assert found.as_written.startswith("the extent of 'a' cannot be found: a subscript is not a sum")
+    assert found.untransformed is not None
+    assert found.untransformed.startswith("the extent of 'a' cannot be found: a subscript is not a sum")
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_struct_of_constants_goes_to_functions_beside_its_members() -> None:
         for (int i = 0; i < g->rows; i++)
             for (int j = 0; j < g->columns; j++) a[i * g->columns + j] = scaled(g, a[i * g->columns + j]);
     }""")
-    assert found.as_written is None
+    assert found.untransformed is None
 
 
 def test_members_that_a_function_reads_are_the_regions() -> None:
@@ -116,7 +116,7 @@ def test_members_that_a_function_reads_are_the_regions() -> None:
             for (int j = 0; j < g->columns; j++) u[i * g->columns + j] = below(v, g, i, j);
     }"""
     made = plan(source)
-    assert made.as_written is None
+    assert made.untransformed is None
     assert all(one.doubt is None for one in made.arrays)
     (v,) = [one for one in made.arrays if one.object.name == "v"]
     assert "g->columns" in plain_text(v.section[0].length)

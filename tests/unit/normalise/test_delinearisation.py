@@ -105,7 +105,7 @@ def test_rows_that_are_too_short_are_found() -> None:
         if one.rows_in is not None and isinstance(one.lengths[1], IntegerLiteral)
     }
     arrays = tuple(replace(one, object=short[one.object]) for one in made.arrays)
-    wrong = replace(with_objects(replace(made, arrays=arrays), short), apart=made.apart)
+    wrong = replace(with_objects(replace(made, arrays=arrays), short), assumes_disjoint=made.assumes_disjoint)
     assert "rows are as long as they are seen" in rules(wrong)
 
 

@@ -58,11 +58,11 @@ def subscripts(kernel: Kernel, name: str) -> set[str]:
 )
 def test_iterations_are_counted(head: str, counted: str, written: str) -> None:
     made = planned(f"for ({head}) a[i] += b[i + 1];")
-    assert made.stepped is not None
+    assert made.before_normalisation is not None
     (loop,) = loops(made.kernel)
     assert loop.replace("(long)", "").replace("l", "") == f"i_index < {counted} by 1"
     assert subscripts(made.kernel, "a") == {written}
-    assert loops(made.stepped)[0].startswith("i ")
+    assert loops(made.before_normalisation)[0].startswith("i ")
     assert prove(made) == ()
 
 
@@ -80,7 +80,7 @@ def test_iterations_are_counted(head: str, counted: str, written: str) -> None:
 )
 def test_other_steps_are_left_alone(head: str) -> None:
     made = planned(f"for ({head}) a[i] = 2.0;")
-    assert made.stepped is None
+    assert made.before_normalisation is None
     assert loops(made.kernel)[0].startswith("i ")
 
 
@@ -105,7 +105,7 @@ def test_iterators_that_are_read_later_keep_their_last_values() -> None:
 
 def test_an_iterator_that_the_region_reads_outside_its_loop_is_kept() -> None:
     made = planned("{ for (i = 0; i < n; i += 2) a[i] = i; b[0] = i; }", "int i;")
-    assert made.stepped is None
+    assert made.before_normalisation is None
 
 
 def test_an_index_has_a_name_of_its_own() -> None:

@@ -32,7 +32,7 @@ def rows(
 
 def distributed_loops(found: KernelPlan) -> int:
     """The loops that are distributed over gangs and workers, on devices."""
-    return 0 if found.as_written is not None else len(found.device[0].axes) // 2
+    return 0 if found.untransformed is not None else len(found.device[0].axes) // 2
 
 
 @pytest.mark.parametrize(

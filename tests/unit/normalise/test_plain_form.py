@@ -43,7 +43,7 @@ def nest(function: str, body: str) -> KernelPlan:
 )
 def test_cells_that_functions_number_are_known(function: str, body: str) -> None:
     found = nest(function, body)
-    assert found.as_written is None
+    assert found.untransformed is None
     assert {one.name for one in found.kernel.functions} <= {"twice"}
 
 

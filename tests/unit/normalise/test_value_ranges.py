@@ -18,7 +18,7 @@ void f(int n, int m, const int *a, int *restrict b, const unsigned char *restric
 def section(body: str) -> str | None:
     """`lower : length` of a where hosts run the kernel; None where it runs as written."""
     found = plan(SOURCE.format(body))
-    if found.as_written is not None:
+    if found.untransformed is not None:
         return None
     (array,) = [one for one in found.arrays if one.object.name == "a"]
     assert array.doubt is not None

@@ -73,7 +73,7 @@ def test_steps_of_the_outermost_loop_are_the_users() -> None:
     body = "for (int t = 0; t < m; t += 2) for (int i = 1; i < n - 1; i++) a[i] = a[i - 1] + a[i + 1];"
     found = plan(REGION.format(body=body))
     loop = outermost_loop(found)
-    assert found.stepped is not None
+    assert found.before_normalisation is not None
     assert loop is not None
     assert loop.step == integer(2)
 
@@ -179,7 +179,7 @@ def test_a_proof_holds_for_other_choices(product: KernelPlan) -> None:
     choosing = chosen(product, (100, None, 2))
     assert proof.is_of(choosing)
     assert verify(choosing, proof).plan == choosing
-    assert not proof.is_of(replace(choosing, apart=not choosing.apart))
+    assert not proof.is_of(replace(choosing, assumes_disjoint=not choosing.assumes_disjoint))
 
 
 def test_dump(product: KernelPlan) -> None:

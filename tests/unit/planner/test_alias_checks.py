@@ -35,7 +35,7 @@ void f(int n, double *p, double named[100], double *restrict alone, struct grid 
 )
 def test_variables_alone_are_not_compared(body: str, checks: bool) -> None:
     made = plan(PROGRAM.format(body))
-    assert made.apart
+    assert made.assumes_disjoint
     assert made.checks_overlap is checks
 
 
@@ -58,4 +58,8 @@ void f(double **t, double **other, double *p) {{
     for (int i = 0; i < 99; i++) {{ {body} }}
 }}"""
     )
-    assert (made.as_written or "").startswith(f"{meeting} may be the same memory") if meeting else not made.as_written
+    assert (
+        (made.untransformed or "").startswith(f"{meeting} may be the same memory")
+        if meeting
+        else not made.untransformed
+    )

@@ -171,7 +171,7 @@ def test_other_tiles_of_time_steps_are_kept_for_cores_alone(tmp_path: Path, monk
     found = planned()
     assert found.host_steps == skewed.host_steps
     assert found.device_steps == plain.device_steps
-    assert found.kept == "those for cores with skewed tiles from jacobi.tilek.json"
+    assert found.recorded_sizes == "those for cores with skewed tiles from jacobi.tilek.json"
     assert found.choices[-1].sizes == (16,) * len(skewed.sizes)
     result = translate(TranslateRequest(str(source), temporal="diamond", last="verify"))
     [warning] = result.diagnostics

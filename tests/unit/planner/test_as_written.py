@@ -21,7 +21,7 @@ def test_a_region_that_runs_as_written_names_its_arrays() -> None:
                     A[i][0] = a[i] += a[i - 1] + a[k[i]];
         }
         """)
-    assert found.as_written is not None
+    assert found.untransformed is not None
     shown = {item.object.name: (len(item.section), item.reads, item.writes) for item in found.arrays}
     # What no section is known of is kept in step whole.
     assert shown == {"b": (1, True, False), "A": (2, False, True), "a": (0, True, True), "k": (0, True, False)}
@@ -62,7 +62,7 @@ def test_what_follows_a_continue_is_under_the_opposite_condition_where_the_user_
             }
         }
         """)
-    assert found.as_written is None
+    assert found.untransformed is None
     assert not [node for node in walk(found.device[0].body) if isinstance(node, Continue)]
 
 
@@ -81,8 +81,8 @@ def test_what_leaves_a_loop_is_named() -> None:
             }}
         }}
         """
-    assert plan(source.format("break")).as_written is None
-    assert plan(source.format("continue")).as_written == (
+    assert plan(source.format("break")).untransformed is None
+    assert plan(source.format("continue")).untransformed == (
         "the loop over 'i' runs in order, since a break, or a continue in a switch, stands in it"
     )
 
@@ -116,7 +116,7 @@ def test_loops_of_few_iterations_are_said_to_be_too_short() -> None:
                         c[i][j] += a[i][k] * b[k][j];
         }
         """)
-    assert found.as_written == "none of its loops has 8 iterations, and fewer are not worth a launch"
+    assert found.untransformed == "none of its loops has 8 iterations, and fewer are not worth a launch"
 
 
 def test_few_time_steps_are_said_not_to_be_tiled() -> None:
@@ -149,9 +149,10 @@ def test_the_only_loop_is_said_to_be_one_that_cannot_be_counted() -> None:
             }
         }
         """)
-    assert found.as_written is not None
+    assert found.untransformed is not None
     assert re.fullmatch(
-        r"the iterations of the loop on line 5 cannot be counted \(.+\), and there is no other loop", found.as_written
+        r"the iterations of the loop on line 5 cannot be counted \(.+\), and there is no other loop",
+        found.untransformed,
     )
 
 
@@ -166,5 +167,5 @@ def test_numbers_that_no_long_has_keep_the_original_loops(start: str, written: b
 for (unsigned long long i = low - {start}; i < 112; i++) a[i] += 1;
 }}"""
     )
-    assert (found.as_written == "a number in it does not fit in 64 bits") == written
+    assert (found.untransformed == "a number in it does not fit in 64 bits") == written
     assert all(bool(one.section) != written for one in found.arrays)

@@ -127,7 +127,7 @@ def test_without_tiles_a_region_that_carries_a_dependence_runs_as_written() -> N
           for (int i = 1; i < n; i++) a[i] = a[i - 1];
         }"""
     )
-    assert found.as_written == (
+    assert found.untransformed == (
         "the loop over 'i' carries a flow dependence of 'a' (line 4, column 31 to line 4, column 38, distance (1))"
     )
     assert (found.host, found.device) == ((), ())
@@ -144,9 +144,9 @@ def test_without_tiles_the_inner_loop_of_a_perfect_nest_is_distributed_where_the
 
 def test_without_tiles_a_region_proven_independent_gets_the_default_mapping() -> None:
     found = plan(matrix("", ""))
-    assert found.apart
+    assert found.assumes_disjoint
     assert device_order(found) == device_order(plan(matrix("", "", "independent")))
-    assert not plan(matrix("", "", "independent")).apart
+    assert not plan(matrix("", "", "independent")).assumes_disjoint
     assert device_order(plan(matrix("", "seq"))) == ["i.0 dynamic", "i.1 gang 0", "i.2 worker 0"]
     assert device_order(plan(matrix("seq", ""))) == ["j.0 dynamic", "j.1 gang 0", "j.2 worker 0"]
 
@@ -174,7 +174,7 @@ def test_what_is_distributed_without_a_word_from_the_user(parameters: str, body:
     found = Diagnostics()
     made = plans(f"void f({parameters}) {{\n#pragma tilek kernel\n{region}\n}}", found)
     assert not list(found)
-    assert (made[0].as_written is None) == distributed, made[0].as_written
+    assert (made[0].untransformed is None) == distributed, made[0].untransformed
 
 
 @pytest.mark.parametrize(
@@ -555,6 +555,6 @@ def test_open_tiles_are_the_planners() -> None:
         for (int j = 0; j < n; j++) a[i][j] = a[i - 1][j] + b[i][j];
     }}"""
     open_tiles, silent = (plan(said.format(line)) for line in ("#pragma tilek loop tile(auto)", ""))
-    assert open_tiles.as_written is None
+    assert open_tiles.untransformed is None
     assert [launch.axes for launch in open_tiles.device] == [launch.axes for launch in silent.device]
     assert open_tiles.sizes == silent.sizes

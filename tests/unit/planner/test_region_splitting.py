@@ -43,14 +43,14 @@ def region(source: str) -> tuple[PlannedRegion, list[str]]:
     return made, [one.message for one in diagnostics]
 
 
-def held(source: str) -> dict[str, tuple[object, ...]]:
+def resident(source: str) -> dict[str, tuple[object, ...]]:
     """The sections of the arrays that are kept for all of the region."""
     made, _ = region(source)
-    return {one.object.host: one.section for one in made.held[0].arrays}
+    return {one.object.host: one.section for one in made.resident[0].arrays}
 
 
 def parallel(made: PlannedRegion) -> dict[str, bool]:
-    return {one.plan.kernel.name: one.plan.as_written is None for one in made.planned}
+    return {one.plan.kernel.name: one.plan.untransformed is None for one in made.planned}
 
 
 def test_nests_are_kernels_and_arrays_are_kept() -> None:
@@ -58,8 +58,8 @@ def test_nests_are_kernels_and_arrays_are_kept() -> None:
     assert parallel(made) == {"f_part1": True, "f_part2": True}
     assert [kernel.name for kernel in made.kernels] == ["f_part1", "f_part2"]
     assert said == []
-    assert [one.plan.held for one in made.planned] == [{"u", "v"}, {"u", "v"}]
-    kept = held(JACOBI % ("", ""))
+    assert [one.plan.resident for one in made.planned] == [{"u", "v"}, {"u", "v"}]
+    kept = resident(JACOBI % ("", ""))
     assert set(kept) == {"u", "v"}
     assert kept["u"] != kept["v"], "v is written inside of what u is read"
 
@@ -75,7 +75,7 @@ def test_host_text_may_pass_an_array_of_characters_but_no_pointer_to_them() -> N
 
 
 def test_pointers_that_change_places_have_what_any_of_them_needs() -> None:
-    plain, exchanged = held(JACOBI % ("", "")), held(JACOBI % ("", EXCHANGE))
+    plain, exchanged = resident(JACOBI % ("", "")), resident(JACOBI % ("", EXCHANGE))
     assert set(exchanged) == {"u", "v"}
     assert exchanged["u"] == exchanged["v"] == plain["u"]
 
@@ -83,33 +83,33 @@ def test_pointers_that_change_places_have_what_any_of_them_needs() -> None:
 def test_pointers_chosen_in_the_loop_are_kept_by_the_names_outside() -> None:
     source = (JACOBI % ("", "")).replace("double *u, double *v)", "double *a, double *b)")
     source = source.replace("it < most) {", "it < most) { double *u = it % 2 ? b : a, *v = it % 2 ? a : b;")
-    assert set(held(source)) == {"a", "b"}
-    assert region(source)[0].planned[0].plan.held == {"a", "b", "u", "v"}
+    assert set(resident(source)) == {"a", "b"}
+    assert region(source)[0].planned[0].plan.resident == {"a", "b", "u", "v"}
 
 
 def test_pointers_without_a_value_before_the_region_are_not_read() -> None:
     source = (JACOBI % ("", "")).replace("int it = 0;", "int it = 0; double *to, *from;")
     source = source.replace("it < most) {", "it < most) { from = u; to = v;")
     source = source.replace("v[i] =", "to[i] =").replace("u[i - 1] + u[i + 1]", "from[i - 1] + from[i + 1]")
-    assert set(held(source)) == {"u", "v"}
+    assert set(resident(source)) == {"u", "v"}
 
 
 def test_arrays_whose_extent_changes_come_and_go_with_each_kernel() -> None:
     made, _ = region(JACOBI % ("", "n -= n / 2;"))
     assert parallel(made) == {"f_part1": True, "f_part2": True}
-    assert held(JACOBI % ("", "n -= n / 2;")) == {}
-    assert set(held(JACOBI % ("data(u[0:100], v[0:100])", "n -= n / 2;"))) == {"u", "v"}
+    assert resident(JACOBI % ("", "n -= n / 2;")) == {}
+    assert set(resident(JACOBI % ("data(u[0:100], v[0:100])", "n -= n / 2;"))) == {"u", "v"}
 
 
 def test_what_the_host_may_leave_out_does_not_make_arrays_larger() -> None:
     more = "if (it %% 4 == 0) for (int i = 0; i < %s; i++) v[i] += 1;"
-    assert set(held(JACOBI % ("", more % "n - 2"))) == {"u"}, "v[0] may not be there"
-    assert set(held(JACOBI % ("", (more % "n - 1").replace("int i = 0", "int i = 1")))) == {"u", "v"}
+    assert set(resident(JACOBI % ("", more % "n - 2"))) == {"u"}, "v[0] may not be there"
+    assert set(resident(JACOBI % ("", (more % "n - 1").replace("int i = 0", "int i = 1")))) == {"u", "v"}
 
 
 def test_arrays_that_leave_with_no_values_are_not_copied_back() -> None:
     made, _ = region(JACOBI % ("data(u[0:n], live:in) data(v[0:n], live:not)", ""))
-    motions = {one.object.host: (one.copy_in, one.copy_out) for one in made.held[0].arrays}
+    motions = {one.object.host: (one.copy_in, one.copy_out) for one in made.resident[0].arrays}
     assert motions == {"u": (True, False), "v": (False, False)}
     assert not any(clause.live for kernel in made.kernels for clause in kernel.directive.data)
 
@@ -131,7 +131,7 @@ def test_one_kernel_is_better_where_the_loops_around_run_at_once() -> None:
         """)
     assert parallel(made) == {"f": True}
     assert said == []
-    assert made.held == ()
+    assert made.resident == ()
 
 
 def test_nothing_is_taken_apart_where_that_gains_nothing() -> None:
@@ -195,7 +195,7 @@ def test_what_plans_copy_beyond_what_loops_touch_is_kept_too() -> None:
         """)
     sweeps, change = (one.plan for one in made.planned)
     needed = [{one.object.host: one.section for one in plan.arrays}["g"] for plan in (sweeps, change)]
-    kept = {one.object.host: one.section for one in made.held[0].arrays}
+    kept = {one.object.host: one.section for one in made.resident[0].arrays}
     assert needed[0] != needed[1], "rows of subdomains are copied whole"
     assert kept["g"] == needed[0]
 

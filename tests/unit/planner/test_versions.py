@@ -59,7 +59,7 @@ def test_launches_choose_among_plans(tmp_path: Path) -> None:
     plan = result.plans[0]
     assert [one.text for one in plan.versions] == [THREADS, GANGS]
     assert [(one.bytes, one.version, one.sizes) for one in plan.choices] == [(800, 1, ()), (9000, 2, ())]
-    assert plan.versions[0].plan.apart, "nobody vouches for arrays apart"
+    assert plan.versions[0].plan.assumes_disjoint, "nobody vouches for arrays apart"
     assert sizes_on_hosts(plan, {"n": 5, "m": 5}) == tuple(size.host for size in plan.sizes)
     text = (result.output or b"").decode()
     assert (

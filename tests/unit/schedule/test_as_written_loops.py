@@ -11,7 +11,7 @@ from tilepragma.ir.loop_tree import FloatingRules, Loop, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step
 from tilepragma.planner.candidate_search import choose
-from tilepragma.poly.intra_tile_schedule import Steps
+from tilepragma.poly.intra_tile_schedule import InnermostCost
 from tilepragma.schedule.as_written import as_written
 from tilepragma.schedule.candidate import Depths, Refusal, Region, ScheduleCandidate
 from tilepragma.verify.proofs import prove
@@ -118,7 +118,7 @@ JACOBI = """for (int t = 0; t < steps; t++) {
 )
 def test_what_becomes_of_the_users_loops(parameters: str, body: str, host: str, device: str | None) -> None:
     found = region(parameters, body)
-    assert found.as_written is None, found.as_written
+    assert found.untransformed is None, found.untransformed
     assert (tree(found.host_steps), tree(found.device_steps)) == (host, device or host)
 
 
@@ -150,8 +150,8 @@ def test_what_becomes_of_the_users_loops(parameters: str, body: str, host: str, 
 )
 def test_what_is_left_as_written_and_why(parameters: str, body: str, reason: str) -> None:
     found = region(parameters, body)
-    assert found.as_written is not None
-    assert reason in found.as_written
+    assert found.untransformed is not None
+    assert reason in found.untransformed
     assert found.rejected
 
 
@@ -166,7 +166,8 @@ def test_uses_of_a_private_number_stay_in_one_launch() -> None:
         }"""
     )
     assert (
-        found.as_written == "'last' is read after the loop over 'i', and its order tells which iteration writes it last"
+        found.untransformed
+        == "'last' is read after the loop over 'i', and its order tells which iteration writes it last"
     )
 
 
@@ -242,7 +243,9 @@ def _answer(
     parallel: int, sequential: int, name: str, launched: int | None = None, strides: int | None = None
 ) -> ScheduleCandidate:
     depths = Depths(parallel, sequential, parallel if launched is None else launched)
-    return ScheduleCandidate(name, (), (), (), depths=depths, steps=None if strides is None else Steps(strides, 0))
+    return ScheduleCandidate(
+        name, (), (), (), depths=depths, innermost_cost=None if strides is None else InnermostCost(strides, 0)
+    )
 
 
 @pytest.mark.parametrize(

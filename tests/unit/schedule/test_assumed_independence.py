@@ -35,7 +35,7 @@ void f({ARRAYS}) {{
 def test_products_keep_elements_in_registers_whatever_is_vouched(said: dict[str, str]) -> None:
     found = product(**said)
     assert keeps_elements_in_registers(found)
-    assert found.apart, "the launch checks what the user did not vouch for"
+    assert found.assumes_disjoint, "the launch checks what the user did not vouch for"
     verify(found)
 
 
@@ -52,7 +52,7 @@ def test_products_keep_elements_in_registers_whatever_is_vouched(said: dict[str,
 def test_what_else_is_said_is_kept(said: dict[str, str]) -> None:
     found = product(**said)
     assert not keeps_elements_in_registers(found)
-    assert not found.apart
+    assert not found.assumes_disjoint
 
 
 def test_a_word_that_the_engine_cannot_prove_stands() -> None:
@@ -63,8 +63,8 @@ void f(int n, int m, const int *row, const float *x, float *y) {
     for (int j = 0; j < m; j++)
       y[row[i]] += x[i*m + j];
 }""")
-    assert found.as_written is None
-    assert not found.apart
+    assert found.untransformed is None
+    assert not found.assumes_disjoint
 
 
 def test_loops_that_are_all_independent_are_distributed_as_written() -> None:
@@ -75,4 +75,4 @@ void f(int n, int m, float a[n][m]) {
     for (int j = 0; j < m; j++)
       a[i][j] *= 2;
 }""")
-    assert not found.apart
+    assert not found.assumes_disjoint

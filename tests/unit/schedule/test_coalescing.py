@@ -161,7 +161,7 @@ def test_what_no_order_coalesces_is_what_is_staged(name: str, expected: list[lis
 )
 def test_neighbours_take_the_loop_that_runs_along_memory(parameters: str, body: str, loops: str) -> None:
     made = region(parameters, body)
-    assert made.as_written is None, made.as_written
+    assert made.untransformed is None, made.untransformed
     assert set(neighbours(made)) == {loops}
 
 
@@ -237,7 +237,7 @@ def test_triangles_are_distributed_over_their_boxes(inner: str, wanted: list[str
         "data(index[0:n])",
     )
     assert heads(made) == wanted
-    assert made.as_written is None
+    assert made.untransformed is None
 
 
 def with_condition(made: KernelPlan, condition: Expression) -> KernelPlan:

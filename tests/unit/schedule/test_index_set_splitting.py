@@ -106,7 +106,7 @@ def test_a_value_is_asked_for_where_a_loop_may_run_no_iteration(parameters: str,
 
 def test_all_but_the_first_element_are_made_of_it_at_once() -> None:
     made = planned("int n, double *a", "for (int i = 0; i < n; i++) a[i] = a[0] + 1;")
-    assert made.as_written is None
+    assert made.untransformed is None
     assert [bool(launch.axes) for launch in launches_in(made.device_steps)] == [False, True]
     assert prove(made) == ()
 
@@ -153,7 +153,7 @@ def test_explain_can_say_where() -> None:
 
 def test_all_of_a_step_but_the_pivot_runs_at_once() -> None:
     found = planned(*FLOYD)
-    assert found.as_written is None
+    assert found.untransformed is None
     axes = [launch.axes for launch in launches_in(found.host_steps)]
     assert [bool(each) for each in axes] == [True, True, False, True, True]
     across = [len(launch.axes) for launch in launches_in(found.device_steps)]

@@ -103,7 +103,7 @@ def test_others_keep_what_they_have_with_a_reason(body: str) -> None:
         ASKED,
     )
     assert not any(launch.scratchpads for launch in made.device)
-    assert made.as_written is not None or any(one.startswith("overlapped tiles: ") for one in made.rejected)
+    assert made.untransformed is not None or any(one.startswith("overlapped tiles: ") for one in made.rejected)
 
 
 def test_what_does_not_fit_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

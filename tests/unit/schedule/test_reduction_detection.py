@@ -55,7 +55,7 @@ def test_updates_that_give_the_same_bits_in_any_order_need_no_clause(
     declaration: str, update: str, operator: str
 ) -> None:
     made = kernel(declaration, update)
-    assert made.as_written is None, made.as_written
+    assert made.untransformed is None, made.untransformed
     assert operators(made) == {operator}
 
 
@@ -85,7 +85,7 @@ def test_updates_that_give_the_same_bits_in_any_order_need_no_clause(
 )  # fmt: skip
 def test_what_depends_on_the_order_keeps_it_and_says_what_would_not(declaration: str, update: str, reason: str) -> None:
     made = kernel(declaration, update)
-    assert made.as_written is not None and reason in made.as_written
+    assert made.untransformed is not None and reason in made.untransformed
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_a_clause_vouches_for_the_order_and_not_for_conversions(
     declaration: str, update: str, clause: str, message: str
 ) -> None:
     made = kernel(declaration, update, f"reduction({clause}: w)")
-    assert made.as_written is not None and message in made.as_written
+    assert made.untransformed is not None and message in made.untransformed
     with pytest.raises(AssertionError) as raised:  # where the user gives orders it is an error
         kernel(declaration, update, f"reduction({clause}: w) independent")
     assert message in str(raised.value)
@@ -224,5 +224,5 @@ def test_a_clause_vouches_for_the_order_and_not_for_conversions(
 )
 def test_a_clause_allows_any_order(update: str, clause: str, operator: str) -> None:
     made = kernel("double w = 0", update, f"reduction({clause}: w)")
-    assert made.as_written is None and operators(made) == {operator}
+    assert made.untransformed is None and operators(made) == {operator}
     verify(made)

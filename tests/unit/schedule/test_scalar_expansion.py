@@ -71,7 +71,7 @@ def test_the_source_stays_the_users() -> None:
 )
 def test_other_declarations_beside_it(declared: str, after: str) -> None:
     found = product(*SIGNATURES["arrays of rows"], declared=declared, after=after)
-    assert found.as_written is None
+    assert found.untransformed is None
     verify(found)
 
 

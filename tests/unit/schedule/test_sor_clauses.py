@@ -34,7 +34,7 @@ def test_a_relaxation_is_planned_as_without_the_clause(name: str) -> None:
     )
     assert plan_text(with_clause) == plan_text(without)
     warned = [item.message for item in diagnostics if item.severity.value == "warning"]
-    runs_as_written = with_clause.as_written is not None
+    runs_as_written = with_clause.untransformed is not None
     assert not diagnostics.has_errors
     assert (
         runs_as_written == (name == "sor_with_a_residual") == any("finds no wavefronts here" in one for one in warned)
@@ -97,7 +97,7 @@ def test_sums_in_their_order_are_what_keeps_wavefronts_away() -> None:
     case = NestCase("", "int n, double w, double u[n][n]", f"double s = 0;\n{SUMMED}\nu[0][0] = s;", "")
     diagnostics = Diagnostics()
     (plan,) = plans(program(case), diagnostics)
-    assert plan.as_written is not None
+    assert plan.untransformed is not None
     (warning,) = (item for item in diagnostics if item.severity.value == "warning")
     assert warning.message.endswith(
         "the loop over 'i' (line 7) keeps the order of its sum: reduction(+: s) would allow any"
@@ -109,7 +109,7 @@ def test_sums_in_their_order_are_what_keeps_wavefronts_away() -> None:
     assert warning.message.endswith("the loop over 'i' hands 's' on from iteration to iteration")
     greatest = NestCase("", case.parameters, case.body.replace("s += r * r;", "if (r * r > s)\ns = r * r;"), "")
     (plan,) = plans(program(greatest))
-    assert plan.as_written is None
+    assert plan.untransformed is None
     assert {one.operator for launch in plan.host for one in launch.reductions} == {"max"}
 
 
@@ -120,7 +120,7 @@ def test_a_total_that_begins_anew_is_reduced_once_a_sweep() -> None:
     )
     text = text.replace("double s = 0;\nfor", "for").replace("double w,", "double w, double s,")
     (plan,) = plans(text)
-    assert plan.as_written is None
+    assert plan.untransformed is None
     assert [[one.object.host for one in launch.reductions] for launch in plan.host] == [[], ["s"], []]
 
 
@@ -207,5 +207,5 @@ def test_a_sum_in_order_leaves_nothing_to_run_at_once(clause: str, remedies: lis
     (found,) = plans(coloured(body).replace("sor(redblack)", f"sor(redblack) {clause}"), diagnostics)
     warned = [item for item in diagnostics if "finds no parallel loops here" in item.message]
     assert [[note.message for note in item.notes] for item in warned] == ([] if remedies is None else [remedies])
-    assert (found.as_written is None) == (remedies is None)
+    assert (found.untransformed is None) == (remedies is None)
     assert all("runs colour by colour, on one core" in item.message for item in warned)

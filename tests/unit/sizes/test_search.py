@@ -157,7 +157,7 @@ def test_tiles_of_time_steps_stay_where_the_model_is_not_trusted() -> None:
 
 
 def test_what_was_measured_goes_before_the_model() -> None:
-    kept = replace(planned("sor 2-d"), kept="kept")
+    kept = replace(planned("sor 2-d"), recorded_sizes="kept")
     assert with_model_choices(kept, PROCESSOR).choices == ()
 
 

@@ -222,7 +222,7 @@ def test_array_tiles_hold_all_points_of_the_workers_that_the_user_says(workers: 
 
 def test_arrays_that_may_be_one_are_left_alone() -> None:
     said = FIVE_POINT.replace("#pragma tilek kernel", "#pragma tilek kernel independent")
-    assert not plan(said).apart
+    assert not plan(said).assumes_disjoint
     assert boxes(said) == []
 
 
@@ -440,7 +440,11 @@ BROKEN: dict[str, tuple[str, Callable[[KernelPlan], KernelPlan], str]] = {
         lambda p: with_array_tiles(p, lambda one: replace(one, object=argument(p, "b"), reads=("[i][j]",))),
         "'b' is staged, but launch f does not only read it",
     ),
-    "arrays that may be one": (FIVE_POINT, lambda p: replace(p, apart=False), "stages arrays that another name may"),
+    "arrays that may be one": (
+        FIVE_POINT,
+        lambda p: replace(p, assumes_disjoint=False),
+        "stages arrays that another name may",
+    ),
     "a statement that is gone": (
         FIVE_POINT,
         lambda p: with_blocks_changed(

@@ -41,7 +41,7 @@ def proof() -> Proof:
 
 
 def test_a_proof_counts_for_a_plan_with_other_notes(proof: Proof) -> None:
-    noted = replace(proof.plan, rejected=("slower",), undivided="one device", held=frozenset({"a"}))
+    noted = replace(proof.plan, rejected=("slower",), undivided="one device", resident=frozenset({"a"}))
     inherited = proof.for_plan(noted)
     assert inherited is not None and inherited.plan is noted and inherited.faults == proof.faults == ()
 
@@ -51,7 +51,7 @@ def changed_plans(made: KernelPlan) -> dict[str, KernelPlan]:
         "host_steps": replace(made, host_steps=()),
         "device_steps": replace(made, device_steps=()),
         "arrays": replace(made, arrays=()),
-        "apart": replace(made, apart=not made.apart),
+        "assumes_disjoint": replace(made, assumes_disjoint=not made.assumes_disjoint),
         "conditions": replace(made, conditions=(integer(1),)),
         "sizes": replace(made, sizes=(TileSize(local_scalar("t_size", INT).object, 1, 1),)),
     }

@@ -142,7 +142,7 @@ def test_more_ways_to_break_a_plan(good: KernelPlan) -> None:
     for broken, rule in (
         (replace(good, preferred=Target.AUTO, targets=(Target.AUTO,)), "targets and launches are sound"),
         (replace(good, device_steps=()), "targets and launches are sound"),
-        (replace(good, as_written="said so"), "targets and launches are sound"),
+        (replace(good, untransformed="said so"), "targets and launches are sound"),
         (with_argument(good, writes=False), "arguments are consistent"),
         (with_argument(good, present=True), "arguments are consistent"),
         (replace(good, arrays=good.arrays + good.arrays), "arguments are consistent"),

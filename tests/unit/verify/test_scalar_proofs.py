@@ -186,5 +186,5 @@ void f(int n, const double *restrict a, double *restrict b) {
 
 def test_a_declaration_that_reads_a_local_array_does_not_declare_it() -> None:
     planned = plan(LOCAL_ARRAY)
-    assert planned.as_written is None
+    assert planned.untransformed is None
     assert prove(planned) == ()
