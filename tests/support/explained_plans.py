@@ -37,6 +37,7 @@ from tilepragma.verify.proofs import (
     region_without_dependences,
     with_staged_forms,
 )
+from tilepragma.verify.space_time_faults import wrong_schedules
 
 IN, OUT = isl.dim_type.in_, isl.dim_type.out
 #: Sizes of tiles besides those in use, another for each symbol.
@@ -364,6 +365,8 @@ def _against_instances(
     plan: KernelPlan, region: Original, said: list[SaidLine], steps: tuple[Step, ...], sizes: Sizes
 ) -> Iterator[str]:
     maps = all_executed(region, steps, sizes)
+    yield from (f"launch {launch.name} has no schedule" for launch in launches_in(steps) if not launch.schedule)
+    yield from (fault.message for fault in wrong_schedules(each.map for each in maps))
     by_launch: dict[str, list[Executed]] = {}
     for executed in maps:
         by_launch.setdefault(executed.launch, []).append(executed)
