@@ -37,7 +37,7 @@ import islpy as isl
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Access, Binary, DataObject, Expression, Storage, access_to, integer
 from tilepragma.ir.loop_tree import Loop, Statement
-from tilepragma.ir.polynomial import Polynomial, expression, number, of_atom, polynomial
+from tilepragma.ir.polynomial import Polynomial, by_term, expression, number, of_atom, polynomial
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.lower.copy_loops import CellSet
@@ -255,7 +255,7 @@ def _quotient(value: Polynomial, step: int) -> Expression:
     """C for value / step, where step divides all factors."""
     if step == 1:
         return expression(value)
-    quotient = Polynomial(tuple((product, factor // step) for product, factor in value.terms))
+    quotient = by_term(value, ((), step))
     iterator = next((product[0] for product, _ in value.terms if product), None)
     return typed_sum(quotient, iterator.object) if isinstance(iterator, Access) else expression(quotient)
 
