@@ -52,6 +52,11 @@ class Polynomial:
         return coefficient if len(self.terms) == 1 and not monomial else None
 
     @property
+    def constant_term(self) -> int:
+        """The term without atoms, which is the first."""
+        return self.terms[0][1] if self.terms and not self.terms[0][0] else 0
+
+    @property
     def atoms(self) -> frozenset[Expression]:
         """All atoms that occur."""
         return frozenset(atom for monomial, _ in self.terms for atom in monomial)

@@ -171,7 +171,7 @@ def with_deinterleaved_arrays(region: Region) -> ExpandedKernel | None:
         if modulus is None:
             return access
         values = [polynomial(subscript) for subscript in access.subscripts]
-        residues = tuple(dict(value.terms).get((), 0) % step for value, step in zip(values, modulus, strict=True))
+        residues = tuple(value.constant_term % step for value, step in zip(values, modulus, strict=True))
         array = arrays.get((access.object, _ending(residues)))
         if array is None:
             raise UnwritableError
