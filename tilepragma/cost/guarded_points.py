@@ -24,6 +24,7 @@ from dataclasses import replace
 import numpy as np
 
 from tilepragma.base.frozen_values import dataclass
+from tilepragma.base.memoization import once
 from tilepragma.cost.parameter_batch import (
     Counts,
     Leaf,
@@ -37,25 +38,27 @@ from tilepragma.cost.parameter_batch import (
     summed,
 )
 from tilepragma.ir.evaluation import UncountableError, Values
-from tilepragma.ir.expressions import Access, Binary, Call, Cast, Expression, IntegerLiteral, Unary
+from tilepragma.ir.expressions import Access, Binary, Call, Cast, Expression, IntegerLiteral, access_to, integer
 from tilepragma.ir.loop_tree import Block, Declaration, If, Loop
+from tilepragma.ir.polynomial import Polynomial, is_scalar, polynomial
+from tilepragma.ir.substitution import with_each
 from tilepragma.ir.traversal import walk
-from tilepragma.ir.types import ScalarType
+from tilepragma.ir.types import LONG, is_integer
 from tilepragma.model.execution_time import Integers
 
 Factors = tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class AffineForm:
-    """constant + factors . x, with a constant for each case. As a cut of boxes it is >= 0."""
+class Cut:
+    """{ x : constant + factors . x >= 0 }, in numbers, with a constant for each case."""
 
     factors: Factors
     constant: Values
 
-    def at(self, index: Integers) -> AffineForm:
-        """The form in the cases at `index`."""
-        return AffineForm(self.factors, chosen(self.constant, index))
+    def at(self, index: Integers) -> Cut:
+        """The cut in the cases at `index`."""
+        return Cut(self.factors, chosen(self.constant, index))
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +67,7 @@ class Boxes:
 
     low: Integers
     high: Integers
-    cuts: tuple[AffineForm, ...]
+    cuts: tuple[Cut, ...]
 
     def at(self, index: Integers) -> Boxes:
         """The boxes at `index`."""
@@ -80,8 +83,8 @@ class _NotAffineError(Exception):
     """An expression is not an affine form of the iterators."""
 
 
-#: Signs and forms: a statement runs as often as all forms are >= 0, summed with these signs.
-_Guards = tuple[tuple[int, tuple[AffineForm, ...]], ...]
+#: Signs and cuts: a statement runs as often as points are inside all cuts, summed with these signs.
+_Guards = tuple[tuple[int, tuple[Cut, ...]], ...]
 
 
 def guarded_points(loops: tuple[Loop, ...], body: Block, batch: ParameterBatch) -> Counts | None:
@@ -93,19 +96,20 @@ def guarded_points(loops: tuple[Loop, ...], body: Block, batch: ParameterBatch) 
 
 
 def _counts(loops: tuple[Loop, ...], body: Block, batch: ParameterBatch) -> Counts:
-    forms = _Forms.of(loops, batch)
-    bounds = tuple(bound for loop in loops for bound in forms.bounds(loop))
-    inside = batch.inside({loop.iterator.name: 0 for loop in loops})
+    names = [loop.iterator.name for loop in loops]
+    units = {name: tuple(int(name == other) for other in names) for name in names}
+    point = _Point(batch.inside(dict.fromkeys(names, 0)), len(names), {**units})
+    bounds = tuple(point.cut(bound) for loop in loops for bound in _bounds(loop))
     counts: Counts = {}
-    for leaf, guards in _leaves(body, forms, inside, ((1, bounds),)):
+    for leaf, guards in _leaves(body, point, ((1, bounds),)):
         for sign, guard in guards:
             add(counts, {leaf: sign * points_in(_boxes(guard, len(loops), batch))})
     return counts
 
 
-def _boxes(forms: tuple[AffineForm, ...], variables: int, batch: ParameterBatch) -> Boxes:
-    """The points where all forms are >= 0. Raises _NotAffineError for an unbounded variable."""
-    cuts = tuple(AffineForm(form.factors, batch.all(form.constant)) for form in forms)
+def _boxes(guard: tuple[Cut, ...], variables: int, batch: ParameterBatch) -> Boxes:
+    """The points inside all cuts. Raises _NotAffineError for an unbounded variable."""
+    cuts = tuple(Cut(cut.factors, batch.all(cut.constant)) for cut in guard)
     for place in range(variables):
         factors = [cut.factors[place] for cut in cuts if sum(map(bool, cut.factors)) == 1]
         if not any(factor > 0 for factor in factors) or not any(factor < 0 for factor in factors):
@@ -114,104 +118,109 @@ def _boxes(forms: tuple[AffineForm, ...], variables: int, batch: ParameterBatch)
     return Boxes(np.full(shape, -(2**62)), np.full(shape, 2**62), cuts)
 
 
-def _leaves(body: Block, forms: _Forms, batch: ParameterBatch, guards: _Guards) -> Iterator[tuple[Leaf, _Guards]]:
+def _leaves(body: Block, point: _Point, guards: _Guards) -> Iterator[tuple[Leaf, _Guards]]:
     leaf: list[object] = []
-    for declared, statement in declared_along(body, batch):
-        if is_leaf(statement, declared):
+    for batch, statement in declared_along(body, point.batch):
+        point = replace(point, batch=batch)
+        if is_leaf(statement, batch):
             leaf += places(statement)
         elif isinstance(statement, If):
-            condition = tuple(forms.conditions(statement.condition))
+            condition = tuple(map(point.cut, _conditions(statement.condition)))
             both = tuple((sign, (*outer, *condition)) for sign, outer in guards)
-            yield from _leaves(statement.then, forms, declared, both)
+            yield from _leaves(statement.then, point, both)
             if statement.otherwise is not None:
                 # All points, minus those where the condition holds.
                 others = (*guards, *((-sign, inner) for sign, inner in both))
-                yield from _leaves(statement.otherwise, forms, declared, others)
+                yield from _leaves(statement.otherwise, point, others)
         elif isinstance(statement, Block):
-            yield from _leaves(statement, forms, declared, guards)
+            yield from _leaves(statement, point, guards)
         else:
             raise _NotAffineError
         if isinstance(statement, Declaration):
-            forms = forms.declared(statement)
+            point = point.declared(statement)
     if leaf:
         yield tuple(leaf), guards
 
 
 @dataclass(frozen=True)
-class _Forms:
-    """Affine forms of `names` (iterators) and of scalars declared from them; None for others."""
+class _Point:
+    """The point x = 0 of a nest: a form's value there is its constant.
 
-    names: tuple[str, ...]
-    known: dict[str, AffineForm | None]
+    `factors`: those of iterators, and of scalars declared from them; None if these are not affine.
+    """
+
     batch: ParameterBatch
+    dimensions: int
+    factors: dict[str, Factors | None]
 
-    @staticmethod
-    def of(loops: tuple[Loop, ...], batch: ParameterBatch) -> _Forms:
-        names = tuple(loop.iterator.name for loop in loops)
-        units = (AffineForm(tuple(int(name == other) for other in names), 0) for name in names)
-        return _Forms(names, dict(zip(names, units, strict=True)), batch)
+    def declared(self, declaration: Declaration) -> _Point:
+        """With these scalars; the batch knows those that do not vary."""
+        factors = dict(self.factors)
+        for name, value in ((declarator.object.name, declarator.initializer) for declarator in declaration.declarators):
+            try:
+                form = None if value is None or isinstance(value, tuple) else self._factors(value)
+            except (_NotAffineError, UncountableError):
+                form = None
+            if form is None or any(form):
+                factors[name] = form
+        return replace(self, factors=factors)
 
-    def bounds(self, loop: Loop) -> Iterator[AffineForm]:
-        """iterator - lower and upper - iterator, for each operand of a bound's maximum/minimum."""
-        step = loop.step
-        if not isinstance(step, IntegerLiteral) or step.value != 1 or loop.comparison not in ("<", "<="):
-            raise _NotAffineError
-        iterator = self.known[loop.iterator.name]
-        assert iterator is not None
-        for lower in _parts(loop.lower, "tilek_maximum"):
-            yield _plus(iterator, self.form(lower), -1)
-        for upper in _parts(loop.upper, "tilek_minimum"):
-            yield _plus(self.form(upper), iterator, -1, -(loop.comparison == "<"))
+    def cut(self, form: Expression) -> Cut:
+        """Where the affine form is >= 0. Raises _NotAffineError, UncountableError."""
+        return Cut(self._factors(form), self.batch.evaluation.value(form))
 
-    def declared(self, declaration: Declaration) -> _Forms:
-        forms = self
-        for declarator in declaration.declarators:
-            initializer = declarator.initializer
-            form = None if initializer is None or isinstance(initializer, tuple) else forms.maybe(initializer)
-            forms = replace(forms, known={**forms.known, declarator.object.name: form})
-        return forms
-
-    def maybe(self, node: Expression) -> AffineForm | None:
-        try:
-            return self.form(node)
-        except (_NotAffineError, UncountableError):
-            return None
-
-    def conditions(self, node: Expression) -> Iterator[AffineForm]:
-        """Forms that are >= 0 exactly where the condition holds."""
-        match node:
-            case Binary(operator="&&"):
-                yield from self.conditions(node.left)
-                yield from self.conditions(node.right)
-            case Binary(operator=operator) if operator in ("<", "<=", ">", ">=", "=="):
-                left, right = self.form(node.left), self.form(node.right)
-                strict = -(operator in ("<", ">"))
-                if operator in (">", ">=", "=="):
-                    yield _plus(left, right, -1, strict)
-                if operator in ("<", "<=", "=="):
-                    yield _plus(right, left, -1, strict)
-            case _:
+    def _factors(self, form: Expression) -> Factors:
+        factors: Factors = (0,) * self.dimensions
+        for monomial, coefficient in _sum(form).terms:
+            varying = [atom for atom in monomial if self._varies(atom)]
+            if not varying:
+                continue
+            atom, *others = varying
+            factor: Values = coefficient
+            unit = self.factors.get(atom.object.name) if isinstance(atom, Access) and is_scalar(atom) else None
+            for fixed in monomial:
+                factor = factor if fixed == atom else factor * self.batch.evaluation.value(fixed)
+            if unit is None or others or not isinstance(factor, int):
                 raise _NotAffineError
+            factors = tuple(sum_ + factor * part for sum_, part in zip(factors, unit, strict=True))
+        return factors
 
-    def form(self, node: Expression) -> AffineForm:
-        """The form of an expression. Raises _NotAffineError, UncountableError."""
-        match node:
-            case Access(subscripts=(), path=()) if node.object.name in self.known:
-                known = self.known[node.object.name]
-                if known is None:
-                    raise _NotAffineError
-                return known
-            case Cast(type=ScalarType(is_integer=True)):
-                return self.form(node.operand)
-            case Unary(operator="-"):
-                return _plus(AffineForm((0,) * len(self.names), 0), self.form(node.operand), -1)
-            case Binary(operator=("+" | "-") as operator):
-                return _plus(self.form(node.left), self.form(node.right), 1 if operator == "+" else -1)
-            case Binary(operator="*"):
-                return _times(self.form(node.left), self.form(node.right))
-        if any(isinstance(node, Access) and node.object.name in self.known for node in walk(node)):
-            raise _NotAffineError
-        return AffineForm((0,) * len(self.names), self.batch.evaluation.value(node))
+    def _varies(self, atom: Expression) -> bool:
+        return any(isinstance(node, Access) and node.object.name in self.factors for node in walk(atom))
+
+
+@once
+def _bounds(loop: Loop) -> tuple[Expression, ...]:
+    """Forms that are >= 0 inside the bounds, for each operand of a maximum or minimum."""
+    step, iterator, strict = loop.step, access_to(loop.iterator), loop.comparison == "<"
+    if not isinstance(step, IntegerLiteral) or step.value != 1 or loop.comparison not in ("<", "<="):
+        raise _NotAffineError
+    lower = (_difference(iterator, bound) for bound in _parts(loop.lower, "tilek_maximum"))
+    return (*lower, *(_difference(bound, iterator, strict) for bound in _parts(loop.upper, "tilek_minimum")))
+
+
+@once
+def _conditions(node: Expression) -> tuple[Expression, ...]:
+    """Forms that are >= 0 exactly where the condition holds."""
+    if not isinstance(node, Binary) or node.operator not in ("&&", "<", "<=", ">", ">=", "=="):
+        raise _NotAffineError
+    left, right, strict = node.left, node.right, node.operator in ("<", ">")
+    if node.operator == "&&":
+        return (*_conditions(left), *_conditions(right))
+    both = _difference(left, right, strict), _difference(right, left, strict)
+    return both if node.operator == "==" else both[:1] if node.operator[0] == ">" else both[1:]
+
+
+def _difference(greater: Expression, less: Expression, strict: bool = False) -> Expression:
+    """What is >= 0 where greater >= less, or greater > less if strict."""
+    difference = Binary("-", greater, less, LONG)
+    return Binary("-", difference, integer(1), LONG) if strict else difference
+
+
+@once
+def _sum(node: Expression) -> Polynomial:
+    """The expression as `polynomial`; like its evaluation, without conversions of integers."""
+    return polynomial(with_each(node, Cast, lambda cast: cast.operand if is_integer(cast.type) else cast))
 
 
 def _parts(node: Expression, function: str) -> Iterator[Expression]:
@@ -223,20 +232,6 @@ def _parts(node: Expression, function: str) -> Iterator[Expression]:
             yield from _parts(argument, function)
     else:
         yield node
-
-
-def _plus(left: AffineForm, right: AffineForm, factor: int, offset: int = 0) -> AffineForm:
-    """left + factor * right + offset."""
-    factors = tuple(a + factor * b for a, b in zip(left.factors, right.factors, strict=True))
-    return AffineForm(factors, left.constant + factor * right.constant + offset)
-
-
-def _times(left: AffineForm, right: AffineForm) -> AffineForm:
-    number, form = (left, right) if not any(left.factors) else (right, left)
-    if any(number.factors) or (any(form.factors) and not isinstance(number.constant, int)):
-        raise _NotAffineError
-    factors = tuple(factor * int(number.constant) for factor in form.factors) if any(form.factors) else form.factors
-    return AffineForm(factors, form.constant * number.constant)
 
 
 # -- Points of boxes
@@ -284,7 +279,7 @@ def _narrowed(boxes: Boxes) -> Boxes:
     return Boxes(low, high, tuple(cuts))
 
 
-def _extreme(cut: AffineForm, towards: Integers, away: Integers) -> Integers:
+def _extreme(cut: Cut, towards: Integers, away: Integers) -> Integers:
     """The cut's least value if `towards` are lower bounds; the greatest if they are upper ones."""
     value = cut.constant
     for place, factor in enumerate(cut.factors):
@@ -351,7 +346,7 @@ def _split(boxes: Boxes) -> Integers:
 def _at_value(boxes: Boxes, place: int, value: Integers) -> Boxes:
     """The boxes of the other variables at this value of one variable."""
     cuts = tuple(
-        AffineForm((*cut.factors[:place], *cut.factors[place + 1 :]), cut.constant + cut.factors[place] * value)
+        Cut((*cut.factors[:place], *cut.factors[place + 1 :]), cut.constant + cut.factors[place] * value)
         for cut in boxes.cuts
     )
     constant = tuple(cut for cut in cuts if not any(cut.factors))

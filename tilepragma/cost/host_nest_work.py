@@ -82,7 +82,7 @@ def references(statement: Statement) -> tuple[References, ...]:
 
 def _split(use: Use) -> tuple[tuple[Polynomial, ...], tuple[int, ...]]:
     parts = [polynomial(subscript) for subscript in use.subscripts]
-    constants = tuple(sum(factor for monomial, factor in part.terms if not monomial) for part in parts)
+    constants = tuple(part.constant_term for part in parts)
     return tuple(part - number(constant) for part, constant in zip(parts, constants, strict=True)), constants
 
 

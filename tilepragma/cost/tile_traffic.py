@@ -309,44 +309,44 @@ def _distinct(parts: Sequence[tuple[Integers, ...]], cases: int) -> Integers:
 
 
 @dataclass(frozen=True, eq=False)
-class _Range:
-    """All values from `low` to `high`, in each case."""
+class _Interval:
+    """The numbers from `low` to `high`, in each case: bounds, where sums lose what they share."""
 
     low: Values
     high: Values
 
-    def around(self, range_: _Range) -> _Range:
-        return _Range(minimum(self.low, range_.low), maximum(self.high, range_.high))
+    def around(self, interval: _Interval) -> _Interval:
+        return _Interval(minimum(self.low, interval.low), maximum(self.high, interval.high))
 
-    def plus(self, range_: _Range) -> _Range:
-        return _Range(self.low + range_.low, self.high + range_.high)
+    def plus(self, interval: _Interval) -> _Interval:
+        return _Interval(self.low + interval.low, self.high + interval.high)
 
-    def negative(self) -> _Range:
-        return _Range(-self.high, -self.low)
+    def negative(self) -> _Interval:
+        return _Interval(-self.high, -self.low)
 
-    def times(self, range_: _Range) -> _Range:
-        corners = [left * right for left in (self.low, self.high) for right in (range_.low, range_.high)]
-        return _Range(reduce(minimum, corners), reduce(maximum, corners))
+    def times(self, interval: _Interval) -> _Interval:
+        corners = [left * right for left in (self.low, self.high) for right in (interval.low, interval.high)]
+        return _Interval(reduce(minimum, corners), reduce(maximum, corners))
 
 
 def boxed_traffic(tile: GangTile) -> tuple[ArrayTraffic, ...]:
     """The traffic of each array, at most. Raises UncountableError.
 
-    Every iterator of a tile has a range, computed from the ranges of the iterators around it; a
-    subscript's range follows by interval arithmetic. An array has at most the elements of the hull
+    Every iterator of a tile has an interval, computed from those of the iterators around it; a
+    subscript's follows by interval arithmetic. An array has at most the elements of the hull
     of its accesses, and at most the sum over its accesses' boxes.
     """
     of_launches, of_tiles = tile.order[0]
     nest = tiled_nest(tile.place.launch, entries_of(tile.place, ENTRIES).at_part(*of_launches))
     batch = nest.at_part(*of_tiles)
-    boxes: _Touched[_Range] = {}
-    _visit(nest.body, _Ranges(batch, _ranges_of_gang(nest, batch, tile.workers)), boxes)
+    boxes: _Touched[_Interval] = {}
+    _visit(nest.body, _Intervals(batch, _of_workers(nest, batch, tile.workers)), boxes)
     return tuple(_traffic(boxes, lambda parts: _elements(parts, tile.cases)))
 
 
-def _ranges_of_gang(nest: MappedNest, batch: ParameterBatch, workers: Mapping[int, Values]) -> dict[str, _Range | None]:
+def _of_workers(nest: MappedNest, batch: ParameterBatch, workers: Mapping[int, Values]) -> dict[str, _Interval | None]:
     """The iterators that the workers of a gang take together."""
-    ranges: dict[str, _Range | None] = {}
+    intervals: dict[str, _Interval | None] = {}
     for mapped in nest.loops:
         if mapped.workers:
             evaluation, loop, name = batch.evaluation, mapped.loop, mapped.loop.iterator.name
@@ -355,28 +355,28 @@ def _ranges_of_gang(nest: MappedNest, batch: ParameterBatch, workers: Mapping[in
             last = evaluation.value(loop.lower) + step * (evaluation.trips(loop) - 1)
             extent = first + step * (workers.get(mapped.dimension, 1) * mapped.points - 1)
             reached = minimum(extent, last) if not loop.decreasing else maximum(extent, last)
-            ranges[name] = _Range(minimum(first, reached), maximum(first, reached))
-    return ranges
+            intervals[name] = _Interval(minimum(first, reached), maximum(first, reached))
+    return intervals
 
 
 @dataclass(frozen=True)
-class _Ranges:
+class _Intervals:
     """What is known of names inside a tile; of others the cases know the values."""
 
     batch: ParameterBatch
-    known: dict[str, _Range | None]
+    known: dict[str, _Interval | None]
 
-    def with_range(self, name: str, range_: _Range | None) -> _Ranges:
-        return _Ranges(self.batch, {**self.known, name: range_})
+    def with_interval(self, name: str, interval: _Interval | None) -> _Intervals:
+        return _Intervals(self.batch, {**self.known, name: interval})
 
-    def of(self, node: Expression) -> _Range:
+    def of(self, node: Expression) -> _Interval:
         """Raises UncountableError."""
         match node:
             case Access(subscripts=(), path=()) if node.object.name in self.known:
-                range_ = self.known[node.object.name]
-                if range_ is None:
+                interval = self.known[node.object.name]
+                if interval is None:
                     raise UncountableError(f"'{node.object.host}' depends on data")
-                return range_
+                return interval
             case Cast(type=ScalarType(is_integer=True)):
                 return self.of(node.operand)
             case Unary(operator="-"):
@@ -392,25 +392,25 @@ class _Ranges:
             case Call(arguments=(_, _)):
                 return self._helper(node)
         value = self.batch.evaluation.value(node)
-        return _Range(value, value)
+        return _Interval(value, value)
 
-    def _helper(self, node: Call) -> _Range:
+    def _helper(self, node: Call) -> _Interval:
         left, right = (self.of(argument) for argument in node.arguments)
         if node.function == "tilek_minimum":
-            return _Range(minimum(left.low, right.low), minimum(left.high, right.high))
+            return _Interval(minimum(left.low, right.low), minimum(left.high, right.high))
         if node.function == "tilek_maximum":
-            return _Range(maximum(left.low, right.low), maximum(left.high, right.high))
+            return _Interval(maximum(left.low, right.low), maximum(left.high, right.high))
         up = right.low - 1 if node.function == "tilek_ceiling_quotient" else 0
         if np.any(np.asarray(right.low != right.high)) or np.any(np.asarray(right.low <= 0)):
             raise UncountableError("a tile's bound is divided by what differs inside the tile")
-        return _Range((left.low + up) // right.low, (left.high + up) // right.low)
+        return _Interval((left.low + up) // right.low, (left.high + up) // right.low)
 
-    def of_loop(self, loop: Loop) -> _Range:
+    def of_loop(self, loop: Loop) -> _Interval:
         lower, upper = self.of(loop.lower), self.of(loop.upper)
         inside = 0 if len(loop.comparison) == 2 and loop.comparison != "!=" else 1
         if loop.decreasing:
-            return _Range(upper.low + inside, lower.high)
-        return _Range(lower.low, upper.high - inside)
+            return _Interval(upper.low + inside, lower.high)
+        return _Interval(lower.low, upper.high - inside)
 
     def never(self, condition: Expression) -> bool:
         """Whether the condition is false in the tile of every case."""
@@ -429,8 +429,8 @@ class _Ranges:
                     return False
         return False
 
-    def where(self, condition: Expression) -> _Ranges:
-        """With the ranges narrowed by the condition's inequalities."""
+    def where(self, condition: Expression) -> _Intervals:
+        """With the intervals narrowed by the condition's inequalities."""
         match condition:
             case Binary(operator="&&"):
                 return self.where(condition.left).where(condition.right)
@@ -442,67 +442,69 @@ class _Ranges:
                 return self._limited(least, most, strict, below=True)._limited(most, least, strict, below=False)
         return self
 
-    def _limited(self, node: Expression, limit: Expression, strict: int, *, below: bool) -> _Ranges:
+    def _limited(self, node: Expression, limit: Expression, strict: int, *, below: bool) -> _Intervals:
         while isinstance(node, Cast):
             node = node.operand
-        range_ = self.known.get(node.object.name) if isinstance(node, Access) and not node.subscripts else None
-        if range_ is None or not isinstance(node, Access):
+        interval = self.known.get(node.object.name) if isinstance(node, Access) and not node.subscripts else None
+        if interval is None or not isinstance(node, Access):
             return self
         try:
             bound = self.of(limit)
         except UncountableError:
             return self
         if below:
-            return self.with_range(node.object.name, _Range(range_.low, minimum(range_.high, bound.high - strict)))
-        return self.with_range(node.object.name, _Range(maximum(range_.low, bound.low + strict), range_.high))
+            narrowed = _Interval(interval.low, minimum(interval.high, bound.high - strict))
+        else:
+            narrowed = _Interval(maximum(interval.low, bound.low + strict), interval.high)
+        return self.with_interval(node.object.name, narrowed)
 
 
-def _visit(node: Statement, ranges: _Ranges, boxes: _Touched[_Range]) -> None:
+def _visit(node: Statement, intervals: _Intervals, boxes: _Touched[_Interval]) -> None:
     if isinstance(node, Block):
         for statement in node.statements:
             if any(isinstance(part, Block) for part in (statement, *statements_of(statement))):
-                _visit(statement, ranges, boxes)
+                _visit(statement, intervals, boxes)
             else:
                 for use in uses(statement):
                     if is_of_memory(use):
-                        _touch(boxes, use, tuple(ranges.of(subscript) for subscript in use.subscripts))
+                        _touch(boxes, use, tuple(intervals.of(subscript) for subscript in use.subscripts))
             if isinstance(statement, Declaration):
-                ranges = _declared(statement, ranges)
+                intervals = _declared(statement, intervals)
     elif isinstance(node, If):
-        if not ranges.never(node.condition):
-            _visit(node.then, ranges.where(node.condition), boxes)
+        if not intervals.never(node.condition):
+            _visit(node.then, intervals.where(node.condition), boxes)
         if node.otherwise is not None:
-            _visit(node.otherwise, ranges, boxes)
+            _visit(node.otherwise, intervals, boxes)
     elif isinstance(node, (Loop, TileNest)):
         for loop in loops_of(node):
-            ranges = ranges.with_range(loop.iterator.name, ranges.of_loop(loop))
-        _visit(node.body, ranges, boxes)
+            intervals = intervals.with_interval(loop.iterator.name, intervals.of_loop(loop))
+        _visit(node.body, intervals, boxes)
     elif isinstance(node, PackedPanels):
-        _visit(node.body, ranges, boxes)
+        _visit(node.body, intervals, boxes)
 
 
-def _declared(declaration: Declaration, ranges: _Ranges) -> _Ranges:
+def _declared(declaration: Declaration, intervals: _Intervals) -> _Intervals:
     for declarator in declaration.declarators:
-        range_: _Range | None = None
+        interval: _Interval | None = None
         if declarator.initializer is not None and not isinstance(declarator.initializer, tuple):
             try:
-                range_ = ranges.of(declarator.initializer)
+                interval = intervals.of(declarator.initializer)
             except UncountableError:
-                range_ = None
-        ranges = ranges.with_range(declarator.object.name, range_)
-    return ranges
+                interval = None
+        intervals = intervals.with_interval(declarator.object.name, interval)
+    return intervals
 
 
-def _elements(boxes: Sequence[tuple[_Range, ...]], cases: int) -> Integers:
+def _elements(boxes: Sequence[tuple[_Interval, ...]], cases: int) -> Integers:
     """An upper bound of the elements in the union of boxes."""
     if not boxes:
         return np.zeros(cases, dtype=np.int64)
-    hull = [reduce(_Range.around, sides) for sides in zip(*boxes, strict=True)]
+    hull = [reduce(_Interval.around, sides) for sides in zip(*boxes, strict=True)]
     every = np.sum([_size(box, cases) for box in boxes], axis=0)
     return np.asarray(np.minimum(_size(hull, cases), every), dtype=np.int64)
 
 
-def _size(box: Sequence[_Range], cases: int) -> Integers:
+def _size(box: Sequence[_Interval], cases: int) -> Integers:
     size = np.ones(cases, dtype=np.int64)
     for side in box:
         size = size * np.maximum(side.high - side.low + 1, 0)

@@ -8,7 +8,7 @@ or widening of a wrapped value does.
 from __future__ import annotations
 
 from tilepragma.base.memoization import once
-from tilepragma.ir.evaluation import operation
+from tilepragma.ir.evaluation import UNARY, operation
 from tilepragma.ir.expressions import Binary, Cast, Conditional, Expression, FloatingLiteral, IntegerLiteral, Unary
 from tilepragma.ir.polynomial import Polynomial, collected_parts, polynomial
 from tilepragma.ir.types import INT, LONG, ScalarKind, ScalarType, Type, is_integer, is_signed, usual_type
@@ -87,7 +87,7 @@ def _unary(value: Unary, type_: ScalarType) -> int | None:
     operand = c_value(value.operand)
     if operand is None:
         return None
-    return converted({"-": -operand, "+": operand, "~": ~operand, "!": int(not operand)}[value.operator], type_)
+    return converted(int(UNARY[value.operator](operand)), type_)
 
 
 def _binary(value: Binary, type_: ScalarType) -> int | None:

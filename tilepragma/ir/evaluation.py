@@ -48,7 +48,7 @@ class Evaluation:
         self._computed: dict[Expression, Values] = {}
 
     def value(self, expression: Expression) -> Values:
-        """The value of an integer expression, 0 for x / 0. Raises UncountableError."""
+        """The value of an integer expression. Raises UncountableError."""
         if isinstance(expression, IntegerLiteral):
             return expression.value
         result = self._computed.get(expression)
@@ -88,9 +88,15 @@ class Evaluation:
             case Unary():
                 return UNARY[node.operator](self.value(node.operand))
             case Binary(operator=operator) if operator in BINARY:
-                return BINARY[operator](self.value(node.left), self.value(node.right))
+                left = self.value(node.left)
+                if operator in ("&&", "||") and isinstance(left, int) and bool(left) == (operator == "||"):
+                    return int(left != 0)
+                return BINARY[operator](left, self.value(node.right))
             case Conditional():
-                return _select(*(self.value(part) for part in (node.condition, node.then, node.otherwise)))
+                condition = self.value(node.condition)
+                if isinstance(condition, int):
+                    return self.value(node.then if condition else node.otherwise)
+                return _select(condition, self.value(node.then), self.value(node.otherwise))
             case Call(callee=Callee.HELPER, function=function) if function in HELPERS:
                 left, right = (self.value(argument) for argument in node.arguments)
                 return HELPERS[function](left, right)
@@ -116,12 +122,21 @@ def maximum(left: Values, right: Values) -> Values:
 
 
 def _safe(divisor: Values) -> Values:
-    """The divisor, with 1 in place of 0: conditions never select such a quotient."""
+    """The divisor, in arrays 1 in place of 0: conditions never select such a quotient."""
     if isinstance(divisor, int):
-        return divisor or 1
+        if divisor == 0:
+            raise UncountableError("a divisor is 0")
+        return divisor
     import numpy as np
 
     return np.where(divisor == 0, 1, divisor) if np.any(divisor == 0) else divisor
+
+
+def _shift(count: Values) -> Values:
+    """The count of a shift, if it has a value."""
+    if isinstance(count, int) and not 0 <= count < LONG.bits:
+        raise UncountableError(f"a shift by {count} has no value")
+    return count
 
 
 def _floor_quotient(left: Values, right: Values) -> Values:
@@ -158,8 +173,10 @@ def _number(truth: Any) -> Values:
 
 def operation(operator: str, left: int, right: int) -> int | None:
     """The value of an operation on two numbers; None if C has no such operator, or no value."""
-    undefined = (operator in ("/", "%") and right == 0) or (operator in ("<<", ">>") and not 0 <= right < LONG.bits)
-    return None if undefined or operator not in BINARY else int(BINARY[operator](left, right))
+    try:
+        return int(BINARY[operator](left, right)) if operator in BINARY else None
+    except UncountableError:
+        return None
 
 
 def clause_value(text: str, numbers: Mapping[str, int]) -> int | None:
@@ -206,8 +223,8 @@ BINARY: dict[str, Callable[[Values, Values], Values]] = {
     "*": lambda left, right: left * right,
     "/": _quotient,
     "%": lambda left, right: left - _quotient(left, right) * right,
-    "<<": lambda left, right: left << right,
-    ">>": lambda left, right: left >> right,
+    "<<": lambda left, right: left << _shift(right),
+    ">>": lambda left, right: left >> _shift(right),
     "&": lambda left, right: left & right,
     "|": lambda left, right: left | right,
     "^": lambda left, right: left ^ right,

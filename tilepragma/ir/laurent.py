@@ -1,25 +1,30 @@
 """Laurent polynomials over the reals: floating-point expressions with collected coefficients.
 
-    p = sum over terms of  number * product of atom^exponent
+    p = integer polynomial / single term
 
-Numbers are exact fractions, exponents integers other than 0. An atom is no sum, product or quotient
-of single terms: a variable, an array element, a call, a divisor that is a sum. Expressions count as
-real numbers. Equal polynomials may differ by rounding, so they never serve to emit code.
+An atom is no sum, product or quotient of single terms: a variable, an array element, a call, a
+divisor that is a sum. Expressions count as real numbers. Equal polynomials may differ by rounding,
+so they never serve to emit code.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import reduce
+from math import lcm
+from operator import or_
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.base.memoization import TextKey, text_key
+from tilepragma.base.memoization import text_key
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.expressions import Access, Binary, Cast, Expression, FloatingLiteral, IntegerLiteral, Unary
 from tilepragma.ir.loop_tree_text import expression_text
+from tilepragma.ir.polynomial import Polynomial, by_term, combination, common_term, divide, number
 from tilepragma.ir.types import ScalarType
 
-#: A product of powers of atoms, in a fixed order; empty for the constant term.
+#: Atoms with their exponents, none of them 0, in a fixed order; empty for the constant term.
 Powers = tuple[tuple[Expression, int], ...]
 
 _MOST_TERMS = 1024
@@ -33,17 +38,28 @@ class TooLongError(Exception):
 
 @dataclass(frozen=True)
 class LaurentPolynomial:
-    """A sum of `number * powers`; the terms are sorted, unique and nonzero."""
+    """`numerator / denominator` in lowest terms; the denominator is a single positive term."""
 
-    terms: tuple[tuple[Powers, Fraction], ...] = ()
+    numerator: Polynomial = number(0)
+    denominator: Polynomial = number(1)
 
     @property
     def constant(self) -> Fraction | None:
         """The value if the polynomial is a number, else None."""
-        if not self.terms:
-            return Fraction(0)
-        powers, number = self.terms[0]
-        return number if len(self.terms) == 1 and not powers else None
+        above, below = self.numerator.constant, self.denominator.constant
+        return None if above is None or below is None else Fraction(above, below)
+
+    @property
+    def terms(self) -> tuple[tuple[Powers, Fraction], ...]:
+        """The terms by degree, each with the powers of its atoms and its number."""
+        ((below, divisor),) = self.denominator.terms
+        terms = []
+        for monomial, coefficient in sorted(self.numerator.terms, key=lambda term: len(term[0])):
+            exponents = Counter(monomial)
+            exponents.subtract(below)
+            powers = sorted(exponents.items(), key=lambda power: text_key(power[0]))
+            terms.append((tuple(power for power in powers if power[1]), Fraction(coefficient, divisor)))
+        return tuple(terms)
 
     @property
     def atoms(self) -> tuple[Expression, ...]:
@@ -52,63 +68,40 @@ class LaurentPolynomial:
 
     def __add__(self, other: LaurentPolynomial) -> LaurentPolynomial:
         """Raises TooLongError."""
-        if len(self.terms) + len(other.terms) > _MOST_TERMS:
-            raise TooLongError
-        return _collect((*self.terms, *other.terms))
+        return _total((self, other))
 
     def __neg__(self) -> LaurentPolynomial:
-        return LaurentPolynomial(tuple((powers, -value) for powers, value in self.terms))
+        return LaurentPolynomial(-self.numerator, self.denominator)
 
     def __sub__(self, other: LaurentPolynomial) -> LaurentPolynomial:
         return self + -other
 
     def __mul__(self, other: LaurentPolynomial) -> LaurentPolynomial:
         """Raises TooLongError."""
-        if len(self.terms) * len(other.terms) > _MOST_TERMS:
+        if len(self.numerator.terms) * len(other.numerator.terms) > _MOST_TERMS:
             raise TooLongError
-        return _collect((_product(a, b), x * y) for a, x in self.terms for b, y in other.terms)
+        return fraction(self.numerator * other.numerator, self.denominator * other.denominator)
 
     def inverse(self) -> LaurentPolynomial | None:
         """1 / self if self is a single term, else None."""
-        if len(self.terms) != 1:
-            return None
-        ((powers, value),) = self.terms
-        return LaurentPolynomial(((tuple((atom, -exponent) for atom, exponent in powers), 1 / value),))
+        return fraction(self.denominator, self.numerator) if len(self.numerator.terms) == 1 else None
 
     def quotient(self, divisor: LaurentPolynomial) -> LaurentPolynomial | None:
         """q with self = q * divisor; None if a remainder is left, or the divisor is 0."""
-        if not divisor.terms:
+        if not divisor.numerator.terms:
             return None
-        lead = LaurentPolynomial((_leading(divisor),)).inverse()
-        assert lead is not None
-        rest, quotient = self, LaurentPolynomial()
-        for _ in range(len(self.terms)):
-            if not rest.terms:
-                break
-            step = LaurentPolynomial((_leading(rest),)) * lead
-            rest, quotient = rest - step * divisor, quotient + step
-        return None if rest.terms else quotient
-
-    def split(self, chosen: Callable[[Expression], bool]) -> tuple[LaurentPolynomial, LaurentPolynomial]:
-        """(p, q) with self = p + q: the terms with a chosen atom, and those without."""
-        marked = tuple(term for term in self.terms if any(chosen(atom) for atom, _ in term[0]))
-        return LaurentPolynomial(marked), LaurentPolynomial(tuple(term for term in self.terms if term not in marked))
+        # Without a common factor, the divisor divides an integer polynomial into one (Gauss).
+        factor = common_term(divisor.numerator.terms)
+        quotient, rest = divide(self.numerator, by_term(divisor.numerator, factor))
+        if rest.terms:
+            return None
+        return fraction(quotient * divisor.denominator, self.denominator * Polynomial((factor,)))
 
     @property
     def text(self) -> str:
         """The polynomial as a user writes it: `1 - w`, `0.25*w`, `1/9`, `-h2*f[i][j]`, `w/h2`."""
         parts = [_term_text(powers, value) for powers, value in sorted(self.terms, key=_shown)]
         return " + ".join(parts).replace("+ -", "- ") or "0"
-
-
-def number(value: Fraction | int) -> LaurentPolynomial:
-    """The constant polynomial."""
-    return LaurentPolynomial((((), Fraction(value)),) if value else ())
-
-
-def of_atom(atom: Expression, exponent: int = 1) -> LaurentPolynomial:
-    """The polynomial that is one atom, or a power of it."""
-    return LaurentPolynomial(((((atom, exponent),), Fraction(1)),))
 
 
 class NotPolynomialError(Exception):
@@ -122,13 +115,13 @@ class NotPolynomialError(Exception):
 def laurent_polynomial(expression: Expression, atom_of: Callable[[Expression], LaurentPolynomial]) -> LaurentPolynomial:
     """`expression` with collected terms. Raises TooLongError, or NotPolynomialError of `atom_of`.
 
-    `atom_of` gives the value of a part that is no sum, product or quotient: `of_atom` of it, or a
-    known value. Conversions to floating types are skipped; quotients of integers are atoms.
+    `atom_of` gives the value of a part that is no sum, product or quotient: an atom, or a known
+    value. Conversions to floating types are skipped; quotients of integers are atoms.
     """
     if isinstance(expression, IntegerLiteral):
-        return number(expression.value)
+        return LaurentPolynomial(number(expression.value))
     if isinstance(expression, FloatingLiteral):
-        return number(_decimal(expression))
+        return LaurentPolynomial(*map(number, _decimal(expression).as_integer_ratio()))
     if isinstance(expression, Unary) and expression.operator in ("+", "-"):
         operand = laurent_polynomial(expression.operand, atom_of)
         return operand if expression.operator == "+" else -operand
@@ -143,7 +136,7 @@ def laurent_polynomial(expression: Expression, atom_of: Callable[[Expression], L
             return left * right
         if not isinstance(expression.type, ScalarType) or expression.type.is_integer:
             if left.constant is not None and right.constant:
-                return number(int(left.constant / right.constant))  # `1 / 4` is 0 in C
+                return LaurentPolynomial(number(int(left.constant / right.constant)))  # `1 / 4` is 0 in C
             return atom_of(expression)
         # A divisor without an inverse is a sum, which atom_of may refuse for its parts.
         inverse = right.inverse() or atom_of(expression.right).inverse()
@@ -160,13 +153,11 @@ def _sum(expression: Binary, atom_of: Callable[[Expression], LaurentPolynomial])
         first = first.left
     if len(added) > _MOST_TERMS:
         raise TooLongError
-    terms = list(laurent_polynomial(first, atom_of).terms)
+    parts = [laurent_polynomial(first, atom_of)]
     for operator, value in reversed(added):
-        term = laurent_polynomial(value, atom_of)
-        terms += (term if operator == "+" else -term).terms
-        if len(terms) > _MOST_TERMS:
-            raise TooLongError
-    return _collect(terms)
+        part = laurent_polynomial(value, atom_of)
+        parts.append(part if operator == "+" else -part)
+    return _total(parts)
 
 
 def _decimal(literal: FloatingLiteral) -> Fraction:
@@ -177,29 +168,22 @@ def _decimal(literal: FloatingLiteral) -> Fraction:
         return Fraction(literal.value)
 
 
-def _product(left: Powers, right: Powers) -> Powers:
-    exponents = dict(left)
-    for atom, exponent in right:
-        exponents[atom] = exponents.get(atom, 0) + exponent
-    kept = [(atom, exponent) for atom, exponent in exponents.items() if exponent]
-    return tuple(sorted(kept, key=lambda power: text_key(power[0])))
+def fraction(numerator: Polynomial, denominator: Polynomial) -> LaurentPolynomial:
+    """The quotient by a single term, in lowest terms."""
+    monomial, factor = common_term((*denominator.terms, *numerator.terms))
+    shared = monomial, factor if denominator.terms[0][1] > 0 else -factor
+    return LaurentPolynomial(by_term(numerator, shared), by_term(denominator, shared))
 
 
-def _collect(terms: Iterable[tuple[Powers, Fraction]]) -> LaurentPolynomial:
-    sums: dict[Powers, Fraction] = {}
-    for powers, value in terms:
-        sums[powers] = sums.get(powers, Fraction(0)) + value
-    kept = [(powers, value) for powers, value in sums.items() if value]
-    return LaurentPolynomial(tuple(sorted(kept, key=lambda term: _order(term[0]))))
-
-
-def _order(powers: Powers) -> tuple[int, list[tuple[TextKey, int]]]:
-    """A monomial order: by degree, then by the atoms."""
-    return sum(exponent for _, exponent in powers), [(text_key(atom), exponent) for atom, exponent in powers]
-
-
-def _leading(value: LaurentPolynomial) -> tuple[Powers, Fraction]:
-    return max(value.terms, key=lambda term: _order(term[0]))
+def _total(values: Sequence[LaurentPolynomial]) -> LaurentPolynomial:
+    """The sum, over the least common denominator. Raises TooLongError."""
+    if sum(len(value.numerator.terms) for value in values) > _MOST_TERMS:
+        raise TooLongError
+    below = [value.denominator.terms[0] for value in values]
+    atoms = reduce(or_, (Counter(monomial) for monomial, _ in below)).elements()
+    common = Polynomial(((tuple(sorted(atoms, key=text_key)), lcm(*(factor for _, factor in below))),))
+    parts = (value.numerator * by_term(common, term) for value, term in zip(values, below, strict=True))
+    return fraction(combination((1, part) for part in parts), common)
 
 
 def _shown(term: tuple[Powers, Fraction]) -> tuple[bool, int, list[str]]:

@@ -6,7 +6,11 @@ call. If two values differ by a constant, `p - q` *is* that constant, which comp
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from math import gcd
+from operator import and_
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.memoization import TextKey, text_key
@@ -26,8 +30,10 @@ from tilepragma.ir.types import INT, LONG, ScalarKind, ScalarType, is_integer
 
 #: A product of atoms, in a fixed order; empty for the constant term.
 Monomial = tuple[Expression, ...]
+#: A product with its coefficient.
+Term = tuple[Monomial, int]
 
-#: Division takes at most so many steps; no hand-written subscript has more terms.
+#: Division takes at most so many steps, or one for each term.
 _MOST_STEPS = 64
 
 
@@ -35,7 +41,7 @@ _MOST_STEPS = 64
 class Polynomial:
     """A sum of `coefficient * monomial`; the terms are sorted, unique and nonzero."""
 
-    terms: tuple[tuple[Monomial, int], ...]
+    terms: tuple[Term, ...]
 
     @property
     def constant(self) -> int | None:
@@ -44,6 +50,11 @@ class Polynomial:
             return 0
         (monomial, coefficient) = self.terms[0]
         return coefficient if len(self.terms) == 1 and not monomial else None
+
+    @property
+    def constant_term(self) -> int:
+        """The term without atoms, which is the first."""
+        return self.terms[0][1] if self.terms and not self.terms[0][0] else 0
 
     @property
     def atoms(self) -> frozenset[Expression]:
@@ -119,7 +130,7 @@ def polynomial(expression: Expression) -> Polynomial:
 
 def _sum(value: Expression) -> Polynomial:
     """A chain of sums and differences, collected once: term by term would take quadratic time."""
-    terms: list[tuple[Monomial, int]] = []
+    terms: list[Term] = []
     while isinstance(value, Binary) and value.operator in ("+", "-") and is_integer(value.type):
         right = polynomial(value.right)
         terms += (right if value.operator == "+" else -right).terms
@@ -144,9 +155,9 @@ def combination(parts: Iterable[tuple[int, Polynomial]]) -> Polynomial:
 
 def divide(value: Polynomial, by: Polynomial) -> tuple[Polynomial, Polynomial]:
     """(q, r) with value = q * by + r; no term of r is a multiple of the leading term of `by`."""
-    lead, factor = max(by.terms, key=lambda term: (len(term[0]), repr(term[0])))
+    lead, factor = _leading(by)
     quotient = number(0)
-    for _ in range(_MOST_STEPS):
+    for _ in range(max(_MOST_STEPS, len(value.terms))):
         multiples = ((monomial, number_ // factor) for monomial, number_ in value.terms if number_ % factor == 0)
         rests = ((_over(monomial, lead), coefficient) for monomial, coefficient in multiples)
         step = next(((rest, coefficient) for rest, coefficient in rests if rest is not None), None)
@@ -156,6 +167,29 @@ def divide(value: Polynomial, by: Polynomial) -> tuple[Polynomial, Polynomial]:
         quotient = quotient + term
         value = value - term * by
     return quotient, value
+
+
+def _leading(value: Polynomial) -> Term:
+    """The term of the greatest degree, by the atoms' texts where several have it."""
+    return max(value.terms, key=lambda term: (len(term[0]), repr(term[0])))
+
+
+def common_term(terms: Sequence[Term]) -> Term:
+    """The greatest term that divides all of these."""
+    product = reduce(and_, (Counter(monomial) for monomial, _ in terms))
+    return tuple(product.elements()), gcd(*(coefficient for _, coefficient in terms))
+
+
+def primitive(value: Polynomial) -> tuple[Polynomial, int]:
+    """(p, c) with value = ±c * p, p's leading term positive and its coefficients coprime."""
+    content = common_term(value.terms)[1]
+    return by_term(value, ((), content if _leading(value)[1] > 0 else -content)), content
+
+
+def by_term(value: Polynomial, divisor: Term) -> Polynomial:
+    """The quotient by a term that divides all terms."""
+    lead, factor = divisor
+    return _collect((_over(monomial, lead) or (), coefficient // factor) for monomial, coefficient in value.terms)
 
 
 def _over(monomial: Monomial, lead: Monomial) -> Monomial | None:
@@ -227,7 +261,8 @@ def _extreme(values: Iterable[Polynomial], function: str, sign: int) -> Polynomi
     return result
 
 
-def _collect(terms: Iterable[tuple[Monomial, int]]) -> Polynomial:
+def _collect(terms: Iterable[Term]) -> Polynomial:
+    """The sum of terms in any order, of which several may have one product."""
     sums: dict[Monomial, int] = {}
     for monomial, coefficient in terms:
         sums[monomial] = sums.get(monomial, 0) + coefficient
@@ -238,7 +273,7 @@ def _collect(terms: Iterable[tuple[Monomial, int]]) -> Polynomial:
     return Polynomial(((((), constant),) if constant else ()) + tuple(kept))
 
 
-def _place(term: tuple[Monomial, int]) -> list[tuple[bool, TextKey | None]]:
+def _place(term: Term) -> list[tuple[bool, TextKey | None]]:
     """The sort key of a product: its atoms' texts. A longer product goes before its prefix."""
     return [*((False, text_key(atom)) for atom in term[0]), (True, None)]
 

@@ -163,7 +163,7 @@ class _Value:
         """C for the value, in the type of `like`."""
         if self.is_single:
             return typed_sum(self.even, like)
-        constant = next((factor for product, factor in self.parity.terms if not product), 0)
+        constant = self.parity.constant_term
         plain = typed_sum(self.parity + number(constant % 2 - constant if constant < 0 else 0), like)
         type_ = LONG if LONG in (plain.type, like.element) else INT
         parity, distance = Binary("%", plain, integer(2), type_), self.odd - self.even

@@ -13,13 +13,11 @@ expression wherever C defines that value:
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.base.memoization import text_key
 from tilepragma.ir.expressions import (
     Access,
     AddressOf,
@@ -43,6 +41,7 @@ from tilepragma.ir.polynomial import (
     Monomial,
     Polynomial,
     collected_parts,
+    common_term,
     divide,
     expression,
     is_scalar,
@@ -245,13 +244,10 @@ class _Choices:
         sides = (expression(then, type_), expression(otherwise, type_))
         return _SplitChoice(common, factor, replace(choice, then=sides[0], otherwise=sides[1], type=type_))
 
-    def _common_factor(self, terms: Iterable[tuple[Monomial, int]]) -> Polynomial:
+    def _common_factor(self, terms: _Terms) -> Polynomial:
         """The product of the invariant variables that divide all terms."""
-        first, *others = (Counter(monomial) for monomial, _ in terms)
-        for monomial_factors in others:
-            first &= monomial_factors
-        atoms = (atom for atom in first.elements() if _is_plain(atom) and self.on_host(atom))
-        return Polynomial(((tuple(sorted(atoms, key=text_key)), 1),))
+        atoms = tuple(atom for atom in common_term(terms)[0] if _is_plain(atom) and self.on_host(atom))
+        return Polynomial(((atoms, 1),))
 
 
 def _is_repeatable(value: Expression) -> bool:

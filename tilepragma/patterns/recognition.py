@@ -17,7 +17,7 @@ from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.accesses import Use, leaves_early, uses
 from tilepragma.ir.expressions import Access, Assignment, DataObject, Expression, Increment, access_to
 from tilepragma.ir.flow import exposed_read
-from tilepragma.ir.laurent import LaurentPolynomial, NotPolynomialError, TooLongError, number
+from tilepragma.ir.laurent import LaurentPolynomial, NotPolynomialError, TooLongError, fraction
 from tilepragma.ir.loop_tree import (
     Block,
     Break,
@@ -34,8 +34,7 @@ from tilepragma.ir.loop_tree import (
     While,
 )
 from tilepragma.ir.loop_tree_text import expression_text
-from tilepragma.ir.polynomial import Polynomial, polynomial
-from tilepragma.ir.polynomial import number as whole
+from tilepragma.ir.polynomial import Polynomial, number, polynomial
 from tilepragma.ir.reductions import Updates, reduction_updates
 from tilepragma.ir.stencil_unrolling import with_unrolled_loops
 from tilepragma.ir.substitution import with_objects
@@ -457,7 +456,7 @@ def _ends(loop: Loop, changing: frozenset[DataObject]) -> tuple[Polynomial, Poly
                     "so that the mesh is no box",
                     loop.header,
                 )
-    last = polynomial(loop.upper) + whole(_LAST[loop.holds_inside])
+    last = polynomial(loop.upper) + number(_LAST[loop.holds_inside])
     first = polynomial(loop.lower)
     return (last, first) if loop.decreasing else (first, last)
 
@@ -536,19 +535,18 @@ def _linear(values: SweepValues, target: Access) -> tuple[Coefficients, LaurentP
     """({ o -> c_o }, r) of the element's new value. Raises NotPolynomialError."""
     if values.updated is None:
         raise NotPolynomialError(f"{values.element} is assigned in no plain statement", target.range)
-    parts, right = values.updated.split(values.is_element)
     coefficients: Coefficients = {}
-    for powers, value in parts.terms:
-        elements = [(atom, exponent) for atom, exponent in powers if values.is_element(atom)]
-        if len(elements) != 1 or elements[0][1] != 1:
+    rest, denominator = values.updated.numerator, values.updated.denominator
+    for element in filter(values.is_element, values.updated.atoms):
+        parts = rest.split(element)
+        if parts is None or any(map(values.is_element, parts[0].atoms | denominator.atoms)):
             raise NotPolynomialError(
                 f"the new value of {values.element} multiplies or divides elements of '{target.object.host}'",
                 target.range,
             )
-        offset = offset_of(elements[0][0])
-        rest = tuple(power for power in powers if not values.is_element(power[0]))
-        coefficients[offset] = coefficients.get(offset, LaurentPolynomial()) + LaurentPolynomial(((rest, value),))
-    return coefficients, right
+        coefficients[offset_of(element)] = fraction(parts[0], denominator)
+        rest = parts[1]
+    return coefficients, fraction(rest, denominator)
 
 
 def _check_sides(coefficients: Coefficients, axes: tuple[MeshAxis, ...], target: Access) -> None:
@@ -570,7 +568,7 @@ def _check_sides(coefficients: Coefficients, axes: tuple[MeshAxis, ...], target:
 
 def _relaxation(coefficients: Coefficients, centre: Offset, right: LaurentPolynomial) -> LaurentPolynomial | None:
     """w = 1 - c_0 if it divides the other terms, else None."""
-    factor = number(1) - coefficients.get(centre, LaurentPolynomial())
+    factor = LaurentPolynomial(number(1)) - coefficients.get(centre, LaurentPolynomial())
     others = [value for offset, value in coefficients.items() if offset != centre]
     divides = all(term.quotient(factor) is not None for term in (*others, right))
     return factor if divides else None

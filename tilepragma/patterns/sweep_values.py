@@ -26,10 +26,10 @@ from tilepragma.ir.expressions import (
     access_to,
     integer,
 )
-from tilepragma.ir.laurent import LaurentPolynomial, NotPolynomialError, laurent_polynomial, of_atom
+from tilepragma.ir.laurent import LaurentPolynomial, NotPolynomialError, laurent_polynomial
 from tilepragma.ir.loop_tree import Declaration, ExpressionStatement
 from tilepragma.ir.loop_tree_text import expression_text
-from tilepragma.ir.polynomial import Polynomial, polynomial
+from tilepragma.ir.polynomial import Polynomial, number, of_atom, polynomial
 from tilepragma.ir.substitution import with_accesses, with_node
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INT, ScalarType
@@ -166,14 +166,14 @@ class SweepValues:
             return self._element(value) if value.object == self.array else self._variable(value)
         if any(isinstance(node, Access) and self._depends(node) for node in walk(value)):
             return self._quotient(value)
-        return of_atom(self._written_out(value))
+        return LaurentPolynomial(of_atom(self._written_out(value)))
 
     def _quotient(self, value: Expression) -> LaurentPolynomial:
         """Elements divided by a sum of non-elements. Raises NotPolynomialError."""
         if isinstance(value, Binary) and value.operator == "/":
             inside = (node for node in walk(value.right) if isinstance(node, Access))
             if not any(map(self._depends, inside)):
-                return self.of(value.left) * of_atom(self._written_out(value.right), -1)
+                return self.of(value.left) * LaurentPolynomial(number(1), of_atom(self._written_out(value.right)))
         raise NotPolynomialError(
             f"the new value of {self.element} is no linear form of elements of '{self.array.host}': {_what(value)}",
             value.range,
@@ -201,7 +201,7 @@ class SweepValues:
         if any(isinstance(node, Access) and self._depends(node) for part in access.subscripts for node in walk(part)):
             text = expression_text(access)
             raise NotPolynomialError(f"{text} is chosen by elements of '{self.array.host}'", access.range)
-        return of_atom(self.integers.instead(access))
+        return LaurentPolynomial(of_atom(self.integers.instead(access)))
 
     def _element(self, access: Access) -> LaurentPolynomial:
         offset = self.offset(access)
@@ -258,8 +258,8 @@ class SweepValues:
         if any(branch.updated != self.updated for branch in branches):
             raise error
         for branch in branches:
-            for object_, number in branch.numbers.items():
-                if self.numbers.get(object_) != number:
+            for object_, value in branch.numbers.items():
+                if self.numbers.get(object_) != value:
                     self.numbers[object_] = error
                     self.integers.values.pop(object_, None)
                     self.expressions.pop(object_, None)
@@ -337,7 +337,8 @@ class SweepValues:
         if not any(offset) and self.updated is not None:
             return self.updated
         self.reads.setdefault(offset, access.range)
-        return of_atom(Access(self.array, tuple(integer(part) for part in offset), (), self.array.element))
+        subscripts = tuple(integer(part) for part in offset)
+        return LaurentPolynomial(of_atom(Access(self.array, subscripts, (), self.array.element)))
 
 
 def _either(
@@ -348,7 +349,7 @@ def _either(
         return first
     if isinstance(second, NotPolynomialError) or first == second:
         return second
-    return second + of_atom(condition) * (first - second)
+    return second + LaurentPolynomial(of_atom(condition)) * (first - second)
 
 
 def _negated(condition: Expression) -> Expression:

@@ -155,7 +155,7 @@ def _wrapping_subscripts(kernel: Kernel) -> Iterator[tuple[Use, _Doubt]]:
     for use in uses(kernel.body, kernel.functions):
         for part in (part for subscript in use.subscripts for part in _unsigned_parts(subscript)):
             value = polynomial(part)
-            constant = sum(factor for monomial, factor in value.terms if not monomial)
+            constant = value.constant_term
             # Of parts that differ by constants, the least and the greatest decide.
             alike = (use.loops, tuple(term for term in value.terms if term[0]))
             if any(factor < 0 for _, factor in value.terms) and constant < least.get(alike, (constant + 1,))[0]:

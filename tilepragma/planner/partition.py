@@ -185,7 +185,7 @@ def _rows_of(plan: KernelPlan, launch: Launch, of_functions: tuple[Use, ...]) ->
                 rest = parts[1]
                 least += min(factor * end for end in ends)
                 greatest += max(factor * end for end in ends)
-        offset = dict(rest.terms).get((), 0)
+        offset = rest.constant_term
         base = rest - number(offset)
         least, greatest = least + offset, greatest + offset
         if max(abs(least), abs(greatest), abs(scale)) >= _FARTHEST or not on_host(expression(base)):

@@ -17,7 +17,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, reduce
+from functools import cached_property
 from itertools import permutations
 from math import gcd
 
@@ -25,7 +25,7 @@ import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Access, Binary, Call, Callee, Conditional, DataObject, Expression, integer
-from tilepragma.ir.polynomial import Polynomial, divide, expression, number, of_atom, polynomial
+from tilepragma.ir.polynomial import Polynomial, divide, expression, number, of_atom, polynomial, primitive
 from tilepragma.ir.row_strides import LEAST_ROW
 from tilepragma.ir.types import LONG
 from tilepragma.poly.affine import Frame, NotAffineError, affine, affine_polynomial
@@ -62,16 +62,16 @@ def stride_chains(used: Iterable[Subscript]) -> tuple[Strides, ...]:
                 return ()
             # The difference of two chosen rows need not be a stride.
             if parts[0].constant is None and not isinstance(atom, Conditional):
-                primitive, content = _primitive(parts[0])
-                common, depth = strides.get(primitive, (0, len(frame.iterators)))
+                stride, content = primitive(parts[0])
+                common, depth = strides.get(stride, (0, len(frame.iterators)))
                 iterator = atom.object if isinstance(atom, Access) else None
                 known = iterator in frame.iterators
                 iterator_depth = frame.iterators.index(iterator) if known else len(frame.iterators)
-                strides[primitive] = gcd(common, content), min(depth, iterator_depth)
+                strides[stride] = gcd(common, content), min(depth, iterator_depth)
     ordered = sorted(strides.items(), key=lambda item: (-_degree(item[0]), item[1][1], repr(item[0])))
     chains = (
-        tuple(primitive for primitive, _ in ordered),
-        tuple(primitive * number(common) for primitive, (common, _) in ordered),
+        tuple(stride for stride, _ in ordered),
+        tuple(stride * number(common) for stride, (common, _) in ordered),
     )
     without = (
         tuple(stride for stride in chain if stride != sum_) for chain in chains for sum_ in _sums_of_others(chain)
@@ -100,12 +100,12 @@ def longer_chains(chains: Iterable[Strides], used: Iterable[Subscript]) -> tuple
         Polynomial(tuple(term for term in each.sum.terms if all(map(each.frame.invariant, term[0])))) for each in used
     )
     products = [term for term in fixed if term.terms and _degree(term) > 1]
-    lengths = dict.fromkeys(_primitive(term)[0] for term in fixed if term.terms and _degree(term) == 1)
+    lengths = dict.fromkeys(primitive(term)[0] for term in fixed if term.terms and _degree(term) == 1)
     for product in products:
         for atom in product.atoms:
             quotient, rest = divide(product, of_atom(atom))
             if not rest.terms:
-                lengths |= dict.fromkeys((_primitive(quotient)[0], of_atom(atom)))
+                lengths |= dict.fromkeys((primitive(quotient)[0], of_atom(atom)))
     wholes = [*products, *dict.fromkeys(stride for chain in chains for stride in chain)]
     symbolic = (length for length in lengths if length.constant is None)
     divided = {length: sum(not divide(whole, length)[1].terms for whole in wholes) for length in symbolic}
@@ -246,15 +246,6 @@ def _grows(constraint: isl.Constraint, length: Mapping[str, int], multiples: fro
     if constraint.is_equality() or any(factor < 0 and name in multiples for name, factor in factors.items()):
         return False
     return sum(length.get(name, 0) * factor for name, factor in factors.items()) > 0
-
-
-def _primitive(value: Polynomial) -> tuple[Polynomial, int]:
-    """(p, c) with value = ±c * p, p's leading term positive and its coefficients coprime."""
-    content = reduce(gcd, (abs(coefficient) for _, coefficient in value.terms))
-    lead = max(value.terms, key=lambda term: (len(term[0]), repr(term[0])))[1]
-    sign = 1 if lead > 0 else -1
-    terms = tuple((monomial, sign * coefficient // content) for monomial, coefficient in value.terms)
-    return Polynomial(terms), content
 
 
 def _degree(value: Polynomial) -> int:

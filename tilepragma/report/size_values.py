@@ -9,23 +9,11 @@ from dataclasses import field
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.refusals import CommandError
 from tilepragma.ir.directives import ClauseExpression
-from tilepragma.ir.evaluation import HELPERS, UNARY, clause_value, operation
-from tilepragma.ir.expressions import (
-    Access,
-    Binary,
-    Call,
-    Cast,
-    Conditional,
-    DataObject,
-    Expression,
-    IntegerLiteral,
-    Scope,
-    Storage,
-    Unary,
-)
+from tilepragma.ir.evaluation import Evaluation, UncountableError, clause_value
+from tilepragma.ir.expressions import Access, DataObject, Expression, Scope, Storage
 from tilepragma.ir.invariance import written_objects
 from tilepragma.ir.loop_tree import Kernel, Loop
-from tilepragma.ir.traversal import loops_in
+from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.ir.types import ScalarType
 from tilepragma.user_tiles.chain_checks import trip_count
 
@@ -94,24 +82,11 @@ def value_of(expression: Expression | ClauseExpression, sizes: Sizes) -> int | N
     """The expression's integer value, None where the sizes do not determine it."""
     if isinstance(expression, ClauseExpression):
         return clause_value(expression.text, sizes.numbers)
-    if isinstance(expression, IntegerLiteral):
-        return expression.value
-    if isinstance(expression, Access):
-        return None if expression.subscripts or expression.path else sizes.of(expression.object)
-    if isinstance(expression, Cast):
-        return value_of(expression.operand, sizes)
-    if isinstance(expression, Unary):
-        operand = value_of(expression.operand, sizes)
-        return None if operand is None else int(UNARY[expression.operator](operand))
-    if isinstance(expression, Binary):
-        left, right = value_of(expression.left, sizes), value_of(expression.right, sizes)
-        return None if left is None or right is None else operation(expression.operator, left, right)
-    if isinstance(expression, Conditional):
-        holds = value_of(expression.condition, sizes)
-        return None if holds is None else value_of(expression.then if holds else expression.otherwise, sizes)
-    if isinstance(expression, Call):
-        return _helper(expression, sizes)
-    return None
+    numbers = {node.object.name: sizes.of(node.object) for node in walk(expression) if isinstance(node, Access)}
+    try:
+        return int(Evaluation(numbers).value(expression))
+    except UncountableError:
+        return None
 
 
 def iterations(loop: Loop, sizes: Sizes) -> int | None:
@@ -121,14 +96,6 @@ def iterations(loop: Loop, sizes: Sizes) -> int | None:
         return None
     trips = trip_count(lower, upper, step, loop.comparison)
     return trips if trips >= 0 else None
-
-
-def _helper(call: Call, sizes: Sizes) -> int | None:
-    values = [value_of(argument, sizes) for argument in call.arguments]
-    if call.function not in HELPERS or None in values:
-        return None
-    left, right = (value for value in values if value is not None)
-    return None if right == 0 and call.function.endswith("quotient") else int(HELPERS[call.function](left, right))
 
 
 def byte_text(count: int) -> str:

@@ -37,7 +37,7 @@ import islpy as isl
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import Access, Binary, DataObject, Expression, Storage, access_to, integer
 from tilepragma.ir.loop_tree import Loop, Statement
-from tilepragma.ir.polynomial import Polynomial, expression, number, of_atom, polynomial
+from tilepragma.ir.polynomial import Polynomial, by_term, expression, number, of_atom, polynomial
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.lower.copy_loops import CellSet
@@ -171,7 +171,7 @@ def with_deinterleaved_arrays(region: Region) -> ExpandedKernel | None:
         if modulus is None:
             return access
         values = [polynomial(subscript) for subscript in access.subscripts]
-        residues = tuple(dict(value.terms).get((), 0) % step for value, step in zip(values, modulus, strict=True))
+        residues = tuple(value.constant_term % step for value, step in zip(values, modulus, strict=True))
         array = arrays.get((access.object, _ending(residues)))
         if array is None:
             raise UnwritableError
@@ -255,7 +255,7 @@ def _quotient(value: Polynomial, step: int) -> Expression:
     """C for value / step, where step divides all factors."""
     if step == 1:
         return expression(value)
-    quotient = Polynomial(tuple((product, factor // step) for product, factor in value.terms))
+    quotient = by_term(value, ((), step))
     iterator = next((product[0] for product, _ in value.terms if product), None)
     return typed_sum(quotient, iterator.object) if isinstance(iterator, Access) else expression(quotient)
 

@@ -458,7 +458,7 @@ def _candidates(
             width = None if span is None else (span.high - span.low).constant
             if span is None or width is None or not _moves_with(span.low, terms, shared):
                 break
-            offset = dict(span.low.terms).get((), 0)
+            offset = span.low.constant_term
             moves.append(span.low - number(offset))
             offsets.append((offset, offset + width))
         else:

@@ -71,6 +71,12 @@ def test_division_by_zero_is_not_looked_at_where_a_condition_leaves_it_out() -> 
     quotient = Binary("/", LEFT, RIGHT, LONG)
     node = Conditional(Binary("!=", RIGHT, integer(0), INT), quotient, integer(9), LONG)
     assert values(Cast(INT, node), PAIRS) == expected(node, PAIRS)
+    assert Evaluation({"a": 5, "b": 0}).value(node) == 9
+    without = Binary("&&", RIGHT, quotient, INT)
+    assert Evaluation({"a": 5, "b": 0}).value(without) == 0
+    for operator, count in (("/", 0), ("%", 0), ("<<", -1), (">>", 64)):
+        with pytest.raises(UncountableError):
+            Evaluation({"a": 5, "b": count}).value(Binary(operator, LEFT, RIGHT, LONG))
 
 
 @pytest.mark.parametrize("comparison", ["<", "<=", ">", ">=", "!="])
