@@ -19,8 +19,8 @@ from tilepragma.model.linear_model import Terms
 from tilepragma.plan.dispatch_table import sizes_on_hosts
 from tilepragma.plan.summary import used_sizes
 from tilepragma.sizes.model_pick import with_model_choices
-from tilepragma.sizes.search import Sizes as TileSizes
-from tilepragma.sizes.search import rank_layouts
+from tilepragma.sizes.ranked_layouts import Sizes as TileSizes
+from tilepragma.sizes.ranked_layouts import rank_layouts
 
 #: Random sizes are the default's times a power of 2 between -SPAN and SPAN.
 SPAN = 4.0

@@ -8,7 +8,7 @@ import numpy as np
 
 from tilepragma.model.execution_time import Numbers
 from tilepragma.model.linear_model import Terms, fit
-from tilepragma.sizes.search import Sizes as TileSizes
+from tilepragma.sizes.ranked_layouts import Sizes as TileSizes
 
 #: Layouts that prices are fitted to; they do not count among the predicted ones.
 CALIBRATIONS = 12

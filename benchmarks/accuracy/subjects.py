@@ -14,7 +14,7 @@ from benchmarks.suite.runs import Run, RunError, StoppedError, run
 from tilepragma.driver import translate
 from tilepragma.driver.state import TranslateRequest
 from tilepragma.plan.kernel_plan import KernelPlan
-from tilepragma.sizes.search import Sizes as TileSizes
+from tilepragma.sizes.ranked_layouts import Sizes as TileSizes
 
 
 class SubjectError(Exception):

@@ -189,8 +189,8 @@ class LaunchParameters:
 
     def varies(self, kind: AxisKind) -> bool:
         """Whether counts of this kind of axis may differ from step to step. The runtime chooses the
-        number of gangs by the loops that have gang tiles. Workers follow the largest step, unless a
-        loop has no dynamic tile for the rest; the number of gangs then depends on them.
+        number of gangs by the loops that have gang tiles. It chooses workers for the largest step,
+        if dynamic tiles cover the rest of every loop; else for each step, and gangs with them.
         """
         to_workers = (loop for loop in self.loops if _has(loop, AxisKind.WORKER))
         covered = all(any(tile.kind is TileKind.DYNAMIC for tile in loop.tiles) for loop in to_workers)

@@ -5,13 +5,13 @@
 h are the iterators of the host's loops around a launch (time), l those of the loops that it
 distributes (place), t those of the loops that an iteration runs in order. Each is a sum of
 hyperplanes or of tile numbers floor(phi(i) / size). Strategies say what the iterators of their
-loops stand for, and leave those of the user's. The verifier holds it against the instance maps that
-it reads from the loops (verify/space_time_faults.py).
+loops stand for; the user's loops keep their meaning. The verifier holds it against the instance
+maps that it reads from the loops (verify/space_time_faults.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import field, replace
 
 from tilepragma.base.frozen_values import dataclass
@@ -36,6 +36,16 @@ class Hyperplane:
     offset: Expression = field(default=integer(0))
     size: Expression | None = None
     halo: tuple[Expression, Expression] | None = None
+
+    @property
+    def constant(self) -> int:
+        """The offset, if it is a number; else 0."""
+        return polynomial(self.offset).constant or 0
+
+    def coefficients(self, iterators: Sequence[str]) -> tuple[int, ...] | None:
+        """The factors of these iterators; None where phi has others."""
+        factors = {iterator.host: factor for iterator, factor in self.factors}
+        return None if factors.keys() - set(iterators) else tuple(factors.get(name, 0) for name in iterators)
 
     @property
     def phi(self) -> Polynomial:

@@ -1,12 +1,14 @@
 """The search for launches of a region without the user's tiles: which candidate wins, on which
 storage.
 
-The search assembles every candidate to a plan, proves it, and accepts only proven plans. It asks
-the strategies in order. The first candidate wins whose sequential launches are all less deep in
-loops than its deepest parallel launch; failing that, the first that gains anything; failing that,
-the region runs as written. A later candidate replaces it if its innermost loops step through memory
-in fewer strides, and on cores if it does more of the work in a launch: caches keep what its tiles
-reuse.
+The search makes a plan of every candidate, and accepts only proven plans. It asks the strategies in
+order. The first candidate wins that runs its deepest loops in parallel launches, not in sequential
+ones; if there is none, the first that runs any loop in parallel. Without either, the region runs as
+written. A later candidate replaces the winner if its innermost loops have fewer strided accesses.
+On cores it also does if one launch does more of the work, since caches keep what its tiles reuse.
+
+Each strategy decides the shape of its tiles: `schedule/hyperplane_tiles.py` between rectangular,
+skewed and diamond tiles (`ways_to_tile`), `schedule/overlapped.py` on boxes and streams.
 """
 
 from __future__ import annotations

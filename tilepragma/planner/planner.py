@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilepragma.arguments.launch_elements import with_elements_at_launch
+from tilepragma.arguments.elements_in_bounds import with_elements_at_launch
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.ir.loop_tree import FloatingRules, Kernel, asks_for_layers
 from tilepragma.normalise.delinearisation import with_substituted_locals

@@ -48,8 +48,8 @@ class Dependence:
 
     `loops` are those around both statements; `distances` is { [d] : d = j - i on them }, counted in
     iterations and in the order of execution. `exact` where both accesses are: then the dependence
-    exists, for the parameters that `relation` admits. What a schedule leaves of a dependence has a
-    smaller relation, and the distances of the whole.
+    exists, for the parameters that `relation` admits. Where a schedule satisfies a part of a
+    dependence, the relation is the rest; `distances` stay those of the whole.
     """
 
     kind: DependenceKind

@@ -144,8 +144,7 @@ def _tiles_of_wavefronts(step: HostLoop[Launch]) -> Iterator[str]:
 
 def _phi_text(plane: Hyperplane) -> str:
     iterators = tuple(iterator.host for iterator, _ in plane.factors)
-    constant = polynomial(plane.offset).constant or 0
-    return row_text(Row(tuple(factor for _, factor in plane.factors), constant, None), iterators)
+    return row_text(Row(plane.coefficients(iterators) or (), plane.constant, None), iterators)
 
 
 def _lines_text(lines: list[int]) -> str:

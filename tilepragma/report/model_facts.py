@@ -20,7 +20,7 @@ from tilepragma.plan.summary import used_sizes
 from tilepragma.plan.targets import planned_target
 from tilepragma.report.landscape import Landscape, ratio_text
 from tilepragma.report.size_values import Sizes, byte_text
-from tilepragma.sizes.search import Ranking, rank_layouts
+from tilepragma.sizes.ranked_layouts import Ranking, rank_layouts
 
 _SIZES = (("", 1.0), (" thousand", 1e3), (" million", 1e6), (" billion", 1e9), (" trillion", 1e12))
 

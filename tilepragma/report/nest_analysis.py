@@ -18,10 +18,9 @@ from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.expressions import DataObject, Scope
 from tilepragma.ir.invariance import written_objects
 from tilepragma.ir.loop_tree import Loop, TileNest
-from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan
-from tilepragma.plan.space_time import Hyperplane, statement_ranges
+from tilepragma.plan.space_time import statement_ranges
 from tilepragma.plan.summary import TileWavefronts, tile_wavefronts
 from tilepragma.poly.dependences import (
     Dependence,
@@ -285,23 +284,13 @@ def _rows_of_tiles(analysis: NestAnalysis, wavefronts: tuple[TileWavefronts, ...
     """The hyperplanes of every statement; none where the wavefronts run others than the nest's."""
     rows: list[tuple[Row, ...]] = []
     for statement in analysis.statements:
+        names = tuple(loop.iterator.host for loop in statement.loops)
         tiles = [each.summed for each in wavefronts if statement.range in each.statements]
-        names = [loop.iterator.host for loop in statement.loops]
-        if len(tiles) != 1 or any(name not in names for plane in tiles[0] for name, _ in _factors(plane)):
+        planes = [(plane.coefficients(names), plane.constant) for plane in tiles[0]] if len(tiles) == 1 else []
+        rows.append(tuple(Row(factors, constant, None) for factors, constant in planes if factors is not None))
+        if not planes or len(rows[-1]) < len(planes):
             return ()
-        factors = [dict(_factors(plane)) for plane in tiles[0]]
-        offsets = [polynomial(plane.offset).constant or 0 for plane in tiles[0]]
-        rows.append(
-            tuple(
-                Row(tuple(each.get(name, 0) for name in names), offset, None)
-                for each, offset in zip(factors, offsets, strict=True)
-            )
-        )
     return tuple(rows)
-
-
-def _factors(plane: Hyperplane) -> tuple[tuple[str, int], ...]:
-    return tuple((iterator.host, factor) for iterator, factor in plane.factors)
 
 
 # -- numbers of iterations

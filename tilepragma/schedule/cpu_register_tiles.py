@@ -238,8 +238,8 @@ class _Tile:
     """A register tile of a statement in the tile `whole`: the iterators over its origins, row
     first, and its extents. `first` iterates over the origins of the reduction row around it.
     `bounds` are those of the row origins, not narrowed by the reduction row: all tiles of a column
-    begin at the same origins. Columns beyond `last` are padding: all columns that exist are alike,
-    and the first exists; None if there is no padding.
+    begin at the same origins. Columns beyond `last` are padding (None: there are none);
+    all others are alike, and the first is none of them.
     """
 
     loops: BandLoops

@@ -26,7 +26,7 @@ from tilepragma.plan.balanced_chunking import with_even_sizes
 from tilepragma.plan.dispatch_table import around, outermost_loop
 from tilepragma.plan.kernel_plan import KernelPlan, SizeChoice
 from tilepragma.plan.summary import are_wavefronts, has_shapes, used_sizes
-from tilepragma.sizes.search import Sizes, beside
+from tilepragma.sizes.ranked_layouts import Sizes, beside
 
 #: Bytes of all arrays and iterations of the outermost loop: a choice's limit, and the value that
 #: represents all below it.

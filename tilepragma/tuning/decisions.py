@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.plan.kernel_plan import MeasuredSizes, SizeChoice
-from tilepragma.sizes.search import Sizes
+from tilepragma.sizes.ranked_layouts import Sizes
 
 Shares = NDArray[np.float64]
 #: The most branches for one share; beyond, the share counts as unreachable.

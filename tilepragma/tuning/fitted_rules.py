@@ -26,7 +26,7 @@ from tilepragma.tuning.size_ranges import sizes_of
 if TYPE_CHECKING:
     from tilepragma.driver.state import TranslateRequest, TranslateResult
     from tilepragma.plan.kernel_plan import KernelPlan, SizeChoice
-    from tilepragma.sizes.search import Sizes
+    from tilepragma.sizes.ranked_layouts import Sizes
     from tilepragma.tuning.database import Outcome, Trial
     from tilepragma.tuning.trial_versions import Build
 

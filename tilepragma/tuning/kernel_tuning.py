@@ -13,8 +13,8 @@ from tilepragma.ir.directives import ALL_TARGETS
 from tilepragma.ir.evaluation import UncountableError
 from tilepragma.model.device import Processor
 from tilepragma.plan.dispatch_table import sizes_on_hosts
+from tilepragma.sizes.ranked_layouts import Layout, Sizes, rank_layouts
 from tilepragma.sizes.records import DEVICE, HOST, SizeClass, TuningRecord
-from tilepragma.sizes.search import Layout, Sizes, rank_layouts
 from tilepragma.tuning.layout_search import LayoutSearch, Trial, layout_search, search
 from tilepragma.tuning.programs import KernelTimes, Run, run
 

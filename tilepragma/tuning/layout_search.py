@@ -17,7 +17,7 @@ from random import Random
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.model.linear_model import most_informative
-from tilepragma.sizes.search import Layout, Ranking, Sizes
+from tilepragma.sizes.ranked_layouts import Layout, Ranking, Sizes
 from tilepragma.tuning.programs import ProgramError
 
 #: Layouts measured again in alternation with the default, and the number of rounds.

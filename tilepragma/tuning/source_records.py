@@ -15,7 +15,7 @@ from tilepragma.sizes.records import records_file as records_file
 
 if TYPE_CHECKING:
     from tilepragma.plan.kernel_plan import KernelPlan
-    from tilepragma.sizes.search import Sizes
+    from tilepragma.sizes.ranked_layouts import Sizes
 
 
 def keep(source: str, record: TuningRecord) -> Path | None:

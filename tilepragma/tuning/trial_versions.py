@@ -22,7 +22,7 @@ from tilepragma.model.execution_time import Numbers
 from tilepragma.plan.balanced_chunking import divided
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step, TileSize, all_steps
 from tilepragma.plan.summary import used_sizes
-from tilepragma.sizes.search import predicted_as_it_is, rank_layouts
+from tilepragma.sizes.ranked_layouts import predicted_as_it_is, rank_layouts
 from tilepragma.tuning.measuring import Version, version_of
 from tilepragma.tuning.paper_tilings import Tiling, accelerator_tilings_1d, accelerator_tilings_2d, thread_tilings
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tilepragma.driver.state import TranslateResult
     from tilepragma.ir.directives import Target
     from tilepragma.model.device import Device
-    from tilepragma.sizes.search import Ranking, Sizes
+    from tilepragma.sizes.ranked_layouts import Ranking, Sizes
 
 #: Families of versions by name, and their meaning.
 FAMILIES = {

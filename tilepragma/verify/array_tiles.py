@@ -10,10 +10,10 @@ iteration i of the plan:
                and some at m + sum c i + w
 
 The second makes the ends of an array tile, whatever its position, indices of accesses; arrays that
-contain these ends contain the tile. A delinearised array need not have all rows: both are also
-proven in the order of the user's elements, from `before` after the tile's first element to `after`
-before its last; the copy skips the rest. That order is lexicographic, since no access leaves its
-row.
+contain these ends contain the tile. A delinearised array need not have all rows. Its copy skips
+`before` elements at the tile's start and `after` at its end, in the order of the user's elements,
+and both conditions are also proven for what is left. That order is lexicographic, since no access
+leaves its row.
 
 Packed panels hold exactly the elements that the code inside accesses.
 

@@ -19,11 +19,11 @@ less by 1.
     { A[w, c, ...] -> B[w', c', ...] : A must run first, w < w' }    must have
     c <= c',    (c'_1 - c_1) + ... + (c'_n - c_n) <= w' - w
 
-for then A is done, by induction over w' and c': up to wavefront w' - 1, a column has run after all
-of wavefront w' - 1 - (c'_1 - c_1) - ... of the columns c <= c'. The order within a wavefront and to
-the next one is proven as for all launches. Threads that take columns in the order of their
-coordinates wait for earlier columns alone, so that the first unfinished column never waits for
-ever.
+Then A is done before B runs. By induction over w' and c': when a tile of wavefront w' - 1 and
+column c' is done, so is each column c <= c' up to wavefront w' - 1 - (c'_1 - c_1) - .... The order
+within a wavefront and to the next one is proven as for all launches. Threads that take columns in
+the order of their coordinates wait for earlier columns alone, so that the first unfinished column
+never waits for ever.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     { [h, l, t] -> S[i] }    instance map, read from the loops
     { [h, l, t] : h = the sum of its tile numbers at S[i], ... }    from the launch's schedule
 
-The first lies in the second: with the values of S's iterators as functions of a plan instance, each
-statement of a schedule is a condition on plan instances that all of them must satisfy.
+The first lies in the second: with the values of S's iterators as functions of a plan instance, a
+schedule is a set of conditions that all plan instances must satisfy.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _RULE = "the schedule is that of the loops"
 
 def wrong_schedules(executed: Iterable[InstanceMap]) -> Iterator[Fault]:
     """A sentence for every statement that runs at another time or place than its launch's schedule
-    says. Decisions may be repeated elsewhere, and declarations too.
+    says. Conditions, bounds and declarations do not count: plans may evaluate them anywhere.
     """
     for execution in executed:
         launch, statement = execution.leaf.launch, execution.statement

@@ -16,7 +16,7 @@ from tilepragma.driver.state import TranslateRequest
 from tilepragma.driver.texts import calling_program
 from tilepragma.model.linear_model import Terms
 from tilepragma.plan.kernel_plan import KernelPlan
-from tilepragma.sizes.search import Layout, Ranking
+from tilepragma.sizes.ranked_layouts import Layout, Ranking
 from tilepragma.tuning import trial_versions
 from tilepragma.tuning.database import Measurement, database_path, opened
 from tilepragma.tuning.size_ranges import parse_ranges, sizes_text

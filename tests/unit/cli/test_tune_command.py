@@ -16,7 +16,7 @@ from tilepragma.cli import devices, tilepragma
 from tilepragma.cli.devices import ListedDevice
 from tilepragma.model.linear_model import Terms
 from tilepragma.plan.kernel_plan import KernelPlan
-from tilepragma.sizes.search import Layout, Ranking
+from tilepragma.sizes.ranked_layouts import Layout, Ranking
 from tilepragma.tuning import kernel_tuning
 from tilepragma.tuning.programs import Run
 

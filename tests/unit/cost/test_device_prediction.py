@@ -26,7 +26,7 @@ from tilepragma.model.device import Gpu
 from tilepragma.model.fitting import LATEST, SHARED_LATENCY
 from tilepragma.model.linear_model import Terms
 from tilepragma.plan.kernel_plan import KernelPlan
-from tilepragma.sizes.search import rank_layouts
+from tilepragma.sizes.ranked_layouts import rank_layouts
 
 #: 4 multiprocessors that issue a warp of 4 lanes in 2 cycles of a second, with a cache and room for
 #: the registers of 2 gangs.

@@ -17,7 +17,7 @@ from tilepragma.model.device import Device, Overheads
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.report.model_facts import ranking_facts
 from tilepragma.report.size_values import parse_sizes
-from tilepragma.sizes.search import Layout, Ranking
+from tilepragma.sizes.ranked_layouts import Layout, Ranking
 
 NAMES = ("t_size", "i_size")
 USED = list(NAMES)

@@ -15,7 +15,7 @@ from tilepragma.driver.state import TranslateRequest
 from tilepragma.report.drawing import Figure
 from tilepragma.report.landscape import Landscape, landscape_figure, ratio_text
 from tilepragma.report.size_values import parse_sizes
-from tilepragma.sizes.search import Layout, Ranking
+from tilepragma.sizes.ranked_layouts import Layout, Ranking
 
 SIDES = (4, 8, 16, 32)
 

@@ -12,8 +12,8 @@ import pytest
 from tilepragma.driver import translate
 from tilepragma.driver.state import TranslateRequest
 from tilepragma.plan.kernel_plan import KernelPlan, SizeChoice
+from tilepragma.sizes.ranked_layouts import Layout, Ranking, Sizes
 from tilepragma.sizes.records import DEVICE, HOST, SizeClass
-from tilepragma.sizes.search import Layout, Ranking, Sizes
 from tilepragma.tuning.kernel_tuning import KernelTuning
 from tilepragma.tuning.layout_search import ROUNDS, LayoutSearch, Trial
 from tilepragma.tuning.source_records import recorded_layouts, set_aside

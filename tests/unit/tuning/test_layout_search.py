@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tilepragma.model.linear_model import Terms
-from tilepragma.sizes.search import Layout, Ranking
+from tilepragma.sizes.ranked_layouts import Layout, Ranking
 from tilepragma.tuning.layout_search import FINALISTS, ROUNDS, LayoutSearch, Trial, layout_search, search
 from tilepragma.tuning.programs import ProgramError
 

@@ -8,7 +8,7 @@ import pytest
 
 from tilepragma.driver import translate
 from tilepragma.driver.state import TranslateRequest
-from tilepragma.sizes.search import Layout, Ranking
+from tilepragma.sizes.ranked_layouts import Layout, Ranking
 from tilepragma.tuning import trial_versions
 from tilepragma.tuning.trial_versions import Build, space_of
 

@@ -335,7 +335,9 @@ def _multilayer(raw: RawClause, parts: Sequence[tuple[Token, ...]]) -> SorClause
 def parse_data(raw: RawClause, diagnostics: Diagnostics) -> tuple[DataClause, ...]:
     """`data(…)` or one of OpenACC's data clauses; empty if no item of it is correct.
 
-    The paper's literal `data(...)` adds nothing: it leaves all data to the compiler.
+    The paper's literal `data(...)` adds nothing: it leaves all data to the compiler. Directives
+    become calls in `host/data_directives.py`; `arguments/array_arguments.py` takes the clauses of a
+    kernel.
     """
     if raw.name == "data" and text_of(raw.arguments or ()) == "...":
         return ()

@@ -25,7 +25,7 @@ from tilepragma.sizes.model_pick import (
     with_model_choices,
     worth_of,
 )
-from tilepragma.sizes.search import MOST_LAYOUTS, rank_layouts
+from tilepragma.sizes.ranked_layouts import MOST_LAYOUTS, rank_layouts
 
 STEPPED = ("sor 1-d", "sor 2-d", "jacobi 1-d diamond", "jacobi 2-d diamond", "lu", "sgemm")
 LONG = {
