@@ -149,7 +149,7 @@ def test_the_toy_is_not_the_program_of_another_target(tmp_path: Path) -> None:
 
 def test_the_header_has_what_constants_name_of_targets() -> None:
     header = (ROOT / "runtime/include/tilek.h").read_text()
-    targets = re.search(r"typedef enum tilek_target \{(.*?)\}", header)
+    targets = re.search(r"typedef enum tilek_target \{(.*?)\}", header, re.DOTALL)
     assert targets is not None
     assert {f"TILEK_{target.name}" for target in ALL_TARGETS} <= set(re.findall(r"\w+", targets[1]))
     for program in PROGRAMS:
