@@ -13,13 +13,14 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import islpy as isl
 
+from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.expressions import access_to
 from tilepragma.ir.loop_tree import Declaration, If, Loop
 from tilepragma.plan.kernel_plan import Launch
 from tilepragma.plan.space_time import Hyperplane, LoopMeaning, SpaceTimeMap
 from tilepragma.poly.affine import Frame, NotAffineError, affine
 from tilepragma.verify.certificate import Fault
-from tilepragma.verify.instances import InstanceMap, name_of, where
+from tilepragma.verify.instances import InstanceMap, grouped, name_of, where
 from tilepragma.verify.launch_tree_relation import Leaf, Mapped, Ordered
 
 _RULE = "the schedule is that of the loops"
@@ -29,14 +30,21 @@ def wrong_schedules(executed: Iterable[InstanceMap]) -> Iterator[Fault]:
     """A sentence for every statement that runs at another time or place than its launch's schedule
     says. Conditions, bounds and declarations do not count: plans may evaluate them anywhere.
     """
-    for execution in executed:
-        launch, statement = execution.leaf.launch, execution.statement
-        if launch is None or not launch.schedule or isinstance(statement.node, (If, Loop, Declaration)):
+    for executions in grouped(executed, lambda execution: id(execution.leaf.launch)).values():
+        launch = executions[0].leaf.launch
+        if launch is None or not launch.schedule:
             continue
-        maps = [each for each in launch.schedule if statement.range in each.statements]
-        if not any(_is_of(execution, each) for each in maps):
-            told = "runs otherwise than its schedule says" if maps else "is in no schedule"
-            yield Fault(_RULE, f"the {where(statement)} {told} in launch {launch.name}", False)
+        maps: dict[SourceRange, list[SpaceTimeMap]] = {}
+        for schedule in launch.schedule:
+            for place in schedule.statements:
+                maps.setdefault(place, []).append(schedule)
+        for execution in executions:
+            statement = execution.statement
+            told = maps.get(statement.range, [])
+            if isinstance(statement.node, (If, Loop, Declaration)) or any(_is_of(execution, each) for each in told):
+                continue
+            wrong = "runs otherwise than its schedule says" if told else "is in no schedule"
+            yield Fault(_RULE, f"the {where(statement)} {wrong} in launch {launch.name}", False)
 
 
 def _is_of(execution: InstanceMap, schedule: SpaceTimeMap) -> bool:
