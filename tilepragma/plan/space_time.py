@@ -5,7 +5,7 @@
 h are the iterators of the host's loops around a launch (time), l those of the loops that it
 distributes (place), t those of the loops that an iteration runs in order. Each is a sum of
 hyperplanes or of tile numbers floor(phi(i) / size). Strategies say what the iterators of their
-loops stand for; the user's loops keep their meaning. The verifier holds it against the instance
+loops stand for; the user's loops keep their meaning. The verifier holds them against the instance
 maps that it reads from the loops (verify/space_time_faults.py).
 """
 
