@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
 
-from tilepragma.ir.accesses import function_uses, uses
+from tilepragma.ir.accesses import function_uses, written_in
 from tilepragma.ir.directives import TileKind
 from tilepragma.ir.expressions import TABLE_BYTES, Access, DataObject, Expression, IntegerLiteral, Scope, Storage
 from tilepragma.ir.loop_tree import TileNest
@@ -89,7 +89,7 @@ def _alike(plan: KernelPlan, launch: Launch, settled: Values) -> set[DataObject]
     """Scalars that are equal in all workers at any time: those that the launch does not write, and
     iterators of loops that all workers run in step, from the outermost on.
     """
-    written = {use.object for use in uses(launch.body, plan.kernel.functions) if use.writes} | set(launch.privates)
+    written = written_in(launch.body, plan.kernel.functions) | set(launch.privates)
     objects = {*plan.kernel.objects, *launch.values, *(size.object for size in plan.sizes)}
     alike = {object_ for object_ in objects - written if object_.storage is Storage.SCALAR}
     nests = [node for node in walk(launch.body) if isinstance(node, TileNest)]

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from math import prod
 
-from tilepragma.ir.accesses import uses
+from tilepragma.ir.accesses import used_in, uses
 from tilepragma.ir.c_values import c_value
 from tilepragma.ir.expressions import (
     Access,
@@ -60,7 +60,7 @@ def with_elements_at_launch(kernel: Kernel) -> Kernel:
     if not instead:
         return kernel
     body = with_accesses(kernel.body, lambda access: instead.get(access, access))
-    used = {use.object for use in uses(body, kernel.functions)}
+    used = used_in(body, kernel.functions)
     replaced = {element.object for element in instead}
     objects = [object_ for object_ in kernel.objects if object_ in used or object_ not in replaced]
     return replace(kernel, body=body, objects=(*objects, *(element.object for element in instead.values())))
@@ -71,7 +71,7 @@ def _wanted(kernel: Kernel) -> Iterator[Access]:
     for node in walk(kernel.body):
         parts: tuple[Expression, ...] = ()
         if isinstance(node, Loop):
-            parts = (node.lower, node.upper, node.step)
+            parts = node.bounds
         elif isinstance(node, If):
             parts = (node.condition,)
         elif isinstance(node, Access):

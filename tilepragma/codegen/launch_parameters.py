@@ -17,7 +17,7 @@ from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.mentioned_objects import accessed_objects, printed_objects
 from tilepragma.ir.accesses import implied_objects
 from tilepragma.ir.directives import AxisKind, TileKind
-from tilepragma.ir.expressions import DataObject, Scope, Storage
+from tilepragma.ir.expressions import DataObject, Storage
 from tilepragma.ir.loop_tree import Axis, Block, Loop, Tile, TiledLoop, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import FinalValue, HostLoop, KernelPlan, Launch, Step, all_steps, launches_in
@@ -194,7 +194,7 @@ class LaunchParameters:
         """
         to_workers = (loop for loop in self.loops if _has(loop, AxisKind.WORKER))
         covered = all(any(tile.kind is TileKind.DYNAMIC for tile in loop.tiles) for loop in to_workers)
-        distributed = any(tile.axis is not None for loop in self.varying for tile in loop.tiles)
+        distributed = any(loop.is_distributed for loop in self.varying)
         workers = distributed and not covered
         gangs = any(_has(loop, AxisKind.GANG) or _has(loop, AxisKind.THREAD) for loop in self.varying)
         return workers if kind is AxisKind.WORKER else workers or gangs
@@ -276,7 +276,7 @@ def bound_objects(launch: Launch) -> set[DataObject]:
 def loop_objects(tiled: TiledLoop) -> set[DataObject]:
     """The objects that the loop's bounds and step read."""
     loop = tiled.loop
-    return set(accessed_objects((loop.lower, loop.upper, loop.step)))
+    return set(accessed_objects(loop.bounds))
 
 
 def host_iterators(steps: tuple[Step, ...]) -> frozenset[DataObject]:
@@ -365,7 +365,7 @@ def launch_objects(plan: KernelPlan, launch: Launch) -> LaunchObjects:
     scalars = indexed(plan.scalars, declared | iterators)
     first = tuple((plan.scalars.index(o), o) for o in launch.first_privates if o in mentioned and o in plan.scalars)
     passed = {o for _, o in (*reached, *scalars, *first, *values, *sizes)} | set(reductions) | iterators
-    outside = [o for o in mentioned if o.scope is not Scope.LOCAL and o.storage is Storage.SCALAR]
+    outside = [o for o in mentioned if o.is_outside_scalar]
     privates = dict.fromkeys(o for o in (*launch.privates, *outside) if o in mentioned and o not in passed)
     return LaunchObjects(
         arrays=tuple((i, o) for i, o in reached if o.storage is not Storage.SCALAR),

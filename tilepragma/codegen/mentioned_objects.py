@@ -40,7 +40,7 @@ def _collect(node: Any, objects: dict[DataObject, None]) -> None:
     parts: Iterable[Any] = children(node)
     if isinstance(node, TileNest):
         loops = [tiled.loop for tiled in node.loops if not tiled.launch_bounds]
-        parts = (*(part for loop in loops for part in (loop.lower, loop.upper, loop.step)), node.body)
+        parts = (*(part for loop in loops for part in loop.bounds), node.body)
     elif isinstance(node, Block):
         rest = node.statements
         parts = [part for place, part in enumerate(rest) if not is_idle(part, rest[place + 1 :])]

@@ -46,7 +46,7 @@ from tilepragma.codegen.printer import UNARY, Printer
 from tilepragma.codegen.register_queues import RegisterQueuePrinter
 from tilepragma.codegen.shared_memory import Ends, Moved, StagingPrinter, named_ends
 from tilepragma.codegen.writer import Writer, wrapped_list
-from tilepragma.ir.accesses import uses
+from tilepragma.ir.accesses import written_in
 from tilepragma.ir.directives import AxisKind, TileKind
 from tilepragma.ir.expressions import (
     Access,
@@ -670,7 +670,7 @@ class _ConvergentNest:
             lower = self.numbers.lower(tiled)
             start = " + ".join([*([lower] if lower != "0" else []), *offsets])
             iterator = tiled.loop.iterator
-            if not any(tile.axis is not None for tile in tiled.tiles):
+            if not tiled.is_distributed:
                 self.writer.line(f"const {self.printer.typed(iterator)} = {start};")
                 continue
             count = self.numbers.axis_count(workers[0].axis) if workers and workers[0].axis is not None else "1"
@@ -858,9 +858,9 @@ class _ConvergentNest:
         for declarator in declarators:
             object_ = replace(declarator.object, const=False)
             self._declare(declarator.object if self.points else object_)
-            if declarator.initializer is not None and not isinstance(declarator.initializer, tuple):
+            if declarator.value is not None:
                 target = access_to(object_)
-                yield ExpressionStatement(Assignment("=", target, declarator.initializer, object_.element))
+                yield ExpressionStatement(Assignment("=", target, declarator.value, object_.element))
 
     def _declare(self, object_: DataObject) -> None:
         """Declare an object of each worker; an array that holds a scalar for each of its points."""
@@ -897,7 +897,7 @@ class _ConvergentNest:
             by_points = inner
         statements = _without_idle(by_points.statements)
         loops = (statement for statement in statements if isinstance(statement, Loop))
-        shared = [loop for loop in loops if _is_shared((loop.lower, loop.upper, loop.step), self.varying)]
+        shared = [loop for loop in loops if _is_shared(loop.bounds, self.varying)]
         if not shared or any(isinstance(statement, Declaration) for statement in statements):
             self._points(statements, guarded=guarded)
             return
@@ -939,8 +939,8 @@ class _ConvergentNest:
 
 def _varying(nest: TileNest) -> frozenset[DataObject]:
     """The objects whose values may differ between the nest's workers, or the points of one."""
-    iterators = {tiled.loop.iterator for tiled in nest.loops if any(tile.axis is not None for tile in tiled.tiles)}
-    written = {use.object for use in uses(nest.body) if use.writes}
+    iterators = {tiled.loop.iterator for tiled in nest.loops if tiled.is_distributed}
+    written = written_in(nest.body)
     loops_inside = {node.iterator for node in walk(nest.body) if isinstance(node, Loop)}
     return frozenset(((iterators | written) - loops_inside) | declared_objects(nest.body))
 

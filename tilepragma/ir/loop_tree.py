@@ -111,6 +111,11 @@ class Loop:
     header: SourceRange = field(default=NOWHERE, compare=False)
 
     @property
+    def bounds(self) -> tuple[Expression, Expression, Expression]:
+        """The expressions of its header: lower, upper, step."""
+        return self.lower, self.upper, self.step
+
+    @property
     def holds_inside(self) -> str:
         """The comparison with `upper` that holds in all iterations of an ending loop, never !=."""
         return self.comparison if self.comparison != "!=" else ">" if self.decreasing else "<"

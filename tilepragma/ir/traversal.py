@@ -11,7 +11,7 @@ from tilepragma.base.memoization import kind_of
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.directives import KernelDirective, LoopDirective
 from tilepragma.ir.expressions import Access, DataObject, Expression
-from tilepragma.ir.loop_tree import Barrier, Block, Loop, PackedPanels, Stage, Statement, TileNest
+from tilepragma.ir.loop_tree import Barrier, Block, Declaration, Loop, PackedPanels, Stage, Statement, TileNest
 from tilepragma.ir.types import ArrayType, PointerType, RecordType, ScalarType, VoidType
 
 S = TypeVar("S", bound=Statement)
@@ -129,6 +129,15 @@ def flat(statements: Iterable[Statement]) -> Iterator[Statement]:
             yield statement
 
 
+def without_plain_braces(block: Block) -> Iterator[Statement]:
+    """The block's statements; inner braces that declare nothing are dissolved."""
+    for statement in block.statements:
+        if isinstance(statement, Block) and not any(isinstance(part, Declaration) for part in statement.statements):
+            yield from without_plain_braces(statement)
+        else:
+            yield statement
+
+
 def _nodes(values: tuple[Any, ...]) -> Iterator[Any]:
     for value in values:
         if type(value) is tuple:
@@ -143,7 +152,7 @@ def _children(node: Any) -> Iterator[Any]:
         return
     if isinstance(node, TileNest):
         for tiled in node.loops:
-            yield from (tiled.loop.lower, tiled.loop.upper, tiled.loop.step)
+            yield from tiled.loop.bounds
         yield node.body
         return
     for name in _field_names(kind_of(node)):

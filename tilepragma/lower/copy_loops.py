@@ -52,11 +52,11 @@ def copy_loops(
 def _inlined(block: Block) -> Block:
     """The block with its constants' values substituted: several constants may share a name."""
     values = {
-        declarator.object: declarator.initializer
+        declarator.object: declarator.value
         for statement in block.statements
         if isinstance(statement, Declaration)
         for declarator in statement.declarators
-        if declarator.initializer is not None and not isinstance(declarator.initializer, tuple)
+        if declarator.value is not None
     }
 
     def value(access: Access) -> Expression:

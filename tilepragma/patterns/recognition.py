@@ -14,7 +14,7 @@ from itertools import islice
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.memoization import once
 from tilepragma.base.source_ranges import SourceRange
-from tilepragma.ir.accesses import Use, leaves_early, uses
+from tilepragma.ir.accesses import Use, leaves_early, uses, written_in
 from tilepragma.ir.expressions import Access, Assignment, DataObject, Expression, Increment, access_to
 from tilepragma.ir.flow import exposed_read
 from tilepragma.ir.laurent import LaurentPolynomial, NotPolynomialError, TooLongError, number
@@ -85,7 +85,7 @@ def relaxations(kernel: Kernel) -> tuple[SorNest | Mismatch, ...]:
 
 def _recognised(statement: Statement, functions: tuple[Function, ...]) -> SorNest:
     """The relaxation; raises NoSweepError."""
-    around = _Round(functions, frozenset(use.object for use in uses(statement, functions) if use.writes))
+    around = _Round(functions, written_in(statement, functions))
     if not isinstance(statement, (Loop, ForLoop, While)):
         raise NoSweepError("this is no loop", _range(statement))
     loop = None
@@ -475,7 +475,7 @@ def _corner(written: Subscripts, axes: tuple[MeshAxis, ...], values: dict[DataOb
 
 def _run(statement: Statement, values: SweepValues, nest: _Nest) -> None:
     """Run one statement of the body. Raises NoSweepError, NotPolynomialError, TooLongError."""
-    changed = {use.object for use in uses(statement, nest.functions) if use.writes}
+    changed = written_in(statement, nest.functions)
     if isinstance(statement, If):
         _run_condition(statement, changed <= nest.accumulated, values, nest)
         return

@@ -87,8 +87,8 @@ def assignments_in(statement: object) -> Iterator[tuple[Access, str, Expression]
     """(target, operator, value) of initialised variables, or of an assignment statement."""
     if isinstance(statement, Declaration):
         for declarator in statement.declarators:
-            if declarator.initializer is not None and not isinstance(declarator.initializer, tuple):
-                yield access_to(declarator.object), "=", declarator.initializer
+            if declarator.value is not None:
+                yield access_to(declarator.object), "=", declarator.value
     elif isinstance(statement, ExpressionStatement) and isinstance(statement.expression, Assignment):
         yield statement.expression.target, statement.expression.operator, statement.expression.value
 

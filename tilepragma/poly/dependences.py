@@ -16,7 +16,6 @@ import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.memoization import once
-from tilepragma.ir.expressions import Scope, Storage
 from tilepragma.ir.loop_tree import Loop
 from tilepragma.poly.operation_limit import OperationLimitError, operation_limit
 from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement, common_loops, meeting, step_of
@@ -340,7 +339,7 @@ class Carried:
     def by(self, loop: Loop, statements: Collection[str]) -> Iterator[Dependence]:
         """The dependences between these statements that `loop` carries."""
         for dependence in within(self.dependences, statements):
-            if dependence.source.object.storage is Storage.SCALAR and dependence.source.object.scope is not Scope.LOCAL:
+            if dependence.source.object.is_outside_scalar:
                 continue
             if any(each.index == loop.index for each in carried_at(dependence)):
                 yield dependence

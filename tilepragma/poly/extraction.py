@@ -20,14 +20,13 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import field, replace
-from types import NoneType
 from typing import Any
 
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE, SourceRange
-from tilepragma.ir.accesses import Use, function_uses, leaves_early, uses
+from tilepragma.ir.accesses import Use, function_uses, leaves_early, uses, written_in
 from tilepragma.ir.c_values import holds
 from tilepragma.ir.expressions import (
     Access,
@@ -358,7 +357,7 @@ class _Extraction:
             self._statements((node.otherwise,), outside)
 
     def _loop(self, loop: Loop, site: _Place) -> None:
-        for bound in (loop.lower, loop.upper, loop.step):
+        for bound in loop.bounds:
             self._add(self._touched(bound), self._while_running(loop, site), loop.header, loop)
         frame = site.frame.inside(loop.iterator)
         domain = site.domain.add_dims(isl.dim_type.set, 1)
@@ -569,8 +568,8 @@ def declared_once(body: Iterable[Statement], functions: tuple[Function, ...]) ->
 def declare(declaration: Declaration, frame: Frame, once: Container[DataObject]) -> Frame:
     """The frame after a declaration, with affine values of `once` initialized objects."""
     for declarator in declaration.declarators:
-        object_, value = declarator.object, declarator.initializer
-        if object_ in once and not isinstance(value, (tuple, NoneType)) and holds(object_.element, value):
+        object_, value = declarator.object, declarator.value
+        if object_ in once and value is not None and holds(object_.element, value):
             with suppress(NotAffineError):
                 frame = frame.knowing(object_, affine(value, frame))
     return frame
@@ -690,7 +689,7 @@ class LocalValues:
         """The values after a statement of the same block."""
         if not self.tracked:
             return self
-        written = {use.object for use in uses(statement, functions) if use.writes} & self.tracked
+        written = written_in(statement, functions) & self.tracked
         if not written:
             return self
         kept = self.without(written)

@@ -65,13 +65,13 @@ def may_leave(value: Expression, least: int | None, greatest: int | None, loops:
     if not loops:
         return False
     bodies = loops[0].body
-    declared = {node.object: node.initializer for node in walk(bodies) if isinstance(node, Declarator)}
+    declared = {node.object: node.value for node in walk(bodies) if isinstance(node, Declarator)}
     changed = {node.target.object for node in walk(bodies) if isinstance(node, (Assignment, Increment, AddressOf))}
     frame = Frame(isl.Context(), tuple(loop.iterator for loop in loops), frozenset({*declared, *changed}))
-    for object_, initializer in declared.items():
-        if object_ not in changed and initializer is not None and not isinstance(initializer, tuple):
+    for object_, initial in declared.items():
+        if object_ not in changed and initial is not None:
             with suppress(NotAffineError):
-                frame = frame.knowing(object_, affine(initializer, frame))
+                frame = frame.knowing(object_, affine(initial, frame))
     try:
         number = affine(value, frame)
     except NotAffineError:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.ir.accesses import uses
+from tilepragma.ir.accesses import written_in
 from tilepragma.ir.expressions import (
     Access,
     AddressOf,
@@ -49,7 +49,7 @@ class Reading:
 
 def only_read(body: Block, functions: tuple[Function, ...]) -> frozenset[DataObject]:
     """The arrays of numbers that the body only reads, by element, and never passes on."""
-    written = {use.object for use in uses(body, functions) if use.writes}
+    written = written_in(body, functions)
     nodes = list(walk(body))
     handed = {node.target.object for node in nodes if isinstance(node, AddressOf)}
     handed |= {node.object for node in nodes if isinstance(node, Access) and len(node.subscripts) < node.object.rank}
@@ -132,7 +132,7 @@ class _Reader:
         if isinstance(node, Block):
             yield from self.statements(node.statements, site)
         elif isinstance(node, Loop):
-            for part in (node.lower, node.upper, node.step):
+            for part in node.bounds:
                 yield from self.node(part, site)
             yield from self.node(node.body, replace(site, loops=(*site.loops, node)))
         elif isinstance(node, (If, Conditional)):

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.ir.expressions import DataObject, Scope, Storage
+from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.loop_tree import FloatingRules, ForLoop, Kernel, Loop, Statement, While
 from tilepragma.ir.signs import Signs
 from tilepragma.ir.traversal import loops_in
@@ -98,7 +98,7 @@ class Region:
     @cached_property
     def scalars(self) -> tuple[DataObject, ...]:
         """The outside scalars that the statements write, with iterators."""
-        return tuple(sorted(filter(is_outside_scalar, self.written), key=lambda scalar: scalar.name))
+        return tuple(sorted((o for o in self.written if o.is_outside_scalar), key=lambda scalar: scalar.name))
 
     def left_behind(self, answer: ScheduleCandidate) -> DataObject | None:
         """A live-out scalar that neither the launches store nor the host computes."""
@@ -189,8 +189,3 @@ def counts_as_work(node: Any) -> int:
         trip = literal_trip(node)
         return int(trip is None or trip >= WORTH_COUNTING)
     return int(isinstance(node, (ForLoop, While)))
-
-
-def is_outside_scalar(object_: DataObject) -> bool:
-    """Whether instances may have their copy of it, or reduce it."""
-    return object_.storage is Storage.SCALAR and object_.scope is not Scope.LOCAL

@@ -604,12 +604,12 @@ def _full(tiling: _Tile, through: Block) -> tuple[Statement, ...] | None:
     instead: dict[DataObject, Declaration] = {}
     for name, tile, extent in zip(names, tiling.origins, tiling.extents, strict=True):
         declarator = next(declarator for declarator in _declarators(leaf) if declarator.object.name == name)
-        assert declarator.initializer is not None and not isinstance(declarator.initializer, tuple)
+        assert declarator.value is not None
         start = replace(loops.names.scalar(f"{name}_origin"), element=declarator.object.element, const=True)
         step = replace(loops.names.scalar(f"{name}_step"), element=declarator.object.element)
-        origin.append(Declaration((Declarator(start, declarator.initializer),)))
+        origin.append(Declaration((Declarator(start, declarator.value),)))
         steps.append((step, extent))
-        operator = "-" if _counts_down(declarator.initializer, tile) else "+"
+        operator = "-" if _counts_down(declarator.value, tile) else "+"
         moved = Binary(operator, access_to(start), access_to(step), declarator.object.element)
         instead[declarator.object] = Declaration((replace(declarator, initializer=moved),))
     kept = tuple(

@@ -95,7 +95,7 @@ def _persistent(plan: KernelPlan, launch: Launch, around: HostLoop[Launch]) -> P
     if launch.loops[: len(nest.loops)] != nest.loops:
         return None
     others = [tiled.loop for tiled in launch.loops if tiled not in nest.loops]
-    bounds = [bound for loop in others for bound in (loop.lower, loop.upper, loop.step)]
+    bounds = [bound for loop in others for bound in loop.bounds]
     if not all(_counts_up(tiled.loop) for tiled in nest.loops) or any(mentions(bound, wavefront) for bound in bounds):
         return None
     persistent = replace(launch, name=f"{launch.name}_persistent", values=launch.values[:-1])

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.ir.accesses import Use, leaves_early, uses
-from tilepragma.ir.expressions import DataObject, Scope, Storage, integer
+from tilepragma.ir.accesses import Use, leaves_early, uses, written_in
+from tilepragma.ir.expressions import DataObject, integer
 from tilepragma.ir.flow import exposed_read
 from tilepragma.ir.loop_tree import Block, Declaration, Function, If, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, not_negative, number, polynomial
@@ -102,9 +102,8 @@ class _Jam:
 
     def _takes_rows(self, loop: Loop) -> bool:
         """Whether the loop contains a waiting loop, and all rows run it alike."""
-        ends = (loop.lower, loop.upper, loop.step)
-        read = {use.object for end in ends for use in uses(end)}
-        written = {use.object for use in uses(self.loop, self.functions) if use.writes} - self._iterators
+        read = {use.object for bound in loop.bounds for use in uses(bound)}
+        written = written_in(self.loop, self.functions) - self._iterators
         alike = not read & (written | {self.loop.iterator}) and not leaves_early(loop.body)
         return alike and any(loop.index in self.waiting for loop in loops_in(loop))
 
@@ -131,8 +130,7 @@ class _Jam:
                 yield group
 
     def _is_shared(self, use: Use) -> bool:
-        scalar = use.object.storage is Storage.SCALAR and use.object.scope is not Scope.LOCAL
-        return scalar and use.object not in self._iterators
+        return use.object.is_outside_scalar and use.object not in self._iterators
 
     @property
     def _iterators(self) -> set[DataObject]:

@@ -153,7 +153,7 @@ def _updated(
             yield from _updated(statement, conditions, declared, moving)
             declared += (statement,) if isinstance(statement, Declaration) else ()
     elif isinstance(node, Loop):
-        for part in (node.lower, node.upper, node.step):
+        for part in node.bounds:
             yield from _updated(part, conditions, declared, moving)
         yield from _updated(node.body, (*conditions, _not_empty(node)), declared, moving | {node.iterator})
     elif isinstance(node, If):

@@ -155,10 +155,10 @@ def _decisions(node: Any) -> tuple[Any, ...]:
     if isinstance(node, ForLoop):
         return (node.condition,) if node.condition is not None else ()
     if isinstance(node, Loop):
-        return (node.lower, node.upper, node.step)
+        return node.bounds
     if isinstance(node, TileNest):
         loops = (tiled.loop for tiled in node.loops if not tiled.launch_bounds)
-        return tuple(bound for loop in loops for bound in (loop.lower, loop.upper, loop.step))
+        return tuple(bound for loop in loops for bound in loop.bounds)
     return ()
 
 

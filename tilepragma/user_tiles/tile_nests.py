@@ -147,7 +147,7 @@ def _nest(chain: tuple[Loop, ...], placed: list[_Placed], context: ChainContext,
     loops = []
     for loop in chain:
         tiles = tuple(tile.tile for tile in placed if tile.tile.loop == loop.index)
-        on_host = all(map(context.on_host, (loop.lower, loop.upper, loop.step)))
+        on_host = all(map(context.on_host, loop.bounds))
         loops.append(TiledLoop(loop, context.symbols[loop.index], tiles, on_host))
     return TileNest(tuple(loops), order, chain[-1].body, chain[0].range)
 

@@ -176,7 +176,7 @@ def evaluated_parts(node: Any) -> tuple[Any, ...]:
     """The parts of a leaf's node that it evaluates: only the decision of an If or a Loop."""
     if isinstance(node, If):
         return (node.condition,)
-    return (node.lower, node.upper, node.step) if isinstance(node, Loop) else (node,)
+    return node.bounds if isinstance(node, Loop) else (node,)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from typing import Any
 from tilepragma.arguments.constant_memory import is_constant, table_bytes, wrong_constant_uses
 from tilepragma.arguments.sections import whole_section
 from tilepragma.base.memoization import once
-from tilepragma.ir.accesses import Use, leaves_early, uses
+from tilepragma.ir.accesses import Use, leaves_early, uses, written_in
 from tilepragma.ir.directives import Live, TileKind
 from tilepragma.ir.expressions import (
     TABLE_BYTES,
@@ -165,7 +165,7 @@ def _inside(nest: TileNest, inner: TiledLoop, outer: TiledLoop) -> bool:
 
 def _read_in_bounds(tiled: TiledLoop) -> set[DataObject]:
     loop = tiled.loop
-    return {use.object for bound in (loop.lower, loop.upper, loop.step) for use in uses(bound)}
+    return {use.object for bound in loop.bounds for use in uses(bound)}
 
 
 def _launch_bounds_hold(plan: KernelPlan) -> Iterator[str]:
@@ -451,7 +451,7 @@ def _wrong_places(block: Block, launch: Launch) -> Iterator[str]:
 
 
 def _wrong_arrays(plan: KernelPlan, launch: Launch, nest: TileNest) -> Iterator[str]:
-    written = {use.object for use in uses(nest, plan.kernel.functions) if use.writes}
+    written = written_in(nest, plan.kernel.functions)
     held = {argument.object for argument in plan.arrays}
     stages = list(_stages(nest.body, ()))
     objects = list(dict.fromkeys(array.object for _, _, stage, _ in stages for array in stage.arrays))
@@ -542,7 +542,7 @@ def _wrong_sides(nest: TileNest, staged: Staged, uniform: set[DataObject], rest:
             yield f"the array tile of '{name}' leaves elements out of which it has none"
     if len(staged.sides) != staged.object.rank:
         yield f"the array tile of '{name}' has {len(staged.sides)} sides"
-    mapped = {tiled.loop.iterator: tiled for tiled in nest.loops if any(tile.axis is not None for tile in tiled.tiles)}
+    mapped = {tiled.loop.iterator: tiled for tiled in nest.loops if tiled.is_distributed}
     loops = {loop.iterator: loop for loop in rest if isinstance(loop, Loop)}
     for side in staged.sides:
         strange = {node.object for node in walk(side.least) if isinstance(node, Access)} - uniform
