@@ -18,8 +18,8 @@ from tilepragma.codegen.mentioned_objects import accessed_objects, printed_objec
 from tilepragma.ir.accesses import implied_objects
 from tilepragma.ir.directives import AxisKind, TileKind
 from tilepragma.ir.expressions import DataObject, Storage
-from tilepragma.ir.loop_tree import Axis, Block, Loop, Tile, TiledLoop, TileNest
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.loop_tree import Axis, Loop, Tile, TiledLoop, TileNest
+from tilepragma.ir.traversal import nests_in, unwrapped
 from tilepragma.plan.kernel_plan import FinalValue, HostLoop, KernelPlan, Launch, Step, all_steps, launches_in
 
 #: tilek_parameter_kind, in the header's order: the endings of its names.
@@ -286,23 +286,14 @@ def host_iterators(steps: tuple[Step, ...]) -> frozenset[DataObject]:
 
 def is_one_nest(launch: Launch) -> bool:
     """Whether the launch is one nest whose first loop's bounds it gives; no iteration: no work."""
-    body = launch.body
-    while len(body.statements) == 1 and isinstance(body.statements[0], Block):
-        body = body.statements[0]
-    statement = body.statements[0] if len(body.statements) == 1 else None
-    return isinstance(statement, TileNest) and statement.loops[0].launch_bounds
-
-
-@once
-def nests(launch: Launch) -> tuple[TileNest, ...]:
-    """All tile nests of a launch, in textual order."""
-    return tuple(node for node in walk(launch.body) if isinstance(node, TileNest))
+    nest = unwrapped(launch.body)
+    return isinstance(nest, TileNest) and nest.loops[0].launch_bounds
 
 
 @once
 def nest_loops(launch: Launch) -> tuple[TiledLoop, ...]:
     """All tiled loops of a launch, those without launch bounds too."""
-    return tuple(loop for nest in nests(launch) for loop in nest.loops)
+    return tuple(loop for nest in nests_in(launch.body) for loop in nest.loops)
 
 
 def launch_parameters(plan: KernelPlan, launch: Launch, program: tuple[Launch, ...] | None = None) -> LaunchParameters:

@@ -16,11 +16,6 @@ def accessed_objects(roots: Iterable[Any]) -> dict[DataObject, None]:
     return dict.fromkeys(node.object for root in roots for node in walk(root) if isinstance(node, Access))
 
 
-def declared_objects(root: Any) -> set[DataObject]:
-    """The objects that a tree declares."""
-    return {node.object for node in walk(root) if isinstance(node, Declarator)}
-
-
 def is_idle(statement: Statement, rest: tuple[Statement, ...]) -> bool:
     """Whether the statement is a planner's constant that the rest does not read: not printed."""
     if not isinstance(statement, Declaration) or statement.range != NOWHERE:

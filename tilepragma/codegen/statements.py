@@ -39,7 +39,7 @@ from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.codegen.launch_parameters import LaunchParameters, axis_name, tile_label, used_dimensions
 from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.loop_hints import loop_hints
-from tilepragma.codegen.mentioned_objects import accessed_objects, declared_objects, is_idle
+from tilepragma.codegen.mentioned_objects import accessed_objects, is_idle
 from tilepragma.codegen.outlined_rows import OutlinedRow, iterations, row_function
 from tilepragma.codegen.packed_panels import comment, has_padded_tiles, objects_outside, panel_parts
 from tilepragma.codegen.printer import UNARY, Printer
@@ -86,7 +86,7 @@ from tilepragma.ir.loop_tree import (
     While,
 )
 from tilepragma.ir.substitution import with_accesses
-from tilepragma.ir.traversal import walk, workers_meet
+from tilepragma.ir.traversal import declared_in, unwrapped, walk, workers_meet
 from tilepragma.ir.types import INT, ScalarType
 from tilepragma.plan.kernel_plan import Launch
 from tilepragma.user_tiles.chain_checks import literal_trip
@@ -197,9 +197,7 @@ class StatementPrinter:
         self._body(node.then)
         otherwise = node.otherwise
         while otherwise is not None:
-            chained = _only(otherwise)
-            while isinstance(chained, Block):
-                chained = _only(chained)
+            chained = unwrapped(otherwise)
             if isinstance(chained, If):
                 self.writer.user(f"}} else if ({self.printer.condition(chained.condition)}) {{", chained.range)
                 self._body(chained.then)
@@ -942,7 +940,7 @@ def _varying(nest: TileNest) -> frozenset[DataObject]:
     iterators = {tiled.loop.iterator for tiled in nest.loops if tiled.is_distributed}
     written = written_in(nest.body)
     loops_inside = {node.iterator for node in walk(nest.body) if isinstance(node, Loop)}
-    return frozenset(((iterators | written) - loops_inside) | declared_objects(nest.body))
+    return frozenset(((iterators | written) - loops_inside) | declared_in(nest.body))
 
 
 def _is_shared(values: Iterable[Expression], varying: frozenset[DataObject]) -> bool:

@@ -7,11 +7,21 @@ import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar, get_args
 
-from tilepragma.base.memoization import kind_of
+from tilepragma.base.memoization import kind_of, once
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.directives import KernelDirective, LoopDirective
 from tilepragma.ir.expressions import Access, DataObject, Expression
-from tilepragma.ir.loop_tree import Barrier, Block, Declaration, Loop, PackedPanels, Stage, Statement, TileNest
+from tilepragma.ir.loop_tree import (
+    Barrier,
+    Block,
+    Declaration,
+    Declarator,
+    Loop,
+    PackedPanels,
+    Stage,
+    Statement,
+    TileNest,
+)
 from tilepragma.ir.types import ArrayType, PointerType, RecordType, ScalarType, VoidType
 
 S = TypeVar("S", bound=Statement)
@@ -88,6 +98,19 @@ def perfect_nest(statement: Statement) -> Iterator[Loop]:
             return
 
 
+@once
+def nests_in(node: Any) -> tuple[TileNest, ...]:
+    """The tile nests at and below `node`, in pre-order."""
+    return tuple(part for part in without_expressions(node) if isinstance(part, TileNest))
+
+
+def unwrapped(statement: Statement) -> Statement:
+    """The statement without braces around all of it."""
+    while isinstance(statement, Block) and len(statement.statements) == 1:
+        statement = statement.statements[0]
+    return statement
+
+
 def loop_directives(node: Any) -> list[LoopDirective]:
     """The user's directives for the loops of `node`, tiled or not, in pre-order."""
     return [loop.directive for loop in loops_and_tiled(node) if loop.directive is not None]
@@ -96,6 +119,11 @@ def loop_directives(node: Any) -> list[LoopDirective]:
 def workers_meet(node: Any) -> bool:
     """Whether the workers of a gang synchronise in `node`, at a barrier or a copy of their tile."""
     return any(isinstance(part, (Barrier, Stage)) for part in without_expressions(node))
+
+
+def declared_in(node: Any) -> set[DataObject]:
+    """The objects that declarations at and below `node` declare."""
+    return {part.object for part in walk(node) if isinstance(part, Declarator)}
 
 
 def objects_in(node: Any) -> Iterator[DataObject]:

@@ -23,7 +23,6 @@ from tilepragma.ir.loop_tree import (
     Break,
     Continue,
     Declaration,
-    Declarator,
     ExpressionStatement,
     ForLoop,
     Function,
@@ -39,7 +38,7 @@ from tilepragma.ir.polynomial import number as whole
 from tilepragma.ir.reductions import Updates, reduction_updates
 from tilepragma.ir.stencil_unrolling import with_unrolled_loops
 from tilepragma.ir.substitution import with_objects
-from tilepragma.ir.traversal import flat, loops_in, mentions, walk, without_expressions
+from tilepragma.ir.traversal import declared_in, flat, loops_in, mentions, walk, without_expressions
 from tilepragma.ir.types import ScalarType
 from tilepragma.patterns.relaxation import (
     Accumulation,
@@ -389,7 +388,7 @@ def _range(statement: Statement) -> SourceRange:
 def _accumulations(loop: Loop, functions: tuple[Function, ...]) -> tuple[Accumulation, ...]:
     """The outside numbers that the nest updates; variables set again for each element are none."""
     iterators = {loop.iterator for loop in loops_in(loop)}
-    declared = {node.object for node in walk(loop) if isinstance(node, Declarator)}
+    declared = declared_in(loop)
     written = [use.object for use in uses(loop.body, functions) if use.writes and not use.object.rank]
     accumulations = []
     for object_ in dict.fromkeys(written):

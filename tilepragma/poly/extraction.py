@@ -61,7 +61,7 @@ from tilepragma.ir.loop_tree import (
     TileNest,
 )
 from tilepragma.ir.polynomial import Polynomial, polynomial
-from tilepragma.ir.traversal import children, loops_in, walk
+from tilepragma.ir.traversal import children, declared_in, loops_in, walk
 from tilepragma.ir.types import RecordType, ScalarType, Type, is_signed_int
 from tilepragma.poly.affine import (
     Frame,
@@ -296,7 +296,7 @@ class _Extraction:
             left = Use(loop.iterator, (), False, True, loop is not node, (), loop.header)
             inside._add((left,), place, loop.header, node)
         self.depths |= inside.depths
-        declared = _declared_in(node)
+        declared = declared_in(node)
         if any(use.object not in declared for part in inside.leaves for use in part.uses):
             self.leaves.append(_Leaf(site.next(), (), getattr(node, "range", NOWHERE), node, tuple(inside.leaves)))
 
@@ -307,7 +307,7 @@ class _Extraction:
             for declarator in node.declarators:
                 self.depths[declarator.object] = len(site.loops)
         inner = {loop.iterator for loop in loops_in(node) if loop.declares_iterator}
-        inner |= set() if isinstance(node, Declaration) else _declared_in(node)
+        inner |= set() if isinstance(node, Declaration) else declared_in(node)
         touched = [use for use in self._touched(node) if use.object not in inner]
         if any(isinstance(part, Call) and part.callee is Callee.USER for part in walk(node)):
             touched += [use for use in function_uses(self.functions) if use.object.scope is not Scope.LOCAL]
@@ -466,7 +466,7 @@ class _Extraction:
     def _of_leaf(self, name: str, leaf: _Leaf, parts: tuple[ScopStatement, ...]) -> tuple[Reference, ...]:
         """{ S[i] -> A[a] : exists k: P[i, k] -> A[a] } of all parts P, except the leaf's locals."""
         depth = len(leaf.place.loops)
-        declared = _declared_in(leaf.node)
+        declared = declared_in(leaf.node)
         references = []
         for part in parts:
             for each in part.references:
@@ -543,10 +543,6 @@ def _without_inner(relation: isl.Map, depth: int, name: str) -> isl.Map:
     return relation.project_out(isl.dim_type.in_, depth, inner).coalesce().set_tuple_name(isl.dim_type.in_, name)
 
 
-def _declared_in(node: Any) -> set[DataObject]:
-    return {part.object for part in walk(node) if isinstance(part, Declarator)}
-
-
 def declared_once(body: Iterable[Statement], functions: tuple[Function, ...]) -> frozenset[DataObject]:
     """Local integers that only their declaration writes: constant in their scope."""
     declarators = [node for statement in body for node in walk(statement) if isinstance(node, Declarator)]
@@ -608,7 +604,7 @@ def grouped(statements: Iterable[Statement]) -> tuple[tuple[Statement, ...], ...
     joined: set[int] = set()  # each with the one after it
     for start, statement in enumerate(ordered):
         if isinstance(statement, Declaration):
-            declared = _declared_in(statement)
+            declared = declared_in(statement)
             users = (place for place, user in enumerate(ordered) if any(use.object in declared for use in uses(user)))
             joined |= set(range(start, max(users, default=start)))
     result: list[list[Statement]] = []

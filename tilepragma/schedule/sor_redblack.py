@@ -18,10 +18,10 @@ from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import SorMethod
 from tilepragma.ir.expressions import integer
 from tilepragma.ir.fresh_names import Names
-from tilepragma.ir.loop_tree import Block, Declarator, Kernel, Loop, Statement
+from tilepragma.ir.loop_tree import Block, Kernel, Loop, Statement
 from tilepragma.ir.polynomial import number, polynomial
 from tilepragma.ir.substitution import with_objects
-from tilepragma.ir.traversal import loops_in, walk, with_blocks
+from tilepragma.ir.traversal import declared_in, loops_in, with_blocks
 from tilepragma.normalise.delinearisation import typed_sum
 from tilepragma.patterns.colouring import MOST_CLASSES, Colouring, PointClass, colouring
 from tilepragma.patterns.recognition import relaxations
@@ -115,8 +115,7 @@ def _of_class(loop: Loop, sweep: Sweep, modulus: int, chosen: PointClass, names:
 
     nest = changed(loop)
     iterators = {loop.iterator for loop in loops_in(nest)}
-    iterators |= {node.object for node in walk(nest) if isinstance(node, Declarator)}
-    in_order = sorted(iterators, key=lambda iterator: iterator.name)
+    in_order = sorted(iterators | declared_in(nest), key=lambda iterator: iterator.name)
     return with_objects(nest, {iterator: fresh_local(iterator, names) for iterator in in_order})
 
 

@@ -46,7 +46,7 @@ from tilepragma.ir.loop_tree import (
 )
 from tilepragma.ir.loop_tree_text import subscripts_text
 from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, minimum, number, of_atom, polynomial
-from tilepragma.ir.traversal import loops_and_tiled, walk
+from tilepragma.ir.traversal import loops_and_tiled, unwrapped, walk
 from tilepragma.ir.types import LONG, ScalarType
 from tilepragma.model.bank_conflicts import odd_rows, padded_row
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, forms, with_launches
@@ -328,9 +328,7 @@ def _nest_to_stage(launch: Launch) -> TileNest | None:
     """The launch's single rectangular nest, if its gangs have workers; else None."""
     if launch.reductions:
         return None
-    body: Statement = launch.body
-    while isinstance(body, Block) and len(body.statements) == 1:
-        body = body.statements[0]
+    body = unwrapped(launch.body)
     if not isinstance(body, TileNest) or not all(map(_is_plain, body.loops)):
         return None
     nodes = list(walk(body.body))
