@@ -50,7 +50,6 @@ from tilepragma.ir.accesses import written_in
 from tilepragma.ir.directives import AxisKind, TileKind
 from tilepragma.ir.expressions import (
     Access,
-    Assignment,
     Binary,
     DataObject,
     Expression,
@@ -84,6 +83,7 @@ from tilepragma.ir.loop_tree import (
     TiledLoop,
     TileNest,
     While,
+    assign,
 )
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import declared_in, unwrapped, walk, workers_meet
@@ -857,8 +857,7 @@ class _ConvergentNest:
             object_ = replace(declarator.object, const=False)
             self._declare(declarator.object if self.points else object_)
             if declarator.value is not None:
-                target = access_to(object_)
-                yield ExpressionStatement(Assignment("=", target, declarator.value, object_.element))
+                yield assign(access_to(object_), declarator.value)
 
     def _declare(self, object_: DataObject) -> None:
         """Declare an object of each worker; an array that holds a scalar for each of its points."""

@@ -26,7 +26,7 @@ from tilepragma.ir.directives import (
     TileKind,
     VectorRegisters,
 )
-from tilepragma.ir.expressions import Access, DataObject, Expression
+from tilepragma.ir.expressions import Access, Assignment, DataObject, Expression
 from tilepragma.ir.types import RecordType, Type
 
 
@@ -36,6 +36,11 @@ class ExpressionStatement:
 
     expression: Expression
     range: SourceRange = field(default=NOWHERE, compare=False)
+
+
+def assign(target: Access, value: Expression) -> ExpressionStatement:
+    """`target = value;`"""
+    return ExpressionStatement(Assignment("=", target, value, target.type))
 
 
 @dataclass(frozen=True)

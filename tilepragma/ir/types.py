@@ -152,12 +152,18 @@ def holds(type_: ScalarType, other: ScalarType) -> bool:
     return (type_.signed or not other.signed) and _digits(type_) >= _digits(other)
 
 
+def least_and_greatest(type_: ScalarType) -> tuple[int, int]:
+    """The least and the greatest value of an integer type."""
+    limit = 1 << _digits(type_)
+    return (-limit if type_.signed else 0), limit - 1
+
+
 def has_integer(type_: ScalarType, value: int) -> bool:
     """Whether the integer is one of the type's values."""
     if type_.is_floating:
         return abs(value) <= 1 << _SIGNIFICAND.get(type_.bits, 64)
-    limit = 1 << _digits(type_)
-    return (-limit if type_.signed else 0) <= value < limit
+    least, greatest = least_and_greatest(type_)
+    return least <= value <= greatest
 
 
 #: Binary digits of float and double. A long double has at least 64, or is a double.

@@ -197,6 +197,14 @@ def affine(expression: Expression, frame: Frame) -> isl.PwAff:
     return affine_polynomial(frame.written_out(polynomial(expression)), expression, frame)
 
 
+def affine_or_none(value: Expression, frame: Frame) -> isl.PwAff | None:
+    """{ [i] -> [value(i)] }; None where the expression is not affine."""
+    try:
+        return affine(value, frame)
+    except NotAffineError:
+        return None
+
+
 def affine_polynomial(value: Polynomial, whole: Expression, frame: Frame) -> isl.PwAff:
     """{ [i] -> [value(i)] } for a polynomial in the expression `whole`. Raises NotAffineError."""
     result: isl.PwAff | None = None

@@ -69,12 +69,13 @@ from tilepragma.poly.affine import (
     NotAffineError,
     ReturnedValue,
     affine,
+    affine_or_none,
     compare,
     condition,
     product_of,
     whole_number,
 )
-from tilepragma.poly.delinearise import Layouts, Subscript, affine_or_none, split_subscript
+from tilepragma.poly.delinearise import Layouts, Subscript, split_subscript
 from tilepragma.poly.isl_ast import ParameterReader
 from tilepragma.poly.launch_checks import undecided
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit

@@ -54,9 +54,9 @@ from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.ir.types import INT, LONG, ScalarType
 from tilepragma.lower.ast_generation import ScheduledStatement, Symbols, generate_loops
 from tilepragma.lower.band_loops import BandLoops, EnclosingTile, PlannedBand, TileConstraint, base_name, term
-from tilepragma.lower.tile_bounds import known_of_sum, row_range, size_of, symbol_reader
+from tilepragma.lower.tile_bounds import known_of_sum, row_range, size_of
 from tilepragma.poly.extents import Bounds
-from tilepragma.poly.isl_ast import short_expression
+from tilepragma.poly.isl_ast import reader_of, short_expression
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 from tilepragma.poly.register_bands import RegisterRows
 from tilepragma.poly.schedule import StatementSchedule, affine_map
@@ -144,7 +144,8 @@ def _test(condition: isl.Set, context: isl.Set, symbols: Symbols, known: isl.Set
     """The condition as C, in the context; None if it follows from what is `known`."""
     if known.is_subset(condition):
         return None
-    return symbol_reader(symbols).condition(isl.AstBuild.from_context(context).expr_from_set(condition.gist(context)))
+    test = isl.AstBuild.from_context(context).expr_from_set(condition.gist(context))
+    return reader_of(symbols.parameters).condition(test)
 
 
 def register_tiles(

@@ -27,7 +27,7 @@ from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.ir.directives import TileClause, TileKind
 from tilepragma.ir.expressions import Access, Conditional, DataObject, Expression, Scope, Storage, disjunction, integer
 from tilepragma.ir.fresh_names import Names, names_in
-from tilepragma.ir.loop_tree import Barrier, Block, Declaration, Loop, Scratchpad, Statement
+from tilepragma.ir.loop_tree import Barrier, Block, Declaration, Loop, Scratchpad, Statement, assign
 from tilepragma.ir.polynomial import Polynomial, minimum, number, polynomial
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
@@ -36,7 +36,7 @@ from tilepragma.lower.band_loops import clauses, counted_loop, declared, mapped_
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan
 from tilepragma.poly.extents import Bounds
 from tilepragma.schedule.candidate import Depths, Refusal, Region, ScheduleCandidate
-from tilepragma.schedule.scratchpad_copies import assign, at_least, element_at, in_scratchpad, scratchpad, where
+from tilepragma.schedule.scratchpad_copies import at_least, element_at, in_scratchpad, scratchpad, where
 from tilepragma.schedule.sor_multilayer import Tile, Way, kernels_of, ways_of
 from tilepragma.schedule.tree import LaunchNode, candidate_of
 from tilepragma.user_tiles.tile_nests import chain_from

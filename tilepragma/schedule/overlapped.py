@@ -57,6 +57,7 @@ from tilepragma.ir.loop_tree import (
     RegisterQueue,
     Scratchpad,
     Statement,
+    assign,
 )
 from tilepragma.ir.polynomial import Polynomial, expression, maximum, minimum, number, polynomial
 from tilepragma.ir.substitution import with_accesses, with_objects
@@ -73,7 +74,6 @@ from tilepragma.poly.scop import ScopStatement
 from tilepragma.schedule.candidate import Depths, Refusal, Region, ScheduleCandidate
 from tilepragma.schedule.default_sizes import DEGREE
 from tilepragma.schedule.scratchpad_copies import (
-    assign,
     at_least,
     compared,
     element_at,
