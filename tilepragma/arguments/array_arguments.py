@@ -31,7 +31,7 @@ from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage, ac
 from tilepragma.ir.invariance import written_objects
 from tilepragma.ir.loop_tree import Declaration, Kernel
 from tilepragma.ir.polynomial import Polynomial, expression, number, of_atom
-from tilepragma.ir.types import ScalarType
+from tilepragma.ir.types import is_integer
 from tilepragma.normalise.value_ranges import ValueRanges
 from tilepragma.plan.kernel_plan import ArrayArgument, HostExpression, KernelPlan, SectionBound
 from tilepragma.poly.extraction import scop_under
@@ -300,7 +300,7 @@ def _is_overwritten(argument: ArrayArgument, uses: Sequence[Use], context: DataC
         return False
     outer = (scalar for scalar in kernel.objects if scalar.scope is Scope.EXTERNAL)
     types = ((scalar, scalar.element) for scalar in outer if scalar.storage is Storage.SCALAR)
-    scalars = {scalar.host: scalar for scalar, type_ in types if isinstance(type_, ScalarType) and type_.is_integer}
+    scalars = {scalar.host: scalar for scalar, type_ in types if is_integer(type_)}
     section = []
     for bound in argument.section:
         lower, length = _host_value(bound.lower, scalars), _host_value(bound.length, scalars)

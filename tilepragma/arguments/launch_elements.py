@@ -33,7 +33,7 @@ from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.polynomial import is_scalar
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import loops_in, walk
-from tilepragma.ir.types import ArrayType, RecordType, ScalarType, Type
+from tilepragma.ir.types import ArrayType, RecordType, ScalarType, Type, is_integer
 
 
 def with_elements_at_launch(kernel: Kernel) -> Kernel:
@@ -83,7 +83,7 @@ def _wanted(kernel: Kernel) -> Iterator[Access]:
 def _is_number(access: Access) -> bool:
     object_, type_ = access.object, access.type
     whole = object_.storage in (Storage.CONTIGUOUS, Storage.ROWS) and len(access.subscripts) == object_.rank
-    return whole and not access.path and not object_.table and isinstance(type_, ScalarType) and type_.is_integer
+    return whole and not access.path and not object_.table and is_integer(type_)
 
 
 def _is_plain(subscript: Expression) -> bool:

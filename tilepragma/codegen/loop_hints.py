@@ -11,7 +11,7 @@ from tilepragma.ir.expressions import Access, Assignment, Call, Conditional, Dat
 from tilepragma.ir.loop_tree import Block, Declaration, ExpressionStatement, ForLoop, Loop, Statement, TileNest, While
 from tilepragma.ir.polynomial import Polynomial, polynomial
 from tilepragma.ir.traversal import declared_in, mentions, walk
-from tilepragma.ir.types import ScalarType
+from tilepragma.ir.types import ScalarType, is_floating
 from tilepragma.poly.reference_spans import Values, settled_values, written_out
 
 #: Bytes of today's widest vectors. Processors with narrower ones split a vector.
@@ -129,7 +129,7 @@ def _has_chain(iterator: DataObject, body: Block) -> bool:
     values = settled_values(body)
     declared = declared_in(body)
     for node in walk(body):
-        if not isinstance(node, Assignment) or not isinstance(node.type, ScalarType) or not node.type.is_floating:
+        if not isinstance(node, Assignment) or not is_floating(node.type):
             continue
         target = node.target
         moves = any(_coefficient(subscript, iterator, values) != 0 for subscript in target.subscripts)

@@ -42,7 +42,7 @@ def c_value(value: Expression) -> int | None:
     if isinstance(value, IntegerLiteral):
         return value.value
     type_ = value.type
-    if not isinstance(type_, ScalarType) or not type_.is_integer:
+    if not is_integer(type_):
         return None
     if isinstance(value, Unary):
         return _unary(value, type_)

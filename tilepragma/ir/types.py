@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from enum import Enum
+from typing import TypeGuard
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.memoization import hashed_once
@@ -104,9 +105,14 @@ DOUBLE = ScalarType(ScalarKind.FLOATING, 64, True, "double")
 VOID = VoidType()
 
 
-def is_integer(type_: object) -> bool:
+def is_integer(type_: object) -> TypeGuard[ScalarType]:
     """Whether it is an integer type, or that of truth values."""
     return isinstance(type_, ScalarType) and type_.is_integer
+
+
+def is_floating(type_: object) -> TypeGuard[ScalarType]:
+    """Whether it is a floating-point type."""
+    return isinstance(type_, ScalarType) and type_.is_floating
 
 
 def is_signed(type_: object) -> bool:

@@ -39,7 +39,7 @@ from tilepragma.ir.reductions import Updates, reduction_updates
 from tilepragma.ir.stencil_unrolling import with_unrolled_loops
 from tilepragma.ir.substitution import with_objects
 from tilepragma.ir.traversal import declared_in, flat, loops_in, mentions, walk, without_expressions
-from tilepragma.ir.types import ScalarType
+from tilepragma.ir.types import is_floating
 from tilepragma.patterns.relaxation import (
     Accumulation,
     MeshAxis,
@@ -250,7 +250,7 @@ def _is_near(statement: Statement, functions: tuple[Function, ...]) -> bool:
         {
             (use.object, use.subscripts, tuple(loop.index for loop in use.loops), use.reads, use.writes): use
             for use in uses(statement, functions)
-            if use.object.rank and use.subscripts and _is_floating(use.object)
+            if use.object.rank and use.subscripts and is_floating(use.object.element)
         }.values()  # equal uses of thousands once
     )
     for written in (use for use in distinct if use.writes):
@@ -259,10 +259,6 @@ def _is_near(statement: Statement, functions: tuple[Function, ...]) -> bool:
         if any(tuple(-part for part in distance) in distances for distance in distances):
             return True
     return False
-
-
-def _is_floating(object_: DataObject) -> bool:
-    return isinstance(object_.element, ScalarType) and object_.element.is_floating
 
 
 def _distance(written: Use, read: Use) -> Subscripts | None:
@@ -313,7 +309,7 @@ def _sweep_of(
     for use in uses(loop.body, functions):
         if use.writes and use.object.rank and use.object != target.object:
             raise NoSweepError(f"it writes '{use.object.host}' besides '{target.object.host}'", use.range)
-    if not isinstance(target.type, ScalarType) or not target.type.is_floating or target.path:
+    if not is_floating(target.type) or target.path:
         raise NoSweepError(f"elements of '{target.object.host}' are no floating-point numbers", target.range)
     try:
         integers = Integers()

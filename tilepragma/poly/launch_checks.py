@@ -20,7 +20,7 @@ from tilepragma.ir.loop_tree import Declarator, Loop
 from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.quotients import unguarded
 from tilepragma.ir.traversal import walk
-from tilepragma.ir.types import ScalarType
+from tilepragma.ir.types import ScalarType, is_integer
 from tilepragma.poly.affine import Frame, NotAffineError, affine, between_ends, condition
 
 #: The greatest number of quotients with cases: each may double or triple the pieces of the set.
@@ -99,7 +99,7 @@ def _always(expression: Expression) -> bool:
 def _in_type(value: Access | Cast, frame: Frame) -> isl.Set:
     """{ [p] : values of the parameter's type }"""
     type_ = value.type
-    if not isinstance(type_, ScalarType) or not type_.is_integer:
+    if not is_integer(type_):
         return isl.Set.universe(frame.space)
     high = 2 ** (type_.bits - 1) if type_.signed else 2**type_.bits
     low = -high if type_.signed else 0

@@ -30,7 +30,7 @@ from tilepragma.ir.expressions import (
 from tilepragma.ir.loop_tree import Block, Declaration, ForLoop, Function, If, Loop, Switch, TileNest, While
 from tilepragma.ir.polynomial import Polynomial, is_scalar, number, polynomial
 from tilepragma.ir.traversal import children, walk
-from tilepragma.ir.types import ScalarKind, ScalarType
+from tilepragma.ir.types import ScalarKind, ScalarType, is_integer
 from tilepragma.poly.extents import Bounds
 
 Values = Mapping[DataObject, Polynomial]
@@ -91,7 +91,7 @@ def _declared(declaration: Declaration, known: Values, changed: frozenset[DataOb
         plain = object_ not in changed and object_.rank == 0 and isinstance(object_.element, ScalarType)
         if not plain or value is None or isinstance(value, tuple):
             continue
-        if isinstance(value.type, ScalarType) and value.type.is_integer:
+        if is_integer(value.type):
             resolved = written_out(polynomial(value), known)
             if resolved is not None:
                 declared[object_] = resolved
