@@ -17,7 +17,7 @@ from tilepragma.ir.expressions import TABLE_BYTES, Access, DataObject, Expressio
 from tilepragma.ir.loop_tree import TileNest
 from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.traversal import loops_and_tiled, walk
-from tilepragma.ir.types import ScalarType
+from tilepragma.plan.array_bytes import element_bytes
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
 from tilepragma.poly.reference_spans import Values, only_read, settled_values, written_out
 
@@ -49,8 +49,7 @@ def is_constant(table: DataObject) -> bool:
 
 def table_bytes(table: DataObject) -> int:
     """The bytes that a table takes in constant memory."""
-    assert isinstance(table.element, ScalarType), "tables are of numbers"
-    return len(table.values) * table.element.bits // 8
+    return len(table.values) * element_bytes(table)
 
 
 def wrong_constant_uses(plan: KernelPlan, table: DataObject) -> Iterator[str]:

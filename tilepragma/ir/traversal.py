@@ -183,12 +183,7 @@ def _children(node: Any) -> Iterator[Any]:
             yield from tiled.loop.bounds
         yield node.body
         return
-    for name in _field_names(kind_of(node)):
-        value = getattr(node, name)
-        if type(value) is tuple:
-            yield from _nodes(value)
-        elif _is_node(kind_of(value)):
-            yield value
+    yield from _nodes(tuple(getattr(node, name) for name in _field_names(kind_of(node))))
 
 
 # Planning spends most time in walks, so facts about node types are cached.

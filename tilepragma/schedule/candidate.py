@@ -14,10 +14,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tilepragma.base.frozen_values import dataclass
+from tilepragma.ir.accesses import leaves_early
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.loop_tree import FloatingRules, ForLoop, Kernel, Loop, Statement, While
+from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.signs import Signs
 from tilepragma.ir.traversal import loops_in
+from tilepragma.ir.types import is_signed
 from tilepragma.normalise.ordered_zeros import signs_of
 from tilepragma.plan.kernel_plan import Launch, Step, TileSize
 from tilepragma.poly.dependences import Dependence, memory_dependences
@@ -181,6 +184,12 @@ class ScheduleCandidate:
 WORTH_COUNTING = 8
 
 Strategy = Callable[[Region], ScheduleCandidate | Refusal]
+
+
+def counts_up(loop: Loop) -> bool:
+    """Whether a signed iterator goes up by 1, and the loop runs to its end."""
+    by_one = polynomial(loop.step).constant == 1 and loop.comparison in ("<", "<=")
+    return by_one and is_signed(loop.iterator.element) and not leaves_early(loop.body)
 
 
 def counts_as_work(node: Any) -> int:

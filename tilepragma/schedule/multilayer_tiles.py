@@ -33,6 +33,7 @@ from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INDEX, ScalarType
 from tilepragma.lower.band_loops import clauses, counted_loop, declared, mapped_nest, term
+from tilepragma.plan.array_bytes import element_bytes
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan
 from tilepragma.poly.extents import Bounds
 from tilepragma.schedule.candidate import Depths, Refusal, Region, ScheduleCandidate
@@ -207,9 +208,7 @@ class _Staged:
 
     def bytes(self, tile: TileLoops) -> int:
         """The scratchpad's size in bytes."""
-        element = self.array.element
-        assert isinstance(element, ScalarType)
-        return prod(self.lengths(tile)) * (element.bits // 8)
+        return prod(self.lengths(tile)) * element_bytes(self.array)
 
 
 def _staged(region: Region, tiles: list[TileLoops]) -> tuple[_Staged, ...] | Refusal:

@@ -24,9 +24,9 @@ from tilepragma.ir.loop_tree import Block, Declaration, Function, If, Loop, Stat
 from tilepragma.ir.polynomial import Polynomial, not_negative, number, polynomial
 from tilepragma.ir.substitution import with_each
 from tilepragma.ir.traversal import flat, loops_in, mentions, with_blocks
-from tilepragma.ir.types import is_signed
 from tilepragma.lower.band_loops import counted_loop, floor_quotient, term
 from tilepragma.normalise.delinearisation import typed_sum
+from tilepragma.schedule.candidate import counts_up
 from tilepragma.schedule.default_sizes import JAMMED_ROWS
 from tilepragma.schedule.index_set_splitting import simple_statements
 
@@ -47,17 +47,12 @@ def unroll_and_jam(
     blocks; None if that is impossible.
     """
     target = next((loop for loop in loops_in(body) if loop.index == number), None)
-    if target is None or not _counts_up(target) or sum(1 for _ in simple_statements(target)) > _MOST_STATEMENTS:
+    if target is None or not counts_up(target) or sum(1 for _ in simple_statements(target)) > _MOST_STATEMENTS:
         return None
     jammed = _Jam(target, waiting, functions, numbers).jammed(blocks)
     if jammed is None:
         return None
     return with_each(body, Loop, lambda loop: jammed if loop is target else loop), jammed
-
-
-def _counts_up(loop: Loop) -> bool:
-    by_one = polynomial(loop.step).constant == 1 and loop.comparison in ("<", "<=")
-    return by_one and is_signed(loop.iterator.element) and not leaves_early(loop.body)
 
 
 @dataclass
