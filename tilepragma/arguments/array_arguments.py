@@ -29,7 +29,7 @@ from tilepragma.ir.accesses import Use
 from tilepragma.ir.directives import ClauseExpression, DataClause, Live, Mode, Section, Target
 from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage, access_to
 from tilepragma.ir.invariance import written_objects
-from tilepragma.ir.loop_tree import Declaration, Kernel
+from tilepragma.ir.loop_tree import Kernel
 from tilepragma.ir.polynomial import Polynomial, expression, number, of_atom
 from tilepragma.ir.types import is_integer
 from tilepragma.normalise.value_ranges import ValueRanges
@@ -192,8 +192,7 @@ def _motion(object_: DataObject, writes: bool, live: Live | None, kernel: Kernel
     if object_.scope is Scope.TEMPORARY:
         return False, False
     if object_.scope is Scope.REGION and object_.storage is not Storage.SCALAR and live is None:
-        declarations = (statement for statement in kernel.body.statements if isinstance(statement, Declaration))
-        declarators = (declarator for declaration in declarations for declarator in declaration.declarators)
+        declarators = kernel.body.declarators
         return any(item.object == object_ and item.initializer is not None for item in declarators), False
     leaves = live in (Live.OUT, Live.IN_OUT) or (live is None and object_.name not in kernel.dead_arrays)
     return live is not Live.NOT, writes and leaves

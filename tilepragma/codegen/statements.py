@@ -318,8 +318,7 @@ def _only(block: Block) -> Statement | None:
 
 
 def _declared(block: Block) -> frozenset[str]:
-    declarations = [statement for statement in block.statements if isinstance(statement, Declaration)]
-    return frozenset(declarator.object.name for declaration in declarations for declarator in declaration.declarators)
+    return frozenset(declarator.object.name for declarator in block.declarators)
 
 
 class _Nest:

@@ -74,6 +74,12 @@ class Block:
     statements: tuple[Statement, ...]
     range: SourceRange = field(default=NOWHERE, compare=False)
 
+    @property
+    def declarators(self) -> tuple[Declarator, ...]:
+        """Those of its direct declarations."""
+        declarations = (statement for statement in self.statements if isinstance(statement, Declaration))
+        return tuple(declarator for declaration in declarations for declarator in declaration.declarators)
+
 
 @dataclass(frozen=True)
 class If:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, get_args
 from tilepragma.base.memoization import kind_of, once
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.directives import KernelDirective, LoopDirective
-from tilepragma.ir.expressions import Access, DataObject, Expression
+from tilepragma.ir.expressions import Access, AddressOf, Assignment, DataObject, Expression, Increment
 from tilepragma.ir.loop_tree import (
     Barrier,
     Block,
@@ -124,6 +124,11 @@ def workers_meet(node: Any) -> bool:
 def declared_in(node: Any) -> set[DataObject]:
     """The objects that declarations at and below `node` declare."""
     return {part.object for part in walk(node) if isinstance(part, Declarator)}
+
+
+def changed_in(node: Any) -> frozenset[DataObject]:
+    """The objects that expressions at and below `node` assign, change, or take the address of."""
+    return frozenset(part.target.object for part in walk(node) if isinstance(part, (Assignment, Increment, AddressOf)))
 
 
 def objects_in(node: Any) -> Iterator[DataObject]:

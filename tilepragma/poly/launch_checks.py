@@ -15,11 +15,11 @@ from contextlib import suppress
 import islpy as isl
 
 from tilepragma.ir.c_values import never_wraps
-from tilepragma.ir.expressions import Access, AddressOf, Assignment, Binary, Cast, Expression, Increment, access_to
+from tilepragma.ir.expressions import Access, Binary, Cast, Expression, access_to
 from tilepragma.ir.loop_tree import Declarator, Loop
 from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.quotients import unguarded
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.traversal import changed_in, walk
 from tilepragma.ir.types import ScalarType, is_integer
 from tilepragma.poly.affine import Frame, NotAffineError, affine, between_ends, condition
 
@@ -66,7 +66,7 @@ def may_leave(value: Expression, least: int | None, greatest: int | None, loops:
         return False
     bodies = loops[0].body
     declared = {node.object: node.value for node in walk(bodies) if isinstance(node, Declarator)}
-    changed = {node.target.object for node in walk(bodies) if isinstance(node, (Assignment, Increment, AddressOf))}
+    changed = changed_in(bodies)
     frame = Frame(isl.Context(), tuple(loop.iterator for loop in loops), frozenset({*declared, *changed}))
     for object_, initial in declared.items():
         if object_ not in changed and initial is not None:

@@ -17,19 +17,17 @@ from tilepragma.ir.accesses import written_in
 from tilepragma.ir.expressions import (
     Access,
     AddressOf,
-    Assignment,
     Binary,
     Conditional,
     DataObject,
     Expression,
-    Increment,
     Scope,
     Storage,
     access_to,
 )
 from tilepragma.ir.loop_tree import Block, Declaration, ForLoop, Function, If, Loop, Switch, TileNest, While
 from tilepragma.ir.polynomial import Polynomial, is_scalar, number, polynomial
-from tilepragma.ir.traversal import children, walk
+from tilepragma.ir.traversal import changed_in, children, walk
 from tilepragma.ir.types import ScalarKind, ScalarType, is_integer
 from tilepragma.poly.extents import Bounds
 
@@ -67,7 +65,7 @@ def _can_be_copied(object_: DataObject) -> bool:
 def settled_values(body: Block) -> Values:
     """The scalars with one value in `body`, by declaration, as sums of others."""
     nodes = list(walk(body))
-    changed = frozenset(node.target.object for node in nodes if isinstance(node, (Assignment, Increment, AddressOf)))
+    changed = changed_in(body)
     values: dict[DataObject, Polynomial] = {}
     several: set[DataObject] = set()
     for node in nodes:
@@ -80,8 +78,7 @@ def settled_values(body: Block) -> Values:
 
 def readings(body: Block, objects: frozenset[DataObject]) -> Iterator[Reading]:
     """All accesses to the objects under `body`, inner loops taken out."""
-    changed = {node.target.object for node in walk(body) if isinstance(node, (Assignment, Increment, AddressOf))}
-    return _Reader(objects, frozenset(changed)).statements((body,), _Site({}, (), True))
+    return _Reader(objects, changed_in(body)).statements((body,), _Site({}, (), True))
 
 
 def _declared(declaration: Declaration, known: Values, changed: frozenset[DataObject]) -> dict[DataObject, Polynomial]:

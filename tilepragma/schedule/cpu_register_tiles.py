@@ -28,7 +28,7 @@ order of a permutable band is legal, and each element sees its instances in the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 
 import islpy as isl
@@ -604,7 +604,7 @@ def _full(tiling: _Tile, through: Block) -> tuple[Statement, ...] | None:
     steps: list[tuple[DataObject, int]] = []
     instead: dict[DataObject, Declaration] = {}
     for name, tile, extent in zip(names, tiling.origins, tiling.extents, strict=True):
-        declarator = next(declarator for declarator in _declarators(leaf) if declarator.object.name == name)
+        declarator = next(declarator for declarator in leaf.declarators if declarator.object.name == name)
         assert declarator.value is not None
         start = replace(loops.names.scalar(f"{name}_origin"), element=declarator.object.element, const=True)
         step = replace(loops.names.scalar(f"{name}_step"), element=declarator.object.element)
@@ -656,19 +656,13 @@ def _declared_by(declaration: Declaration) -> DataObject:
     return declaration.declarators[0].object
 
 
-def _declarators(block: Block) -> Iterator[Declarator]:
-    for statement in block.statements:
-        if isinstance(statement, Declaration):
-            yield from statement.declarators
-
-
 def _leaf(body: Block, names: frozenset[str]) -> Block | None:
     """The only block that declares iterators of these names."""
     blocks = [
         node
         for node in walk(body)
         if isinstance(node, Block)
-        and names <= {declarator.object.name for declarator in _declarators(node) if declarator.object.const}
+        and names <= {declarator.object.name for declarator in node.declarators if declarator.object.const}
     ]
     return blocks[0] if len(blocks) == 1 else None
 

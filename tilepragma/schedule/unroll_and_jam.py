@@ -20,7 +20,7 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import Use, leaves_early, uses, written_in
 from tilepragma.ir.expressions import DataObject, integer
 from tilepragma.ir.flow import exposed_read
-from tilepragma.ir.loop_tree import Block, Declaration, Function, If, Loop, Statement
+from tilepragma.ir.loop_tree import Block, Function, If, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, not_negative, number, polynomial
 from tilepragma.ir.substitution import with_each
 from tilepragma.ir.traversal import flat, loops_in, mentions, with_blocks
@@ -107,8 +107,7 @@ class _Jam:
         blocks = tuple(self._blocks_of_row(groups))
         for place, group in enumerate(blocks):
             written = {use.object for use in uses(group, self.functions) if use.writes and self._is_shared(use)}
-            declarations = (each for each in group.statements if isinstance(each, Declaration))
-            declared = {declarator.object for each in declarations for declarator in each.declarators}
+            declared = {declarator.object for declarator in group.declarators}
             elsewhere = [block for number, block in enumerate(blocks) if number != place]
             if any(mentions(block, object_) for object_ in written | declared for block in elsewhere):
                 return False

@@ -14,10 +14,7 @@ from tilepragma.ir.directives import Live, TileKind
 from tilepragma.ir.expressions import (
     TABLE_BYTES,
     Access,
-    AddressOf,
-    Assignment,
     DataObject,
-    Increment,
     IntegerLiteral,
     Scope,
     Storage,
@@ -39,7 +36,7 @@ from tilepragma.ir.loop_tree import (
 )
 from tilepragma.ir.loop_tree_text import subscripts_text
 from tilepragma.ir.polynomial import polynomial
-from tilepragma.ir.traversal import children, loops_in, nests_in, walk, workers_meet
+from tilepragma.ir.traversal import changed_in, children, loops_in, nests_in, walk, workers_meet
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.array_bytes import element_bytes
 from tilepragma.plan.dispatch_table import wrong_choices
@@ -416,7 +413,7 @@ def _wrong_nest(launch: Launch, nest: TileNest) -> Iterator[str]:
 
 def _shared_scalars(launch: Launch, nest: TileNest) -> Iterator[str]:
     """A worker has one copy of what is declared outside of the nest, for all of its points."""
-    changed = {node.target.object for node in walk(nest.body) if isinstance(node, (Assignment, Increment, AddressOf))}
+    changed = changed_in(nest.body)
     for object_ in changed:
         if object_.scope is not Scope.LOCAL and object_.rank == 0:
             yield f"the points of a worker of launch {launch.name} have '{object_.host}' in common"
