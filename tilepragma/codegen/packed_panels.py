@@ -24,17 +24,7 @@ from tilepragma.ir.expressions import (
     conjunction,
     integer,
 )
-from tilepragma.ir.loop_tree import (
-    Block,
-    Declaration,
-    Declarator,
-    If,
-    Loop,
-    PackedPanels,
-    Panel,
-    Statement,
-    assign,
-)
+from tilepragma.ir.loop_tree import Block, Declaration, Declarator, If, Loop, PackedPanels, Panel, Statement, assign
 from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.panel_accesses import place_in_buffer
 from tilepragma.ir.polynomial import expression, minimum, number, polynomial

@@ -11,14 +11,7 @@ from tilepragma.arguments.constant_memory import is_constant, table_bytes, wrong
 from tilepragma.arguments.sections import whole_section
 from tilepragma.ir.accesses import Use, leaves_early, uses, written_in
 from tilepragma.ir.directives import Live, TileKind
-from tilepragma.ir.expressions import (
-    TABLE_BYTES,
-    Access,
-    DataObject,
-    IntegerLiteral,
-    Scope,
-    Storage,
-)
+from tilepragma.ir.expressions import TABLE_BYTES, Access, DataObject, IntegerLiteral, Scope, Storage
 from tilepragma.ir.loop_tree import (
     Axis,
     Barrier,
