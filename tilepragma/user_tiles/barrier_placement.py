@@ -117,7 +117,7 @@ class _Barriers:
                 return
             shared = self._touched(earlier).conflicts(touched)
             if shared:
-                name = sorted(object_.host for object_ in shared)[0]
+                name = min(object_.host for object_ in shared)
                 kind = "gangs" if _holds(statement, AxisKind.GANG) else "threads"
                 self.diagnostics.error(
                     getattr(statement, "range", block.range),
