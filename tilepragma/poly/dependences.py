@@ -163,6 +163,13 @@ def with_sign(distances: isl.Set, place: int, sign: int) -> isl.Set:
     return restrict(isl.dim_type.set, place, bound)
 
 
+def alike_at_first(pairs: isl.Map, depth: int) -> isl.Map:
+    """{ [i] -> [j] in pairs : i_1 = j_1, ..., i_depth = j_depth }"""
+    for place in range(depth):
+        pairs = pairs.equate(isl.dim_type.in_, place, isl.dim_type.out, place)
+    return pairs
+
+
 def with_zero(distances: isl.Set, place: int) -> isl.Set:
     """{ d in distances : d_place = 0 }"""
     return distances.fix_val(isl.dim_type.set, place, isl.Val.zero(distances.get_ctx()))
