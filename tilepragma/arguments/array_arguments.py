@@ -29,9 +29,9 @@ from tilepragma.ir.accesses import Use
 from tilepragma.ir.directives import ClauseExpression, DataClause, Live, Mode, Section, Target
 from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage, access_to
 from tilepragma.ir.invariance import written_objects
-from tilepragma.ir.loop_tree import Declaration, Kernel
+from tilepragma.ir.loop_tree import Kernel
 from tilepragma.ir.polynomial import Polynomial, expression, number, of_atom
-from tilepragma.ir.types import ScalarType
+from tilepragma.ir.types import is_integer
 from tilepragma.normalise.value_ranges import ValueRanges
 from tilepragma.plan.kernel_plan import ArrayArgument, HostExpression, KernelPlan, SectionBound
 from tilepragma.poly.extraction import scop_under
@@ -193,8 +193,7 @@ def _motion(object_: DataObject, writes: bool, live: Live | None, kernel: Kernel
     if object_.scope is Scope.TEMPORARY:
         return False, False
     if object_.scope is Scope.REGION and object_.storage is not Storage.SCALAR and live is None:
-        declarations = (statement for statement in kernel.body.statements if isinstance(statement, Declaration))
-        declarators = (declarator for declaration in declarations for declarator in declaration.declarators)
+        declarators = kernel.body.declarators
         return any(item.object == object_ and item.initializer is not None for item in declarators), False
     leaves = live in (Live.OUT, Live.IN_OUT) or (live is None and object_.name not in kernel.dead_arrays)
     return live is not Live.NOT, writes and leaves
@@ -301,7 +300,7 @@ def _is_overwritten(argument: ArrayArgument, uses: Sequence[Use], context: DataC
         return False
     outer = (scalar for scalar in kernel.objects if scalar.scope is Scope.EXTERNAL)
     types = ((scalar, scalar.element) for scalar in outer if scalar.storage is Storage.SCALAR)
-    scalars = {scalar.host: scalar for scalar, type_ in types if isinstance(type_, ScalarType) and type_.is_integer}
+    scalars = {scalar.host: scalar for scalar, type_ in types if is_integer(type_)}
     section = []
     for bound in argument.section:
         lower, length = _host_value(bound.lower, scalars), _host_value(bound.length, scalars)

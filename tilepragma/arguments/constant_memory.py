@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
 
-from tilepragma.ir.accesses import function_uses, uses
+from tilepragma.ir.accesses import function_uses, written_in
 from tilepragma.ir.directives import TileKind
 from tilepragma.ir.expressions import TABLE_BYTES, Access, DataObject, Expression, IntegerLiteral, Scope, Storage
 from tilepragma.ir.loop_tree import TileNest
 from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.traversal import loops_and_tiled, walk
-from tilepragma.ir.types import ScalarType
+from tilepragma.plan.array_bytes import element_bytes
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
 from tilepragma.poly.reference_spans import Values, only_read, settled_values, written_out
 
@@ -49,8 +49,7 @@ def is_constant(table: DataObject) -> bool:
 
 def table_bytes(table: DataObject) -> int:
     """The bytes that a table takes in constant memory."""
-    assert isinstance(table.element, ScalarType), "tables are of numbers"
-    return len(table.values) * table.element.bits // 8
+    return len(table.values) * element_bytes(table)
 
 
 def wrong_constant_uses(plan: KernelPlan, table: DataObject) -> Iterator[str]:
@@ -89,7 +88,7 @@ def _alike(plan: KernelPlan, launch: Launch, settled: Values) -> set[DataObject]
     """Scalars that are equal in all workers at any time: those that the launch does not write, and
     iterators of loops that all workers run in step, from the outermost on.
     """
-    written = {use.object for use in uses(launch.body, plan.kernel.functions) if use.writes} | set(launch.privates)
+    written = written_in(launch.body, plan.kernel.functions) | set(launch.privates)
     objects = {*plan.kernel.objects, *launch.values, *(size.object for size in plan.sizes)}
     alike = {object_ for object_ in objects - written if object_.storage is Storage.SCALAR}
     nests = [node for node in walk(launch.body) if isinstance(node, TileNest)]

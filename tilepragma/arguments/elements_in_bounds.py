@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from math import prod
 
-from tilepragma.ir.accesses import uses
+from tilepragma.ir.accesses import used_in, uses
 from tilepragma.ir.c_values import c_value
 from tilepragma.ir.expressions import (
     Access,
@@ -33,7 +33,7 @@ from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.polynomial import is_scalar
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import loops_in, walk
-from tilepragma.ir.types import ArrayType, RecordType, ScalarType, Type
+from tilepragma.ir.types import ArrayType, RecordType, ScalarType, Type, is_integer
 
 
 def with_elements_at_launch(kernel: Kernel) -> Kernel:
@@ -60,7 +60,7 @@ def with_elements_at_launch(kernel: Kernel) -> Kernel:
     if not instead:
         return kernel
     body = with_accesses(kernel.body, lambda access: instead.get(access, access))
-    used = {use.object for use in uses(body, kernel.functions)}
+    used = used_in(body, kernel.functions)
     replaced = {element.object for element in instead}
     objects = [object_ for object_ in kernel.objects if object_ in used or object_ not in replaced]
     return replace(kernel, body=body, objects=(*objects, *(element.object for element in instead.values())))
@@ -71,7 +71,7 @@ def _wanted(kernel: Kernel) -> Iterator[Access]:
     for node in walk(kernel.body):
         parts: tuple[Expression, ...] = ()
         if isinstance(node, Loop):
-            parts = (node.lower, node.upper, node.step)
+            parts = node.bounds
         elif isinstance(node, If):
             parts = (node.condition,)
         elif isinstance(node, Access):
@@ -83,7 +83,7 @@ def _wanted(kernel: Kernel) -> Iterator[Access]:
 def _is_number(access: Access) -> bool:
     object_, type_ = access.object, access.type
     whole = object_.storage in (Storage.CONTIGUOUS, Storage.ROWS) and len(access.subscripts) == object_.rank
-    return whole and not access.path and not object_.table and isinstance(type_, ScalarType) and type_.is_integer
+    return whole and not access.path and not object_.table and is_integer(type_)
 
 
 def _is_plain(subscript: Expression) -> bool:

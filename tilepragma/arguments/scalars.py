@@ -72,7 +72,7 @@ def classify(body: Block, context: ScalarContext) -> LaunchScalars:
 def _written(body: Block, functions: tuple[Function, ...]) -> dict[DataObject, SourceRange]:
     written: dict[DataObject, SourceRange] = {}
     for use in uses(body, functions):
-        if use.writes and use.object.scope is not Scope.LOCAL and use.object.storage is Storage.SCALAR:
+        if use.writes and use.object.is_outside_scalar:
             written.setdefault(use.object, use.range)
     return written
 
@@ -217,8 +217,6 @@ def _read_by(kernel: Kernel, steps: Iterable[Step], *, inside: bool) -> Iterator
             yield from (use.object for use in launch_uses if use.reads and use.object not in private)
             yield from step.first_privates
             continue
-        values = (
-            (step.condition,) if isinstance(step, HostCondition) else (step.loop.lower, step.loop.upper, step.loop.step)
-        )
+        values = (step.condition,) if isinstance(step, HostCondition) else step.loop.bounds
         yield from (use.object for value in values for use in uses(value) if use.reads)
         yield from _read_by(kernel, step.steps, inside=True)

@@ -45,7 +45,7 @@ def scan_source(path: str, quote_folders: Sequence[str], folders: Sequence[str],
         if current in seen:
             continue
         seen[current] = None
-        content = _read(current) if content is None else content
+        content = content_of(current) if content is None else content
         if _MARK in content.replace(_RUNTIME_HEADER, b""):
             return Scan(True, tuple(seen))
         folder = os.path.dirname(current)
@@ -72,7 +72,7 @@ def directive_in_text(file: str, content: bytes) -> Position | None:
 
 def directive_in(path: str, quote_folders: Sequence[str], folders: Sequence[str]) -> Position | None:
     """Where the first directive stands in a source, or in a header that it includes."""
-    places = (directive_in_text(file, _read(file)) for file in scan_source(path, quote_folders, folders).files)
+    places = (directive_in_text(file, content_of(file)) for file in scan_source(path, quote_folders, folders).files)
     return next((place for place in places if place is not None), None)
 
 
@@ -81,7 +81,8 @@ def _find(name: str, folders: Sequence[str]) -> str | None:
     return next(filter(os.path.isfile, candidates), None)
 
 
-def _read(path: str) -> bytes:
+def content_of(path: str) -> bytes:
+    """The content of a file; empty for what is no file, or cannot be read."""
     try:
         with open(path, "rb") as file:
             return file.read()

@@ -17,9 +17,9 @@ from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.mentioned_objects import accessed_objects, printed_objects
 from tilepragma.ir.accesses import implied_objects
 from tilepragma.ir.directives import AxisKind, TileKind
-from tilepragma.ir.expressions import DataObject, Scope, Storage
-from tilepragma.ir.loop_tree import Axis, Block, Loop, Tile, TiledLoop, TileNest
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.expressions import DataObject, Storage
+from tilepragma.ir.loop_tree import Axis, Loop, Tile, TiledLoop, TileNest
+from tilepragma.ir.traversal import nests_in, unwrapped
 from tilepragma.plan.kernel_plan import FinalValue, HostLoop, KernelPlan, Launch, Step, all_steps, launches_in
 
 #: tilek_parameter_kind, in the header's order: the endings of its names.
@@ -194,7 +194,7 @@ class LaunchParameters:
         """
         to_workers = (loop for loop in self.loops if _has(loop, AxisKind.WORKER))
         covered = all(any(tile.kind is TileKind.DYNAMIC for tile in loop.tiles) for loop in to_workers)
-        distributed = any(tile.axis is not None for loop in self.varying for tile in loop.tiles)
+        distributed = any(loop.is_distributed for loop in self.varying)
         workers = distributed and not covered
         gangs = any(_has(loop, AxisKind.GANG) or _has(loop, AxisKind.THREAD) for loop in self.varying)
         return workers if kind is AxisKind.WORKER else workers or gangs
@@ -276,7 +276,7 @@ def bound_objects(launch: Launch) -> set[DataObject]:
 def loop_objects(tiled: TiledLoop) -> set[DataObject]:
     """The objects that the loop's bounds and step read."""
     loop = tiled.loop
-    return set(accessed_objects((loop.lower, loop.upper, loop.step)))
+    return set(accessed_objects(loop.bounds))
 
 
 def host_iterators(steps: tuple[Step, ...]) -> frozenset[DataObject]:
@@ -286,23 +286,14 @@ def host_iterators(steps: tuple[Step, ...]) -> frozenset[DataObject]:
 
 def is_one_nest(launch: Launch) -> bool:
     """Whether the launch is one nest whose first loop's bounds it gives; no iteration: no work."""
-    body = launch.body
-    while len(body.statements) == 1 and isinstance(body.statements[0], Block):
-        body = body.statements[0]
-    statement = body.statements[0] if len(body.statements) == 1 else None
-    return isinstance(statement, TileNest) and statement.loops[0].launch_bounds
-
-
-@once
-def nests(launch: Launch) -> tuple[TileNest, ...]:
-    """All tile nests of a launch, in textual order."""
-    return tuple(node for node in walk(launch.body) if isinstance(node, TileNest))
+    nest = unwrapped(launch.body)
+    return isinstance(nest, TileNest) and nest.loops[0].launch_bounds
 
 
 @once
 def nest_loops(launch: Launch) -> tuple[TiledLoop, ...]:
     """All tiled loops of a launch, those without launch bounds too."""
-    return tuple(loop for nest in nests(launch) for loop in nest.loops)
+    return tuple(loop for nest in nests_in(launch.body) for loop in nest.loops)
 
 
 def launch_parameters(plan: KernelPlan, launch: Launch, program: tuple[Launch, ...] | None = None) -> LaunchParameters:
@@ -365,7 +356,7 @@ def launch_objects(plan: KernelPlan, launch: Launch) -> LaunchObjects:
     scalars = indexed(plan.scalars, declared | iterators)
     first = tuple((plan.scalars.index(o), o) for o in launch.first_privates if o in mentioned and o in plan.scalars)
     passed = {o for _, o in (*reached, *scalars, *first, *values, *sizes)} | set(reductions) | iterators
-    outside = [o for o in mentioned if o.scope is not Scope.LOCAL and o.storage is Storage.SCALAR]
+    outside = [o for o in mentioned if o.is_outside_scalar]
     privates = dict.fromkeys(o for o in (*launch.privates, *outside) if o in mentioned and o not in passed)
     return LaunchObjects(
         arrays=tuple((i, o) for i, o in reached if o.storage is not Storage.SCALAR),

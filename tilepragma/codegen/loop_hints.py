@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from tilepragma.codegen.dialect import Dialect
 from tilepragma.codegen.literal_values import literal_value
-from tilepragma.codegen.mentioned_objects import declared_objects
 from tilepragma.ir.expressions import Access, Assignment, Call, Conditional, DataObject, Expression, Increment, Storage
 from tilepragma.ir.loop_tree import Block, Declaration, ExpressionStatement, ForLoop, Loop, Statement, TileNest, While
 from tilepragma.ir.polynomial import Polynomial, polynomial
-from tilepragma.ir.traversal import mentions, walk
-from tilepragma.ir.types import ScalarType
+from tilepragma.ir.traversal import declared_in, mentions, walk
+from tilepragma.ir.types import ScalarType, is_floating
 from tilepragma.poly.reference_spans import Values, settled_values, written_out
 
 #: Bytes of today's widest vectors. Processors with narrower ones split a vector.
@@ -87,7 +86,7 @@ def _writes_disjoint_elements(iterator: DataObject, body: Block, values: Values)
     those of launches without a check, clang compares whole ranges at run time and runs the plain
     loop where they overlap, whatever the hints say.
     """
-    declared = declared_objects(body)
+    declared = declared_in(body)
     targets = (node.target for node in walk(body) if isinstance(node, (Assignment, Increment)))
     written = {target.object: target for target in targets if target.object not in declared}
     if any(_step(target, iterator, values) != 1 for target in written.values()):
@@ -128,9 +127,9 @@ def _coefficient(expression: Expression, iterator: DataObject, values: Values) -
 def _has_chain(iterator: DataObject, body: Block) -> bool:
     """Whether an assignment adds to the floating-point value that the previous iteration left."""
     values = settled_values(body)
-    declared = declared_objects(body)
+    declared = declared_in(body)
     for node in walk(body):
-        if not isinstance(node, Assignment) or not isinstance(node.type, ScalarType) or not node.type.is_floating:
+        if not isinstance(node, Assignment) or not is_floating(node.type):
             continue
         target = node.target
         moves = any(_coefficient(subscript, iterator, values) != 0 for subscript in target.subscripts)

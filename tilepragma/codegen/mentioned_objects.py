@@ -16,11 +16,6 @@ def accessed_objects(roots: Iterable[Any]) -> dict[DataObject, None]:
     return dict.fromkeys(node.object for root in roots for node in walk(root) if isinstance(node, Access))
 
 
-def declared_objects(root: Any) -> set[DataObject]:
-    """The objects that a tree declares."""
-    return {node.object for node in walk(root) if isinstance(node, Declarator)}
-
-
 def is_idle(statement: Statement, rest: tuple[Statement, ...]) -> bool:
     """Whether the statement is a planner's constant that the rest does not read: not printed."""
     if not isinstance(statement, Declaration) or statement.range != NOWHERE:
@@ -40,7 +35,7 @@ def _collect(node: Any, objects: dict[DataObject, None]) -> None:
     parts: Iterable[Any] = children(node)
     if isinstance(node, TileNest):
         loops = [tiled.loop for tiled in node.loops if not tiled.launch_bounds]
-        parts = (*(part for loop in loops for part in (loop.lower, loop.upper, loop.step)), node.body)
+        parts = (*(part for loop in loops for part in loop.bounds), node.body)
     elif isinstance(node, Block):
         rest = node.statements
         parts = [part for place, part in enumerate(rest) if not is_idle(part, rest[place + 1 :])]

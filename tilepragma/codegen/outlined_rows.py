@@ -18,7 +18,7 @@ from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.codegen.launch_parameters import LaunchParameters
 from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.loop_hints import vector_width
-from tilepragma.codegen.mentioned_objects import accessed_objects, declared_objects
+from tilepragma.codegen.mentioned_objects import accessed_objects
 from tilepragma.ir.expressions import (
     Access,
     AddressOf,
@@ -38,7 +38,7 @@ from tilepragma.ir.loop_tree import Block, Declaration, Declarator, Loop
 from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.polynomial import Polynomial, combination, polynomial
 from tilepragma.ir.substitution import with_accesses
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.traversal import declared_in, walk
 from tilepragma.ir.types import LONG, PointerType
 
 #: The least number of elements in the body of an outlined loop. Fewer pointers fit in registers.
@@ -85,7 +85,7 @@ def _elements(loop: Loop, apart: Collection[DataObject]) -> list[Access] | None:
         return None
     accesses = (node for node in walk(loop.body) if isinstance(node, Access) and node.object.rank > 0)
     elements = list(dict.fromkeys(accesses))
-    reads_result = not accessed_objects(elements).keys().isdisjoint(declared_objects(loop.body))
+    reads_result = not accessed_objects(elements).keys().isdisjoint(declared_in(loop.body))
     if reads_result or len(elements) < _LEAST_ELEMENTS or any(element.object not in apart for element in elements):
         return None
     return elements
@@ -162,7 +162,7 @@ def iterations(loop: Loop) -> Expression:
 
 def _outside(body: Block, index: DataObject) -> Iterator[DataObject]:
     """The scalars, except the iterator, that the body reads and does not declare, in order."""
-    inside = {index} | declared_objects(body)
+    inside = {index} | declared_in(body)
     scalars = [node.object for node in walk(body) if isinstance(node, Access) and not node.subscripts]
     return (scalar for scalar in dict.fromkeys(scalars) if scalar not in inside)
 

@@ -16,7 +16,6 @@ from tilepragma.base.c_text import in_comment
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.expressions import (
     Access,
-    Assignment,
     Binary,
     DataObject,
     Expression,
@@ -25,17 +24,7 @@ from tilepragma.ir.expressions import (
     conjunction,
     integer,
 )
-from tilepragma.ir.loop_tree import (
-    Block,
-    Declaration,
-    Declarator,
-    ExpressionStatement,
-    If,
-    Loop,
-    PackedPanels,
-    Panel,
-    Statement,
-)
+from tilepragma.ir.loop_tree import Block, Declaration, Declarator, If, Loop, PackedPanels, Panel, Statement, assign
 from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.panel_accesses import place_in_buffer
 from tilepragma.ir.polynomial import expression, minimum, number, polynomial
@@ -141,7 +130,7 @@ def _local(panel: Panel, object_: DataObject) -> Access:
 
 def _padded(panel: Panel, target: Access) -> Statement:
     """Fill `target` with elements and zeros: whole rows of zeros first, which vectorise."""
-    zeros = replace(panel.loops[-1], body=Block((*panel.declarations, _assigned(target, integer(0)))))
+    zeros = replace(panel.loops[-1], body=Block((*panel.declarations, assign(target, integer(0)))))
     return _over(panel.loops[:-1], (zeros, _over_elements(panel, target, panel.access)))
 
 
@@ -153,7 +142,7 @@ def _over_elements(panel: Panel, target: Access, source: Expression) -> Loop:
     parts = (polynomial(condition.right) - polynomial(condition.left)).split(access_to(loop.iterator))
     assert parts is not None and parts[0].constant == -1 and loop.comparison == "<", "by the columns themselves"
     upper = expression(minimum((polynomial(loop.upper), parts[1] + number(1))))
-    return replace(loop, upper=upper, body=Block((*panel.declarations, _assigned(target, source))))
+    return replace(loop, upper=upper, body=Block((*panel.declarations, assign(target, source))))
 
 
 def _over(loops: tuple[Loop, ...], inner: tuple[Statement, ...]) -> Statement:
@@ -164,12 +153,8 @@ def _over(loops: tuple[Loop, ...], inner: tuple[Statement, ...]) -> Statement:
     return body.statements[0] if len(body.statements) == 1 else body
 
 
-def _assigned(target: Access, source: Expression) -> Statement:
-    return ExpressionStatement(Assignment("=", target, source, target.type))
-
-
 def _copied(panel: Panel, target: Access, source: Expression, conditions: tuple[Expression, ...]) -> Statement:
-    copy = _assigned(target, source)
+    copy: Statement = assign(target, source)
     if conditions:
         copy = If(conjunction(conditions), Block((copy,)), None)
     return _over(panel.loops, (*panel.declarations, copy))

@@ -198,8 +198,7 @@ def _weight(launch: Launch) -> int:
         match node:
             case TileNest():
                 for loop in node.loops:
-                    is_distributed = any(tile.axis is not None for tile in loop.tiles)
-                    times *= 1 if is_distributed else _trip(loop.loop)
+                    times *= 1 if loop.is_distributed else _trip(loop.loop)
                 waiting.append((node.body, times))
                 continue
             case Loop():

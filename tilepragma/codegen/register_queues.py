@@ -39,7 +39,7 @@ from tilepragma.ir.expressions import (
 )
 from tilepragma.ir.loop_tree import Block, ExpressionStatement, If, Loop, RegisterQueue, Scratchpad, Statement, TileNest
 from tilepragma.ir.substitution import with_accesses
-from tilepragma.ir.traversal import walk, with_blocks
+from tilepragma.ir.traversal import nests_in, walk, with_blocks
 from tilepragma.ir.types import INDEX, INT, ScalarType
 from tilepragma.plan.kernel_plan import Launch
 from tilepragma.user_tiles.coverage import nest_axes
@@ -102,8 +102,7 @@ class RegisterQueuePrinter:
 
     def is_unrolled(self, loop: Loop) -> bool:
         """Whether the loop lies between positions and workers: its iterator selects registers."""
-        nests = (node for node in walk(loop.body) if isinstance(node, TileNest))
-        return bool(self.used) and not self.is_position(loop) and any(map(_to_workers, nests))
+        return bool(self.used) and not self.is_position(loop) and any(map(_to_workers, nests_in(loop.body)))
 
     def shift(self, writer: Writer) -> None:
         """Shift the queues by a plane, at the head of a position."""

@@ -37,6 +37,7 @@ from tilepragma.ir.polynomial import Polynomial, expression, number, of_atom, po
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INT, LONG, ScalarType, Type
+from tilepragma.plan.array_bytes import element_bytes
 from tilepragma.plan.kernel_plan import Launch
 from tilepragma.plan.summary import copies_ahead, staged_arrays
 from tilepragma.poly.reference_spans import Values, settled_values, written_out
@@ -112,7 +113,7 @@ class ScratchpadPool(_Pool):
             pad.object: [printer.expression(length, 1) for length in pad.object.lengths if length is not None]
             for pad in launch.staged_scratchpads
         }
-        sizes = [_words(lengths, _bytes(object_), _WORD) for object_, lengths in self.lengths.items()]
+        sizes = [_words(lengths, element_bytes(object_), _WORD) for object_, lengths in self.lengths.items()]
         super().__init__(launch, numbers, printer, sizes, "")
 
     def body(self) -> Block:
@@ -330,7 +331,7 @@ class StagedTile:
     ) -> None:
         self.staged, self.vector, self.numbers, self.printer = staged, vector, numbers, printer
         self.object, element = staged.object, staged.object.element
-        self.bytes = _bytes(staged.object)
+        self.bytes = element_bytes(staged.object)
         dimensions = range(self.object.rank)
 
         def called(what: str) -> str:
@@ -608,11 +609,6 @@ def _begins_with_vector(side: StagedSide, begins: Mapping[DataObject, int], coun
             return False
         least += term.coefficient * begin
     return least % count == 0
-
-
-def _bytes(object_: DataObject) -> int:
-    assert isinstance(object_.element, ScalarType), "arrays in shared memory are of numbers"
-    return object_.element.bits // 8
 
 
 def _words(sizes: Sequence[str], element: int, unit: int) -> str:

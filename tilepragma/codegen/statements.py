@@ -39,18 +39,17 @@ from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.codegen.launch_parameters import LaunchParameters, axis_name, tile_label, used_dimensions
 from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.loop_hints import loop_hints
-from tilepragma.codegen.mentioned_objects import accessed_objects, declared_objects, is_idle
+from tilepragma.codegen.mentioned_objects import accessed_objects, is_idle
 from tilepragma.codegen.outlined_rows import OutlinedRow, iterations, row_function
 from tilepragma.codegen.packed_panels import comment, has_padded_tiles, objects_outside, panel_parts
 from tilepragma.codegen.printer import UNARY, Printer
 from tilepragma.codegen.register_queues import RegisterQueuePrinter
 from tilepragma.codegen.shared_memory import Ends, Moved, StagingPrinter, named_ends
 from tilepragma.codegen.writer import Writer, wrapped_list
-from tilepragma.ir.accesses import uses
+from tilepragma.ir.accesses import written_in
 from tilepragma.ir.directives import AxisKind, TileKind
 from tilepragma.ir.expressions import (
     Access,
-    Assignment,
     Binary,
     DataObject,
     Expression,
@@ -84,9 +83,10 @@ from tilepragma.ir.loop_tree import (
     TiledLoop,
     TileNest,
     While,
+    assign,
 )
 from tilepragma.ir.substitution import with_accesses
-from tilepragma.ir.traversal import walk, workers_meet
+from tilepragma.ir.traversal import declared_in, unwrapped, walk, workers_meet
 from tilepragma.ir.types import INT, ScalarType
 from tilepragma.plan.kernel_plan import Launch
 from tilepragma.user_tiles.chain_checks import literal_trip
@@ -197,9 +197,7 @@ class StatementPrinter:
         self._body(node.then)
         otherwise = node.otherwise
         while otherwise is not None:
-            chained = _only(otherwise)
-            while isinstance(chained, Block):
-                chained = _only(chained)
+            chained = unwrapped(otherwise)
             if isinstance(chained, If):
                 self.writer.user(f"}} else if ({self.printer.condition(chained.condition)}) {{", chained.range)
                 self._body(chained.then)
@@ -320,8 +318,7 @@ def _only(block: Block) -> Statement | None:
 
 
 def _declared(block: Block) -> frozenset[str]:
-    declarations = [statement for statement in block.statements if isinstance(statement, Declaration)]
-    return frozenset(declarator.object.name for declaration in declarations for declarator in declaration.declarators)
+    return frozenset(declarator.object.name for declarator in block.declarators)
 
 
 class _Nest:
@@ -670,7 +667,7 @@ class _ConvergentNest:
             lower = self.numbers.lower(tiled)
             start = " + ".join([*([lower] if lower != "0" else []), *offsets])
             iterator = tiled.loop.iterator
-            if not any(tile.axis is not None for tile in tiled.tiles):
+            if not tiled.is_distributed:
                 self.writer.line(f"const {self.printer.typed(iterator)} = {start};")
                 continue
             count = self.numbers.axis_count(workers[0].axis) if workers and workers[0].axis is not None else "1"
@@ -858,9 +855,8 @@ class _ConvergentNest:
         for declarator in declarators:
             object_ = replace(declarator.object, const=False)
             self._declare(declarator.object if self.points else object_)
-            if declarator.initializer is not None and not isinstance(declarator.initializer, tuple):
-                target = access_to(object_)
-                yield ExpressionStatement(Assignment("=", target, declarator.initializer, object_.element))
+            if declarator.value is not None:
+                yield assign(access_to(object_), declarator.value)
 
     def _declare(self, object_: DataObject) -> None:
         """Declare an object of each worker; an array that holds a scalar for each of its points."""
@@ -897,7 +893,7 @@ class _ConvergentNest:
             by_points = inner
         statements = _without_idle(by_points.statements)
         loops = (statement for statement in statements if isinstance(statement, Loop))
-        shared = [loop for loop in loops if _is_shared((loop.lower, loop.upper, loop.step), self.varying)]
+        shared = [loop for loop in loops if _is_shared(loop.bounds, self.varying)]
         if not shared or any(isinstance(statement, Declaration) for statement in statements):
             self._points(statements, guarded=guarded)
             return
@@ -939,10 +935,10 @@ class _ConvergentNest:
 
 def _varying(nest: TileNest) -> frozenset[DataObject]:
     """The objects whose values may differ between the nest's workers, or the points of one."""
-    iterators = {tiled.loop.iterator for tiled in nest.loops if any(tile.axis is not None for tile in tiled.tiles)}
-    written = {use.object for use in uses(nest.body) if use.writes}
+    iterators = {tiled.loop.iterator for tiled in nest.loops if tiled.is_distributed}
+    written = written_in(nest.body)
     loops_inside = {node.iterator for node in walk(nest.body) if isinstance(node, Loop)}
-    return frozenset(((iterators | written) - loops_inside) | declared_objects(nest.body))
+    return frozenset(((iterators | written) - loops_inside) | declared_in(nest.body))
 
 
 def _is_shared(values: Iterable[Expression], varying: frozenset[DataObject]) -> bool:

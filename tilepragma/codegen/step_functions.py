@@ -103,7 +103,7 @@ class _Steps:
         for step in steps:
             match step:
                 case HostLoop(loop, inner):
-                    lower, upper, step_ = map(with_guarded_quotients, (loop.lower, loop.upper, loop.step))
+                    lower, upper, step_ = map(with_guarded_quotients, loop.bounds)
                     loop = replace(loop, lower=lower, upper=upper, step=step_)
                     loop = with_declared_bounds(self.writer, self.printer, self.numbers, loop)
                     with self.writer.block(loop_head(self.printer, loop)):
@@ -143,6 +143,6 @@ def _read(step: Step) -> Iterator[DataObject]:
         if isinstance(inner, Launch):
             yield from bound_objects(inner)
         elif isinstance(inner, HostLoop):
-            yield from accessed_objects((inner.loop.lower, inner.loop.upper, inner.loop.step))
+            yield from accessed_objects(inner.loop.bounds)
         else:
             yield from accessed_objects((inner.condition,))

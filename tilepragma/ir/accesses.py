@@ -94,6 +94,16 @@ def uses(node: Any, functions: tuple[Function, ...] = (), *, launch: bool = Fals
     return iter(cache[-1][2])
 
 
+def written_in(node: Any, functions: tuple[Function, ...] = ()) -> frozenset[DataObject]:
+    """The objects that `node` writes, iterators included."""
+    return frozenset(use.object for use in uses(node, functions) if use.writes)
+
+
+def used_in(node: Any, functions: tuple[Function, ...] = (), *, launch: bool = False) -> frozenset[DataObject]:
+    """The objects that `node` reads or writes; with `launch` as in `uses`."""
+    return frozenset(use.object for use in uses(node, functions, launch=launch))
+
+
 def function_uses(functions: tuple[Function, ...]) -> Iterator[Use]:
     """Uses of outside objects in the functions' bodies, all conditional."""
     for function in functions:
@@ -275,7 +285,7 @@ class _Collector:
         return any(self.written.get(object_, -1) >= start for object_ in read)
 
     def loop(self, node: Loop) -> None:
-        self.add_all((node.lower, node.upper, node.step))
+        self.add_all(node.bounds)
         self.set(node.iterator, node.header)
         conditional = self.conditional or leaves_early(node.body)
         self.add_inside((node.body,), conditional=conditional, loops=(*self.loops, node))
@@ -286,7 +296,7 @@ class _Collector:
         for tiled in node.loops:
             loop = tiled.loop
             if not (self.launch and tiled.launch_bounds):
-                self.add_all((loop.lower, loop.upper, loop.step))
+                self.add_all(loop.bounds)
             if not self.launch:
                 self.set(loop.iterator, loop.header)
             self.loops = (*self.loops, loop)

@@ -11,16 +11,17 @@ from tilepragma.base.memoization import once
 from tilepragma.ir.evaluation import UNARY, operation
 from tilepragma.ir.expressions import Binary, Cast, Conditional, Expression, FloatingLiteral, IntegerLiteral, Unary
 from tilepragma.ir.polynomial import Polynomial, collected_parts, polynomial
-from tilepragma.ir.types import INT, LONG, ScalarKind, ScalarType, Type, is_integer, is_signed, usual_type
-
-
-def least_and_greatest(type_: ScalarType) -> tuple[int, int]:
-    """The least and the greatest value of an integer type."""
-    if type_.kind is ScalarKind.BOOLEAN:
-        return 0, 1
-    if type_.signed:
-        return -(1 << (type_.bits - 1)), (1 << (type_.bits - 1)) - 1
-    return 0, (1 << type_.bits) - 1
+from tilepragma.ir.types import (
+    INT,
+    LONG,
+    ScalarKind,
+    ScalarType,
+    Type,
+    is_integer,
+    is_signed,
+    least_and_greatest,
+    usual_type,
+)
 
 
 def converted(value: int, type_: ScalarType) -> int:
@@ -41,7 +42,7 @@ def c_value(value: Expression) -> int | None:
     if isinstance(value, IntegerLiteral):
         return value.value
     type_ = value.type
-    if not isinstance(type_, ScalarType) or not type_.is_integer:
+    if not is_integer(type_):
         return None
     if isinstance(value, Unary):
         return _unary(value, type_)

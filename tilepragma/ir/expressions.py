@@ -19,7 +19,7 @@ from functools import reduce
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.memoization import hashed_once
 from tilepragma.base.source_ranges import NOWHERE, SourceRange
-from tilepragma.ir.types import DOUBLE, INT, LONG, ScalarType, Type, is_signed_int
+from tilepragma.ir.types import DOUBLE, INT, LONG, ScalarType, Type, is_integer, is_signed_int
 
 
 class Storage(Enum):
@@ -287,7 +287,7 @@ def is_local_index(object_: DataObject) -> bool:
     type_ = object_.element
     if object_.scope is not Scope.LOCAL or object_.storage is not Storage.SCALAR or object_.volatile:
         return False
-    return is_signed_int(type_) or (isinstance(type_, ScalarType) and type_.is_integer and type_.bits >= LONG.bits)
+    return is_signed_int(type_) or (is_integer(type_) and type_.bits >= LONG.bits)
 
 
 def conjunction(conditions: Iterable[Expression]) -> Expression:

@@ -213,7 +213,7 @@ class _Flow:
         return assigned
 
     def _loop(self, node: Loop, assigned: int) -> int:
-        for bound in (node.lower, node.upper, node.step):
+        for bound in node.bounds:
             assigned = self._evaluate(bound, assigned)
         if node.iterator == self._object:
             return self._repeat(node.body, EVERYTHING)
@@ -235,7 +235,7 @@ class _Flow:
         )
         if not parts or leaves_early(node.body):
             return None
-        lower, upper, step = (known_value(bound, self._values) for bound in (node.lower, node.upper, node.step))
+        lower, upper, step = (known_value(bound, self._values) for bound in node.bounds)
         if lower is None or upper is None or not step:
             return None
         beyond = 0 if node.comparison in ("<", ">", "!=") else 1 if step > 0 else -1
@@ -268,7 +268,7 @@ class _Flow:
     def _nest(self, node: TileNest, assigned: int) -> int:
         is_iterator = any(tiled.loop.iterator == self._object for tiled in node.loops)
         for tiled in node.loops:
-            for bound in (tiled.loop.lower, tiled.loop.upper, tiled.loop.step):
+            for bound in tiled.loop.bounds:
                 self._evaluate(bound, EVERYTHING if is_iterator else assigned)
         if is_iterator:
             self.run(node.body, EVERYTHING)

@@ -87,7 +87,7 @@ def _uses_inside(
     in_call = _in_terms_of_call(function, arguments, structs, members)
 
     def loop_in_call(loop: Loop) -> Loop:
-        lower, upper, step = map(in_call, (loop.lower, loop.upper, loop.step))
+        lower, upper, step = map(in_call, loop.bounds)
         return replace(loop, iterator=_local_of(function, loop.iterator), lower=lower, upper=upper, step=step)
 
     early = returns_early(function.body)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from tilepragma.base.memoization import once
-from tilepragma.ir.accesses import uses
+from tilepragma.ir.accesses import written_in
 from tilepragma.ir.expressions import (
     Access,
     AddressOf,
@@ -29,9 +29,9 @@ def written_objects(kernel: Kernel) -> frozenset[DataObject]:
     written: set[DataObject] = set()
     for statement in kernel.body.statements:
         if not isinstance(statement, Declaration):
-            written |= {use.object for use in uses(statement, kernel.functions) if use.writes}
+            written |= written_in(statement, kernel.functions)
     for function in kernel.functions:
-        written |= {use.object for use in uses(function.body, kernel.functions) if use.writes}
+        written |= written_in(function.body, kernel.functions)
     return frozenset(written)
 
 

@@ -26,7 +26,7 @@ from tilepragma.ir.directives import (
     TileKind,
     VectorRegisters,
 )
-from tilepragma.ir.expressions import Access, DataObject, Expression
+from tilepragma.ir.expressions import Access, Assignment, DataObject, Expression
 from tilepragma.ir.types import RecordType, Type
 
 
@@ -36,6 +36,11 @@ class ExpressionStatement:
 
     expression: Expression
     range: SourceRange = field(default=NOWHERE, compare=False)
+
+
+def assign(target: Access, value: Expression) -> ExpressionStatement:
+    """`target = value;`"""
+    return ExpressionStatement(Assignment("=", target, value, target.type))
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,12 @@ class Block:
 
     statements: tuple[Statement, ...]
     range: SourceRange = field(default=NOWHERE, compare=False)
+
+    @property
+    def declarators(self) -> tuple[Declarator, ...]:
+        """Those of its direct declarations."""
+        declarations = (statement for statement in self.statements if isinstance(statement, Declaration))
+        return tuple(declarator for declaration in declarations for declarator in declaration.declarators)
 
 
 @dataclass(frozen=True)
@@ -109,6 +120,11 @@ class Loop:
     directive: LoopDirective | None
     range: SourceRange = field(default=NOWHERE, compare=False)
     header: SourceRange = field(default=NOWHERE, compare=False)
+
+    @property
+    def bounds(self) -> tuple[Expression, Expression, Expression]:
+        """The expressions of its header: lower, upper, step."""
+        return self.lower, self.upper, self.step
 
     @property
     def holds_inside(self) -> str:

@@ -36,9 +36,9 @@ from tilepragma.ir.expressions import (
     IntegerLiteral,
     Unary,
 )
-from tilepragma.ir.loop_tree import Block, ExpressionStatement, FloatingRules, If
+from tilepragma.ir.loop_tree import ExpressionStatement, FloatingRules, If
 from tilepragma.ir.signs import Signs
-from tilepragma.ir.traversal import children, mentions
+from tilepragma.ir.traversal import children, mentions, unwrapped
 from tilepragma.ir.types import DOUBLE, FLOAT, ScalarKind, ScalarType, has_integer, holds, single, usual_type
 
 _COMPOUND = {"+": ("+=", "-="), "*": ("*=",), "&": ("&=",), "|": ("|=",), "^": ("^=",)}
@@ -295,7 +295,7 @@ class _Uses:
         if self.operator not in ("min", "max") or node.otherwise is not None:
             return None
         comparison = self._comparison(node.condition, self.operator)
-        statement = _only(node.then)
+        statement = unwrapped(node.then)
         if comparison is None or not isinstance(statement, ExpressionStatement):
             return None
         assignment = statement.expression
@@ -410,13 +410,6 @@ class _Uses:
     def _is_itself(self, value: Expression) -> bool:
         """Whether it is the scalar, perhaps converted to types with all its values."""
         return self._is(_exact(value))
-
-
-def _only(block: Block) -> Any:
-    statements = block.statements
-    while len(statements) == 1 and isinstance(statements[0], Block):
-        statements = statements[0].statements
-    return statements[0] if len(statements) == 1 else None
 
 
 # -- values and their types

@@ -52,7 +52,7 @@ def _decides(node: Any, dependent: set[DataObject]) -> bool:
         case If() | Switch():
             return _depends_on_data(node.condition, dependent)
         case Loop():
-            return any(_depends_on_data(bound, dependent) for bound in (node.lower, node.upper, node.step))
+            return any(_depends_on_data(bound, dependent) for bound in node.bounds)
         case Access():
             return any(_depends_on_data(subscript, dependent) for subscript in node.subscripts)
     return False

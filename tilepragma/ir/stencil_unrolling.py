@@ -94,7 +94,7 @@ def _rounds(loop: Loop, functions: tuple[Function, ...], wanted: frozenset[DataO
 
 def _values(loop: Loop) -> tuple[int, ...] | None:
     """The iterator's values in turn, if they are few and known."""
-    first, last, step = (polynomial(bound).constant for bound in (loop.lower, loop.upper, loop.step))
+    first, last, step = (polynomial(bound).constant for bound in loop.bounds)
     element = loop.iterator.element
     if first is None or last is None or not step or not isinstance(element, ScalarType) or not element.signed:
         return None

@@ -7,11 +7,21 @@ import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar, get_args
 
-from tilepragma.base.memoization import kind_of
+from tilepragma.base.memoization import kind_of, once
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.directives import KernelDirective, LoopDirective
-from tilepragma.ir.expressions import Access, DataObject, Expression
-from tilepragma.ir.loop_tree import Barrier, Block, Loop, PackedPanels, Stage, Statement, TileNest
+from tilepragma.ir.expressions import Access, AddressOf, Assignment, DataObject, Expression, Increment
+from tilepragma.ir.loop_tree import (
+    Barrier,
+    Block,
+    Declaration,
+    Declarator,
+    Loop,
+    PackedPanels,
+    Stage,
+    Statement,
+    TileNest,
+)
 from tilepragma.ir.types import ArrayType, PointerType, RecordType, ScalarType, VoidType
 
 S = TypeVar("S", bound=Statement)
@@ -88,6 +98,19 @@ def perfect_nest(statement: Statement) -> Iterator[Loop]:
             return
 
 
+@once
+def nests_in(node: Any) -> tuple[TileNest, ...]:
+    """The tile nests at and below `node`, in pre-order."""
+    return tuple(part for part in without_expressions(node) if isinstance(part, TileNest))
+
+
+def unwrapped(statement: Statement) -> Statement:
+    """The statement without braces around all of it."""
+    while isinstance(statement, Block) and len(statement.statements) == 1:
+        statement = statement.statements[0]
+    return statement
+
+
 def loop_directives(node: Any) -> list[LoopDirective]:
     """The user's directives for the loops of `node`, tiled or not, in pre-order."""
     return [loop.directive for loop in loops_and_tiled(node) if loop.directive is not None]
@@ -96,6 +119,16 @@ def loop_directives(node: Any) -> list[LoopDirective]:
 def workers_meet(node: Any) -> bool:
     """Whether the workers of a gang synchronise in `node`, at a barrier or a copy of their tile."""
     return any(isinstance(part, (Barrier, Stage)) for part in without_expressions(node))
+
+
+def declared_in(node: Any) -> set[DataObject]:
+    """The objects that declarations at and below `node` declare."""
+    return {part.object for part in walk(node) if isinstance(part, Declarator)}
+
+
+def changed_in(node: Any) -> frozenset[DataObject]:
+    """The objects that expressions at and below `node` assign, change, or take the address of."""
+    return frozenset(part.target.object for part in walk(node) if isinstance(part, (Assignment, Increment, AddressOf)))
 
 
 def objects_in(node: Any) -> Iterator[DataObject]:
@@ -129,6 +162,15 @@ def flat(statements: Iterable[Statement]) -> Iterator[Statement]:
             yield statement
 
 
+def without_plain_braces(block: Block) -> Iterator[Statement]:
+    """The block's statements; inner braces that declare nothing are dissolved."""
+    for statement in block.statements:
+        if isinstance(statement, Block) and not any(isinstance(part, Declaration) for part in statement.statements):
+            yield from without_plain_braces(statement)
+        else:
+            yield statement
+
+
 def _nodes(values: tuple[Any, ...]) -> Iterator[Any]:
     for value in values:
         if type(value) is tuple:
@@ -143,15 +185,10 @@ def _children(node: Any) -> Iterator[Any]:
         return
     if isinstance(node, TileNest):
         for tiled in node.loops:
-            yield from (tiled.loop.lower, tiled.loop.upper, tiled.loop.step)
+            yield from tiled.loop.bounds
         yield node.body
         return
-    for name in _field_names(kind_of(node)):
-        value = getattr(node, name)
-        if type(value) is tuple:
-            yield from _nodes(value)
-        elif _is_node(kind_of(value)):
-            yield value
+    yield from _nodes(tuple(getattr(node, name) for name in _field_names(kind_of(node))))
 
 
 # Planning spends most time in walks, so facts about node types are cached.

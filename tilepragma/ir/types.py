@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from enum import Enum
+from typing import TypeGuard
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.memoization import hashed_once
@@ -104,9 +105,14 @@ DOUBLE = ScalarType(ScalarKind.FLOATING, 64, True, "double")
 VOID = VoidType()
 
 
-def is_integer(type_: object) -> bool:
+def is_integer(type_: object) -> TypeGuard[ScalarType]:
     """Whether it is an integer type, or that of truth values."""
     return isinstance(type_, ScalarType) and type_.is_integer
+
+
+def is_floating(type_: object) -> TypeGuard[ScalarType]:
+    """Whether it is a floating-point type."""
+    return isinstance(type_, ScalarType) and type_.is_floating
 
 
 def is_signed(type_: object) -> bool:
@@ -152,12 +158,18 @@ def holds(type_: ScalarType, other: ScalarType) -> bool:
     return (type_.signed or not other.signed) and _digits(type_) >= _digits(other)
 
 
+def least_and_greatest(type_: ScalarType) -> tuple[int, int]:
+    """The least and the greatest value of an integer type."""
+    limit = 1 << _digits(type_)
+    return (-limit if type_.signed else 0), limit - 1
+
+
 def has_integer(type_: ScalarType, value: int) -> bool:
     """Whether the integer is one of the type's values."""
     if type_.is_floating:
         return abs(value) <= 1 << _SIGNIFICAND.get(type_.bits, 64)
-    limit = 1 << _digits(type_)
-    return (-limit if type_.signed else 0) <= value < limit
+    least, greatest = least_and_greatest(type_)
+    return least <= value <= greatest
 
 
 #: Binary digits of float and double. A long double has at least 64, or is a double.

@@ -51,13 +51,8 @@ def copy_loops(
 
 def _inlined(block: Block) -> Block:
     """The block with its constants' values substituted: several constants may share a name."""
-    values = {
-        declarator.object: declarator.initializer
-        for statement in block.statements
-        if isinstance(statement, Declaration)
-        for declarator in statement.declarators
-        if declarator.initializer is not None and not isinstance(declarator.initializer, tuple)
-    }
+    initial = ((declarator.object, declarator.value) for declarator in block.declarators)
+    values = {object_: value for object_, value in initial if value is not None}
 
     def value(access: Access) -> Expression:
         return values.get(access.object, access)

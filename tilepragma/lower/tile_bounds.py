@@ -25,7 +25,7 @@ from tilepragma.ir.polynomial import Polynomial, combination, maximum, minimum, 
 from tilepragma.lower.ast_generation import ScheduledStatement, Symbols
 from tilepragma.poly.extents import Bounds
 from tilepragma.poly.footprints import has_bounds
-from tilepragma.poly.isl_ast import AstReader, helper, short_expression
+from tilepragma.poly.isl_ast import helper, reader_of, short_expression
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 
 
@@ -127,7 +127,7 @@ def has_points(
         if given.is_subset(inside):
             return None
         condition = isl.AstBuild.from_context(known).expr_from_set(inside)
-    return symbol_reader(symbols).condition(condition)
+    return reader_of(symbols.parameters).condition(condition)
 
 
 def with_points(statements: tuple[ScheduledStatement, ...], levels: Sequence[int]) -> isl.Set:
@@ -136,11 +136,6 @@ def with_points(statements: tuple[ScheduledStatement, ...], levels: Sequence[int
     points = (each.times.intersect_domain(each.statement.domain).params().remove_divs() for each in tiles)
     inside = reduce(isl.Set.union, points).coalesce()
     return isl.Set.from_basic_set(inside.unshifted_simple_hull()) if inside.n_basic_set() > 1 else inside
-
-
-def symbol_reader(symbols: Symbols) -> AstReader:
-    """Reads isl's expressions over parameters."""
-    return AstReader({name: polynomial(value) for name, value in symbols.parameters.items()})
 
 
 def convex_images(

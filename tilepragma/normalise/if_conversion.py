@@ -16,13 +16,12 @@ ends early.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 
-from tilepragma.ir.accesses import leaves_early, uses
+from tilepragma.ir.accesses import leaves_early, used_in, uses, written_in
 from tilepragma.ir.expressions import Assignment, Binary, Call, Increment, integer, negated
 from tilepragma.ir.loop_tree import Block, Continue, Declaration, Function, If, Kernel, Loop, Statement, While
 from tilepragma.ir.substitution import with_each
-from tilepragma.ir.traversal import loops_in, walk, with_blocks
+from tilepragma.ir.traversal import loops_in, walk, with_blocks, without_plain_braces
 from tilepragma.user_tiles.mapping import is_called_independent, top_loops, user_clauses
 from tilepragma.user_tiles.tile_nests import chain_from
 
@@ -45,19 +44,11 @@ def _inside(statement: Statement, functions: tuple[Function, ...]) -> tuple[Stat
     """The statements under a condition: loops move outside, the condition inside."""
     if not isinstance(statement, If) or statement.otherwise is not None:
         return (statement,)
-    parts = tuple(_flat(statement.then))
+    parts = tuple(without_plain_braces(statement.then))
     loops = [part for part in parts if isinstance(part, Loop)]
     if not loops or not _is_invariant(statement, functions) or not all(map(_may_enter, loops)):
         return (statement,)
     return tuple(_guarded(part, statement) for part in parts)
-
-
-def _flat(block: Block) -> Iterator[Statement]:
-    for statement in block.statements:
-        if isinstance(statement, Block) and not any(isinstance(part, Declaration) for part in statement.statements):
-            yield from _flat(statement)
-        else:
-            yield statement
 
 
 def _guarded(statement: Statement, by: If) -> Statement:
@@ -71,10 +62,10 @@ def _is_invariant(statement: If, functions: tuple[Function, ...]) -> bool:
     """Whether the condition reads arrays, has no effect, and stays the same under it."""
     if any(isinstance(part, (Assignment, Increment, Call)) for part in walk(statement.condition)):
         return False
-    if any(isinstance(part, Declaration) for part in _flat(statement.then)):
+    if any(isinstance(part, Declaration) for part in without_plain_braces(statement.then)):
         return False
-    written = {use.object for use in uses(statement.then, functions) if use.writes}
-    read = {use.object for use in uses(statement.condition)}
+    written = written_in(statement.then, functions)
+    read = used_in(statement.condition)
     return any(object_.rank for object_ in read) and not read & written
 
 
@@ -82,7 +73,7 @@ def _may_enter(loop: Loop) -> bool:
     """Whether the header can be evaluated under any condition, and the body guarded."""
     if leaves_early(loop.body) or loop.directive is not None:
         return False
-    bounds = (loop.lower, loop.upper, loop.step)
+    bounds = loop.bounds
     risky = any(isinstance(part, Binary) and part.operator in ("/", "%") for bound in bounds for part in walk(bound))
     return not risky and not any(use.object.rank for bound in bounds for use in uses(bound))
 

@@ -74,10 +74,10 @@ def _value(path: tuple[Loop, ...], symbols: dict[int, str], on_host: Callable[[E
     *around, loop = path
     if any(leaves_early(loop_.body) for loop_ in path):
         return None
-    if not all(on_host(bound) for outer in around for bound in (outer.lower, outer.upper, outer.step)):
+    if not all(on_host(bound) for outer in around for bound in outer.bounds):
         return None
     try:
-        bounds = [_last(bound, around) for bound in (loop.lower, loop.upper, loop.step)]
+        bounds = [_last(bound, around) for bound in loop.bounds]
     except (NotExactError, ValueError):
         return None
     if not all(on_host(bound) for bound in bounds):

@@ -115,7 +115,7 @@ def _counted(loop: Loop, index: DataObject) -> Loop:
 
 def _trip(loop: Loop) -> Expression:
     """The number of iterations; not positive where there are none, since C's division truncates."""
-    lower, upper, step = (polynomial(bound) for bound in (loop.lower, loop.upper, loop.step))
+    lower, upper, step = (polynomial(bound) for bound in loop.bounds)
     size = abs(step.constant or 1)
     distance = lower - upper if loop.decreasing else upper - lower
     rounded = distance + number(size if len(loop.comparison) == 2 else size - 1)

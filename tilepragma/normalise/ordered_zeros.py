@@ -14,7 +14,7 @@ from typing import Any
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.memoization import once
-from tilepragma.ir.accesses import uses
+from tilepragma.ir.accesses import uses, written_in
 from tilepragma.ir.expressions import Assignment, DataObject, Scope, Storage
 from tilepragma.ir.loop_tree import Block, FloatingRules, Kernel, Loop, TileNest
 from tilepragma.ir.reductions import Updates, reduction_updates
@@ -64,7 +64,7 @@ def ordered_zeros(plan: KernelPlan) -> tuple[OrderedZero, ...]:
 
 def _settled(kernel: Kernel, floating: FloatingRules, signs: Signs) -> Iterator[DataObject]:
     named = named_in_clauses(kernel.directive, kernel.body)
-    written = {use.object for use in uses(kernel.body, kernel.functions) if use.writes}
+    written = written_in(kernel.body, kernel.functions)
     scalars = [object_ for object_ in written if object_.is_outside_scalar]
     numbers = all(isinstance(scalar.element, ScalarType) for scalar in scalars)
     if not numbers or len(scalars) > MOST_RESTORED or kernel.original_sweeps or not _can_run_again(kernel):

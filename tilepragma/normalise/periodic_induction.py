@@ -30,7 +30,7 @@ from typing import TypeVar
 
 from tilepragma.base.diagnostics import Diagnostic, Severity
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.ir.accesses import leaves_early, uses
+from tilepragma.ir.accesses import leaves_early, uses, written_in
 from tilepragma.ir.evaluation import Evaluation, UncountableError
 from tilepragma.ir.expressions import (
     Access,
@@ -190,7 +190,7 @@ class _Following:
     written: frozenset[DataObject] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.written = frozenset(use.object for use in uses(self.kernel.body, self.kernel.functions) if use.writes)
+        self.written = written_in(self.kernel.body, self.kernel.functions)
 
     def body(self) -> Block:
         """The region with the integers written out. Raises _UnknownError."""
@@ -254,7 +254,7 @@ class _Following:
     # -- loops
 
     def _loop(self, loop: Loop, values: _Values, around: tuple[DataObject, ...]) -> Loop:
-        bounds = [self._substituted(bound, values) for bound in (loop.lower, loop.upper, loop.step)]
+        bounds = [self._substituted(bound, values) for bound in loop.bounds]
         loop = replace(loop, lower=bounds[0], upper=bounds[1], step=bounds[2])
         changed = list(dict.fromkeys(self._changed(loop.body)))
         inside = {object_: value for object_, value in values.items() if object_ not in changed}

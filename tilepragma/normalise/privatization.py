@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE, SourceRange
-from tilepragma.ir.accesses import Use, function_uses, implied_objects, uses
+from tilepragma.ir.accesses import Use, function_uses, implied_objects, uses, written_in
 from tilepragma.ir.directives import LoopDirective, PrivateClause, TileKind
 from tilepragma.ir.expressions import (
     Access,
@@ -176,7 +176,7 @@ class _Privatization:
         now = self._current(loop)
         inner = [statement for statement in now.body.statements if mentions(statement, array)]
         only = inner[0] if len(inner) == 1 else None
-        if not isinstance(only, Loop) or any(mentions(bound, array) for bound in (only.lower, only.upper, only.step)):
+        if not isinstance(only, Loop) or any(mentions(bound, array) for bound in only.bounds):
             return now
         if self._writes_all(only.body, array) is None:
             return now
@@ -214,7 +214,7 @@ class _Privatization:
             if use.object.storage is Storage.CONTIGUOUS and use.object.scope in (Scope.EXTERNAL, Scope.REGION):
                 uses_of.setdefault(use.object, []).append(use)
         named = named_in_clauses(self.kernel.directive, self.kernel.body)
-        changing = {use.object for use in uses(loop.body, self.kernel.functions) if use.writes} | {loop.iterator}
+        changing = written_in(loop.body, self.kernel.functions) | {loop.iterator}
         known = set(objects_in(self.kernel.body))
         for array, touched in uses_of.items():
             if array.host in named or _runs_once(loop):
@@ -489,7 +489,7 @@ def _runs_once(loop: Loop) -> bool:
 def _is_rectangular(chain: Sequence[Loop]) -> bool:
     """Whether no loop's bounds depend on another loop's iterator."""
     iterators = {loop.iterator for loop in chain}
-    bounds = (bound for loop in chain for bound in (loop.lower, loop.upper, loop.step))
+    bounds = (bound for loop in chain for bound in loop.bounds)
     return not any(object_ in iterators for bound in bounds for object_ in objects_in(bound))
 
 
@@ -568,7 +568,7 @@ def _movable(kernel: Kernel) -> Iterator[DataObject]:
     """Outer integers in subscripts that are dead after the kernel, in order of first use."""
     first_privates = tuple(clause for clause in kernel.directive.privates if clause.first)
     named = named_in_clauses(replace(kernel.directive, privates=first_privates), kernel.body)
-    written = {use.object for use in uses(kernel.body, kernel.functions) if use.writes}
+    written = written_in(kernel.body, kernel.functions)
     movable = (written & in_subscripts(kernel.body)) - used_elsewhere(kernel)
     for object_ in kernel.objects:
         outside = object_.scope is Scope.EXTERNAL and object_ in movable
@@ -663,7 +663,7 @@ class _Move:
 def _is_closed(statement: Statement, object_: DataObject) -> bool:
     """Whether only inner blocks of the statement use the scalar, and read only what they wrote."""
     if isinstance(statement, Loop):
-        headers: tuple[Expression, ...] = (statement.lower, statement.upper, statement.step)
+        headers: tuple[Expression, ...] = statement.bounds
     elif isinstance(statement, If):
         headers = (statement.condition,)
     elif isinstance(statement, Block):

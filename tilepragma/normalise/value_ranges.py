@@ -13,7 +13,6 @@ from dataclasses import field
 from typing import Any
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.ir.c_values import least_and_greatest
 from tilepragma.ir.expressions import (
     Access,
     AddressOf,
@@ -42,7 +41,7 @@ from tilepragma.ir.polynomial import (
     select,
 )
 from tilepragma.ir.traversal import children, walk
-from tilepragma.ir.types import INT, LONG, ScalarType, is_integer
+from tilepragma.ir.types import INT, LONG, ScalarType, is_integer, least_and_greatest
 from tilepragma.poly.extents import Bounds, around
 
 #: Greater numbers are those of hash functions, whose products wrap.

@@ -14,7 +14,7 @@ from itertools import islice
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.memoization import once
 from tilepragma.base.source_ranges import SourceRange
-from tilepragma.ir.accesses import Use, leaves_early, uses
+from tilepragma.ir.accesses import Use, leaves_early, uses, written_in
 from tilepragma.ir.expressions import Access, Assignment, DataObject, Expression, Increment, access_to
 from tilepragma.ir.flow import exposed_read
 from tilepragma.ir.laurent import LaurentPolynomial, NotPolynomialError, TooLongError, fraction
@@ -23,7 +23,6 @@ from tilepragma.ir.loop_tree import (
     Break,
     Continue,
     Declaration,
-    Declarator,
     ExpressionStatement,
     ForLoop,
     Function,
@@ -38,8 +37,8 @@ from tilepragma.ir.polynomial import Polynomial, number, polynomial
 from tilepragma.ir.reductions import Updates, reduction_updates
 from tilepragma.ir.stencil_unrolling import with_unrolled_loops
 from tilepragma.ir.substitution import with_objects
-from tilepragma.ir.traversal import flat, loops_in, mentions, walk, without_expressions
-from tilepragma.ir.types import ScalarType
+from tilepragma.ir.traversal import declared_in, flat, loops_in, mentions, walk, without_expressions
+from tilepragma.ir.types import is_floating
 from tilepragma.patterns.relaxation import (
     Accumulation,
     MeshAxis,
@@ -84,7 +83,7 @@ def relaxations(kernel: Kernel) -> tuple[SorNest | Mismatch, ...]:
 
 def _recognised(statement: Statement, functions: tuple[Function, ...]) -> SorNest:
     """The relaxation; raises NoSweepError."""
-    around = _Round(functions, frozenset(use.object for use in uses(statement, functions) if use.writes))
+    around = _Round(functions, written_in(statement, functions))
     if not isinstance(statement, (Loop, ForLoop, While)):
         raise NoSweepError("this is no loop", _range(statement))
     loop = None
@@ -250,7 +249,7 @@ def _is_near(statement: Statement, functions: tuple[Function, ...]) -> bool:
         {
             (use.object, use.subscripts, tuple(loop.index for loop in use.loops), use.reads, use.writes): use
             for use in uses(statement, functions)
-            if use.object.rank and use.subscripts and _is_floating(use.object)
+            if use.object.rank and use.subscripts and is_floating(use.object.element)
         }.values()  # equal uses of thousands once
     )
     for written in (use for use in distinct if use.writes):
@@ -259,10 +258,6 @@ def _is_near(statement: Statement, functions: tuple[Function, ...]) -> bool:
         if any(tuple(-part for part in distance) in distances for distance in distances):
             return True
     return False
-
-
-def _is_floating(object_: DataObject) -> bool:
-    return isinstance(object_.element, ScalarType) and object_.element.is_floating
 
 
 def _distance(written: Use, read: Use) -> Subscripts | None:
@@ -313,7 +308,7 @@ def _sweep_of(
     for use in uses(loop.body, functions):
         if use.writes and use.object.rank and use.object != target.object:
             raise NoSweepError(f"it writes '{use.object.host}' besides '{target.object.host}'", use.range)
-    if not isinstance(target.type, ScalarType) or not target.type.is_floating or target.path:
+    if not is_floating(target.type) or target.path:
         raise NoSweepError(f"elements of '{target.object.host}' are no floating-point numbers", target.range)
     try:
         integers = Integers()
@@ -388,7 +383,7 @@ def _range(statement: Statement) -> SourceRange:
 def _accumulations(loop: Loop, functions: tuple[Function, ...]) -> tuple[Accumulation, ...]:
     """The outside numbers that the nest updates; variables set again for each element are none."""
     iterators = {loop.iterator for loop in loops_in(loop)}
-    declared = {node.object for node in walk(loop) if isinstance(node, Declarator)}
+    declared = declared_in(loop)
     written = [use.object for use in uses(loop.body, functions) if use.writes and not use.object.rank]
     accumulations = []
     for object_ in dict.fromkeys(written):
@@ -474,7 +469,7 @@ def _corner(written: Subscripts, axes: tuple[MeshAxis, ...], values: dict[DataOb
 
 def _run(statement: Statement, values: SweepValues, nest: _Nest) -> None:
     """Run one statement of the body. Raises NoSweepError, NotPolynomialError, TooLongError."""
-    changed = {use.object for use in uses(statement, nest.functions) if use.writes}
+    changed = written_in(statement, nest.functions)
     if isinstance(statement, If):
         _run_condition(statement, changed <= nest.accumulated, values, nest)
         return

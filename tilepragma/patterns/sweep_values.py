@@ -32,7 +32,7 @@ from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.polynomial import Polynomial, number, of_atom, polynomial
 from tilepragma.ir.substitution import with_accesses, with_node
 from tilepragma.ir.traversal import walk
-from tilepragma.ir.types import INT, ScalarType
+from tilepragma.ir.types import INT, is_integer
 from tilepragma.patterns.relaxation import MeshAxis, Offset, Subscripts, offset_between
 
 T = TypeVar("T")
@@ -52,7 +52,7 @@ class Integers:
     def take(self, target: Access, operator: str, value: Expression) -> None:
         """Record `target operator value`. Raises NotPolynomialError if it is too long."""
         object_ = target.object
-        if object_.rank or not isinstance(object_.element, ScalarType) or not object_.element.is_integer:
+        if object_.rank or not is_integer(object_.element):
             return
         new: Expression = self.instead(value)
         if operator != "=":
@@ -87,8 +87,8 @@ def assignments_in(statement: object) -> Iterator[tuple[Access, str, Expression]
     """(target, operator, value) of initialised variables, or of an assignment statement."""
     if isinstance(statement, Declaration):
         for declarator in statement.declarators:
-            if declarator.initializer is not None and not isinstance(declarator.initializer, tuple):
-                yield access_to(declarator.object), "=", declarator.initializer
+            if declarator.value is not None:
+                yield access_to(declarator.object), "=", declarator.value
     elif isinstance(statement, ExpressionStatement) and isinstance(statement.expression, Assignment):
         yield statement.expression.target, statement.expression.operator, statement.expression.value
 

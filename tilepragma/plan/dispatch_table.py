@@ -23,7 +23,7 @@ def outermost_loop(plan: KernelPlan) -> Loop | None:
     region = plan.before_normalisation or plan.source or plan.kernel
     on_host = host_evaluable(written_objects(region))
     outermost = next(_outer_loops(region.body), None)
-    if not isinstance(outermost, Loop) or not all(map(on_host, (outermost.lower, outermost.upper, outermost.step))):
+    if not isinstance(outermost, Loop) or not all(map(on_host, outermost.bounds)):
         return None
     return outermost
 

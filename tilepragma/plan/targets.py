@@ -10,7 +10,7 @@ from tilepragma.ir.directives import ALL_TARGETS, AxisKind, KernelDirective, Tar
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.loop_tree import Axis, Declarator, Kernel
 from tilepragma.ir.traversal import walk
-from tilepragma.ir.types import ArrayType, PointerType, RecordType, ScalarType, Type
+from tilepragma.ir.types import ArrayType, PointerType, RecordType, ScalarType, Type, is_floating
 from tilepragma.model.device import Device, Gpu
 
 #: The targets that stand for all cores and for a GPU in the model's counts and predictions.
@@ -135,7 +135,7 @@ def _device_obstacles(kernel: Kernel) -> Iterator[str]:
             yield f"'{object_.name}' is of type long double"
     for node in walk(kernel.body):
         type_ = getattr(node, "type", None)
-        if isinstance(type_, ScalarType) and type_.is_floating and type_.bits > 64:
+        if is_floating(type_) and type_.bits > 64:
             yield "an expression is of type long double"
 
 

@@ -5,7 +5,6 @@ The launches are those of the user's tiles, or of the candidate that the search 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 
@@ -26,8 +25,8 @@ from tilepragma.ir.accesses import function_uses, uses
 from tilepragma.ir.directives import Target, TileClause
 from tilepragma.ir.function_reach import with_reach
 from tilepragma.ir.invariance import host_evaluable, invariant_members, written_objects
-from tilepragma.ir.loop_tree import Block, Declaration, FloatingRules, ForLoop, Kernel, Statement
-from tilepragma.ir.traversal import loop_directives, loops_in, walk
+from tilepragma.ir.loop_tree import Declaration, FloatingRules, ForLoop, Kernel, Statement
+from tilepragma.ir.traversal import loop_directives, loops_in, walk, without_plain_braces
 from tilepragma.normalise.delinearisation import flattened
 from tilepragma.normalise.forward_substitution import with_substituted_subscripts
 from tilepragma.normalise.live_out import final_values
@@ -209,7 +208,7 @@ def tiled_region(
     user: dict[int, tuple[TileClause, ...]] = {}
     host, device = dict(user), dict(user)
     scop = None
-    for statement in _flat(kernel.body):
+    for statement in without_plain_braces(kernel.body):
         if isinstance(statement, Declaration):
             check_hoisted(statement, statements, kernel, diagnostics)
             prologue.append(statement)
@@ -227,15 +226,6 @@ def tiled_region(
             device |= device_clauses(mapped, neighbours)
             scop = nest_scop if kernel.body.statements == mapped[:1] else None
     return TiledRegion(kernel, floating, targets, tuple(prologue), tuple(statements), user, host, device, scop=scop)
-
-
-def _flat(body: Block) -> Iterator[Statement]:
-    """The region's statements; inner braces that declare nothing are dissolved."""
-    for statement in body.statements:
-        if isinstance(statement, Block) and not any(isinstance(s, Declaration) for s in statement.statements):
-            yield from _flat(statement)
-        else:
-            yield statement
 
 
 def _why_as_written(region: TiledRegion) -> str | None:

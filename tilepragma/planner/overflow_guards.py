@@ -20,14 +20,14 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.memoization import text_key
 from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.ir.accesses import Use, uses
-from tilepragma.ir.c_values import c_value, least_and_greatest
+from tilepragma.ir.c_values import c_value
 from tilepragma.ir.expressions import Access, Binary, DataObject, Expression, integer
 from tilepragma.ir.invariance import host_evaluable, written_objects
 from tilepragma.ir.loop_tree import Kernel, Loop
 from tilepragma.ir.loop_tree_text import plain_text
 from tilepragma.ir.polynomial import Polynomial, collected_parts, is_scalar, not_negative, number, polynomial, select
 from tilepragma.ir.traversal import children
-from tilepragma.ir.types import INT, LONG, ScalarType, Type, is_signed, usual_type
+from tilepragma.ir.types import INT, LONG, ScalarType, Type, is_signed, least_and_greatest, usual_type
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.poly.extents import NotExactError, box_of, condition_of
 from tilepragma.poly.launch_checks import can_hold, may_leave, undecided

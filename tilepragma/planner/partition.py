@@ -18,9 +18,9 @@ from tilepragma.ir.accesses import Use, function_uses, uses
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import AddressOf, DataObject, Expression, Storage, access_to
 from tilepragma.ir.invariance import host_evaluable, written_objects
-from tilepragma.ir.loop_tree import Block, TiledLoop, TileNest, asks_for_layers
+from tilepragma.ir.loop_tree import TiledLoop, TileNest, asks_for_layers
 from tilepragma.ir.polynomial import expression, number, polynomial
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.traversal import nests_in, unwrapped, walk
 from tilepragma.plan.kernel_plan import Division, HostLoop, KernelPlan, Launch, RowUse, launches_in
 from tilepragma.poly.reference_spans import settled_values, written_out
 
@@ -105,13 +105,10 @@ def _ranges(launch: Launch) -> dict[Expression, tuple[int, int]]:
 
 def _loops(launch: Launch) -> Iterator[TiledLoop]:
     """The loops over gangs around all of a launch (but scratchpads' nests), outermost first."""
-    nests = [node for node in walk(launch.body) if isinstance(node, TileNest)]
-    body = launch.body
-    while len(body.statements) == 1 and isinstance(body.statements[0], Block):
-        body = body.statements[0]
-    if not nests or body.statements != (nests[0],) or (len(nests) > 1 and not launch.scratchpads):
+    nest = unwrapped(launch.body)
+    if not isinstance(nest, TileNest) or (len(nests_in(nest)) > 1 and not launch.scratchpads):
         return
-    for tiled in nests[0].loops:
+    for tiled in nest.loops:
         kinds = {tile.axis.kind for tile in tiled.tiles if tile.axis is not None}
         if kinds & {AxisKind.GANG, AxisKind.THREAD} and tiled.launch_bounds and polynomial(tiled.loop.step).constant:
             yield tiled

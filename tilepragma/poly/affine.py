@@ -54,7 +54,7 @@ from tilepragma.ir.polynomial import Monomial, Polynomial, keeps_value, polynomi
 from tilepragma.ir.polynomial import expression as collected
 from tilepragma.ir.quotients import unguarded, with_guarded_quotients
 from tilepragma.ir.traversal import children, walk
-from tilepragma.ir.types import INT, LONG, ScalarType
+from tilepragma.ir.types import INT, LONG, ScalarType, is_integer
 
 #: Each division and choice doubles the cases of a function; isl's work grows faster.
 _MOST_PIECES = 32
@@ -197,6 +197,14 @@ def affine(expression: Expression, frame: Frame) -> isl.PwAff:
     return affine_polynomial(frame.written_out(polynomial(expression)), expression, frame)
 
 
+def affine_or_none(value: Expression, frame: Frame) -> isl.PwAff | None:
+    """{ [i] -> [value(i)] }; None where the expression is not affine."""
+    try:
+        return affine(value, frame)
+    except NotAffineError:
+        return None
+
+
 def affine_polynomial(value: Polynomial, whole: Expression, frame: Frame) -> isl.PwAff:
     """{ [i] -> [value(i)] } for a polynomial in the expression `whole`. Raises NotAffineError."""
     result: isl.PwAff | None = None
@@ -328,7 +336,7 @@ def _division(atom: Binary, frame: Frame) -> isl.PwAff:
     divisor = constant_value(atom.right, frame)
     if divisor is None or divisor <= 0:
         raise NotAffineError(atom, "divides by a value that is no positive constant")
-    if not isinstance(atom.type, ScalarType) or not atom.type.is_integer:
+    if not is_integer(atom.type):
         raise NotAffineError(atom, "is not an integer")
     wraps = not atom.type.signed and not _never_wraps(atom.left, frame)
     if wraps or has_wrapped(atom.left, atom.type) or _begins_anywhere(atom.left, divisor, frame):
@@ -344,7 +352,7 @@ def _low_bits(atom: Binary, frame: Frame) -> isl.PwAff:
         raise NotAffineError(atom, _why(atom))
     if not 0 < mask < 1 << 32 or mask & (mask + 1):
         raise NotAffineError(atom, "keeps bits other than the lowest")
-    if not isinstance(atom.type, ScalarType) or not atom.type.is_integer:
+    if not is_integer(atom.type):
         raise NotAffineError(atom, "is not an integer")
     return affine(atom.left, frame).mod_val(whole_number(frame.context, mask + 1))
 
@@ -421,9 +429,7 @@ def _begins_anywhere(dividend: Expression, divisor: int, frame: Frame) -> bool:
 
 
 def _is_integer(expression: Expression) -> bool:
-    return isinstance(expression, IntegerLiteral) or (
-        isinstance(expression.type, ScalarType) and expression.type.is_integer
-    )
+    return isinstance(expression, IntegerLiteral) or (is_integer(expression.type))
 
 
 @dataclass(frozen=True)

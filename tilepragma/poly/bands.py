@@ -18,7 +18,7 @@ from enum import Enum
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.poly.dependences import Dependences, within
+from tilepragma.poly.dependences import Dependences, alike_at_first, within
 from tilepragma.poly.hyperplanes import Rows, tiling_hyperplanes
 from tilepragma.poly.register_bands import RegisterRows, register_rows
 from tilepragma.poly.schedule import Schedule, StatementSchedule, affine_map, carries, rank, tied
@@ -216,9 +216,7 @@ def _is_short(each: StatementSchedule, around: tuple[int, ...], level: int) -> b
     """Whether { phi(i') - phi(i) : i, i' in the domain, equal around } stays below SHORT_TRIP."""
     rows = tuple(each.rows[row_level] for row_level in (*around, level))
     points = affine_map(each.statement, rows).intersect_domain(each.statement.domain).range()
-    pairs = isl.Map.from_domain_and_range(points, points)
-    for index in range(len(around)):
-        pairs = pairs.equate(isl.dim_type.in_, index, isl.dim_type.out, index)
+    pairs = alike_at_first(isl.Map.from_domain_and_range(points, points), len(around))
     spread = pairs.deltas().project_out(isl.dim_type.set, 0, len(around))
     spread = spread.project_out(isl.dim_type.param, 0, spread.dim(isl.dim_type.param))
     greatest = spread.dim_max_val(0)

@@ -28,7 +28,7 @@ from tilepragma.ir.expressions import Access, Binary, Call, Callee, Conditional,
 from tilepragma.ir.polynomial import Polynomial, divide, expression, number, of_atom, polynomial, primitive
 from tilepragma.ir.row_strides import LEAST_ROW
 from tilepragma.ir.types import LONG
-from tilepragma.poly.affine import Frame, NotAffineError, affine, affine_polynomial
+from tilepragma.poly.affine import Frame, NotAffineError, affine_or_none, affine_polynomial
 from tilepragma.poly.launch_checks import possible_values
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 
@@ -328,14 +328,6 @@ class Layouts:
         if not split_count or assumed.is_empty():
             return None
         return None if assumed.intersect(possible_values(used[0].frame)).is_empty() else assumed
-
-
-def affine_or_none(value: Expression, frame: Frame) -> isl.PwAff | None:
-    """{ [i] -> [value(i)] }; None where the expression is not affine."""
-    try:
-        return affine(value, frame)
-    except NotAffineError:
-        return None
 
 
 #: The greatest number of candidate strides.

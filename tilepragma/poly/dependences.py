@@ -16,7 +16,6 @@ import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.memoization import once
-from tilepragma.ir.expressions import Scope, Storage
 from tilepragma.ir.loop_tree import Loop
 from tilepragma.poly.operation_limit import OperationLimitError, operation_limit
 from tilepragma.poly.scop import AccessKind, Reference, Scop, ScopStatement, common_loops, meeting, step_of
@@ -162,6 +161,13 @@ def with_sign(distances: isl.Set, place: int, sign: int) -> isl.Set:
     bound = isl.Val.int_from_si(distances.get_ctx(), sign)
     restrict = distances.lower_bound_val if sign > 0 else distances.upper_bound_val
     return restrict(isl.dim_type.set, place, bound)
+
+
+def alike_at_first(pairs: isl.Map, depth: int) -> isl.Map:
+    """{ [i] -> [j] in pairs : i_1 = j_1, ..., i_depth = j_depth }"""
+    for place in range(depth):
+        pairs = pairs.equate(isl.dim_type.in_, place, isl.dim_type.out, place)
+    return pairs
 
 
 def with_zero(distances: isl.Set, place: int) -> isl.Set:
@@ -340,7 +346,7 @@ class Carried:
     def by(self, loop: Loop, statements: Collection[str]) -> Iterator[Dependence]:
         """The dependences between these statements that `loop` carries."""
         for dependence in within(self.dependences, statements):
-            if dependence.source.object.storage is Storage.SCALAR and dependence.source.object.scope is not Scope.LOCAL:
+            if dependence.source.object.is_outside_scalar:
                 continue
             if any(each.index == loop.index for each in carried_at(dependence)):
                 yield dependence

@@ -20,14 +20,13 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import field, replace
-from types import NoneType
 from typing import Any
 
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE, SourceRange
-from tilepragma.ir.accesses import Use, function_uses, leaves_early, uses
+from tilepragma.ir.accesses import Use, function_uses, leaves_early, uses, written_in
 from tilepragma.ir.c_values import holds
 from tilepragma.ir.expressions import (
     Access,
@@ -62,7 +61,7 @@ from tilepragma.ir.loop_tree import (
     TileNest,
 )
 from tilepragma.ir.polynomial import Polynomial, polynomial
-from tilepragma.ir.traversal import children, loops_in, walk
+from tilepragma.ir.traversal import children, declared_in, loops_in, walk
 from tilepragma.ir.types import RecordType, ScalarType, Type, is_signed_int
 from tilepragma.poly.affine import (
     Frame,
@@ -70,12 +69,13 @@ from tilepragma.poly.affine import (
     NotAffineError,
     ReturnedValue,
     affine,
+    affine_or_none,
     compare,
     condition,
     product_of,
     whole_number,
 )
-from tilepragma.poly.delinearise import Layouts, Subscript, affine_or_none, split_subscript
+from tilepragma.poly.delinearise import Layouts, Subscript, split_subscript
 from tilepragma.poly.isl_ast import ParameterReader
 from tilepragma.poly.launch_checks import undecided
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
@@ -297,7 +297,7 @@ class _Extraction:
             left = Use(loop.iterator, (), False, True, loop is not node, (), loop.header)
             inside._add((left,), place, loop.header, node)
         self.depths |= inside.depths
-        declared = _declared_in(node)
+        declared = declared_in(node)
         if any(use.object not in declared for part in inside.leaves for use in part.uses):
             self.leaves.append(_Leaf(site.next(), (), getattr(node, "range", NOWHERE), node, tuple(inside.leaves)))
 
@@ -308,7 +308,7 @@ class _Extraction:
             for declarator in node.declarators:
                 self.depths[declarator.object] = len(site.loops)
         inner = {loop.iterator for loop in loops_in(node) if loop.declares_iterator}
-        inner |= set() if isinstance(node, Declaration) else _declared_in(node)
+        inner |= set() if isinstance(node, Declaration) else declared_in(node)
         touched = [use for use in self._touched(node) if use.object not in inner]
         if any(isinstance(part, Call) and part.callee is Callee.USER for part in walk(node)):
             touched += [use for use in function_uses(self.functions) if use.object.scope is not Scope.LOCAL]
@@ -358,7 +358,7 @@ class _Extraction:
             self._statements((node.otherwise,), outside)
 
     def _loop(self, loop: Loop, site: _Place) -> None:
-        for bound in (loop.lower, loop.upper, loop.step):
+        for bound in loop.bounds:
             self._add(self._touched(bound), self._while_running(loop, site), loop.header, loop)
         frame = site.frame.inside(loop.iterator)
         domain = site.domain.add_dims(isl.dim_type.set, 1)
@@ -467,7 +467,7 @@ class _Extraction:
     def _of_leaf(self, name: str, leaf: _Leaf, parts: tuple[ScopStatement, ...]) -> tuple[Reference, ...]:
         """{ S[i] -> A[a] : exists k: P[i, k] -> A[a] } of all parts P, except the leaf's locals."""
         depth = len(leaf.place.loops)
-        declared = _declared_in(leaf.node)
+        declared = declared_in(leaf.node)
         references = []
         for part in parts:
             for each in part.references:
@@ -544,10 +544,6 @@ def _without_inner(relation: isl.Map, depth: int, name: str) -> isl.Map:
     return relation.project_out(isl.dim_type.in_, depth, inner).coalesce().set_tuple_name(isl.dim_type.in_, name)
 
 
-def _declared_in(node: Any) -> set[DataObject]:
-    return {part.object for part in walk(node) if isinstance(part, Declarator)}
-
-
 def declared_once(body: Iterable[Statement], functions: tuple[Function, ...]) -> frozenset[DataObject]:
     """Local integers that only their declaration writes: constant in their scope."""
     declarators = [node for statement in body for node in walk(statement) if isinstance(node, Declarator)]
@@ -569,8 +565,8 @@ def declared_once(body: Iterable[Statement], functions: tuple[Function, ...]) ->
 def declare(declaration: Declaration, frame: Frame, once: Container[DataObject]) -> Frame:
     """The frame after a declaration, with affine values of `once` initialized objects."""
     for declarator in declaration.declarators:
-        object_, value = declarator.object, declarator.initializer
-        if object_ in once and not isinstance(value, (tuple, NoneType)) and holds(object_.element, value):
+        object_, value = declarator.object, declarator.value
+        if object_ in once and value is not None and holds(object_.element, value):
             with suppress(NotAffineError):
                 frame = frame.knowing(object_, affine(value, frame))
     return frame
@@ -609,7 +605,7 @@ def grouped(statements: Iterable[Statement]) -> tuple[tuple[Statement, ...], ...
     joined: set[int] = set()  # each with the one after it
     for start, statement in enumerate(ordered):
         if isinstance(statement, Declaration):
-            declared = _declared_in(statement)
+            declared = declared_in(statement)
             users = (place for place, user in enumerate(ordered) if any(use.object in declared for use in uses(user)))
             joined |= set(range(start, max(users, default=start)))
     result: list[list[Statement]] = []
@@ -690,7 +686,7 @@ class LocalValues:
         """The values after a statement of the same block."""
         if not self.tracked:
             return self
-        written = {use.object for use in uses(statement, functions) if use.writes} & self.tracked
+        written = written_in(statement, functions) & self.tracked
         if not written:
             return self
         kept = self.without(written)

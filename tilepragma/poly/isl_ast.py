@@ -254,6 +254,11 @@ def helper(function: str, left: Polynomial, right: Polynomial) -> Polynomial:
     return of_atom(Call(function, Callee.HELPER, (short_expression(left), short_expression(right)), LONG))
 
 
+def reader_of(parameters: Mapping[str, Expression]) -> AstReader:
+    """Reads isl's expressions over parameters, by name."""
+    return AstReader({name: polynomial(value) for name, value in parameters.items()})
+
+
 #: Functions of more cases are too long for every launch.
 _MOST_PIECES = 6
 
@@ -300,4 +305,4 @@ class ParameterReader:
 
     @property
     def _ast(self) -> AstReader:
-        return AstReader({name: polynomial(value) for name, value in self.parameters.items()})
+        return reader_of(self.parameters)

@@ -15,12 +15,12 @@ from contextlib import suppress
 import islpy as isl
 
 from tilepragma.ir.c_values import never_wraps
-from tilepragma.ir.expressions import Access, AddressOf, Assignment, Binary, Cast, Expression, Increment, access_to
+from tilepragma.ir.expressions import Access, Binary, Cast, Expression, access_to
 from tilepragma.ir.loop_tree import Declarator, Loop
 from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.quotients import unguarded
-from tilepragma.ir.traversal import walk
-from tilepragma.ir.types import ScalarType
+from tilepragma.ir.traversal import changed_in, walk
+from tilepragma.ir.types import ScalarType, is_integer
 from tilepragma.poly.affine import Frame, NotAffineError, affine, between_ends, condition
 
 #: The greatest number of quotients with cases: each may double or triple the pieces of the set.
@@ -65,13 +65,13 @@ def may_leave(value: Expression, least: int | None, greatest: int | None, loops:
     if not loops:
         return False
     bodies = loops[0].body
-    declared = {node.object: node.initializer for node in walk(bodies) if isinstance(node, Declarator)}
-    changed = {node.target.object for node in walk(bodies) if isinstance(node, (Assignment, Increment, AddressOf))}
+    declared = {node.object: node.value for node in walk(bodies) if isinstance(node, Declarator)}
+    changed = changed_in(bodies)
     frame = Frame(isl.Context(), tuple(loop.iterator for loop in loops), frozenset({*declared, *changed}))
-    for object_, initializer in declared.items():
-        if object_ not in changed and initializer is not None and not isinstance(initializer, tuple):
+    for object_, initial in declared.items():
+        if object_ not in changed and initial is not None:
             with suppress(NotAffineError):
-                frame = frame.knowing(object_, affine(initializer, frame))
+                frame = frame.knowing(object_, affine(initial, frame))
     try:
         number = affine(value, frame)
     except NotAffineError:
@@ -99,7 +99,7 @@ def _always(expression: Expression) -> bool:
 def _in_type(value: Access | Cast, frame: Frame) -> isl.Set:
     """{ [p] : values of the parameter's type }"""
     type_ = value.type
-    if not isinstance(type_, ScalarType) or not type_.is_integer:
+    if not is_integer(type_):
         return isl.Set.universe(frame.space)
     high = 2 ** (type_.bits - 1) if type_.signed else 2**type_.bits
     low = -high if type_.signed else 0

@@ -13,24 +13,22 @@ from dataclasses import replace
 from typing import Any
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.ir.accesses import uses
+from tilepragma.ir.accesses import written_in
 from tilepragma.ir.expressions import (
     Access,
     AddressOf,
-    Assignment,
     Binary,
     Conditional,
     DataObject,
     Expression,
-    Increment,
     Scope,
     Storage,
     access_to,
 )
 from tilepragma.ir.loop_tree import Block, Declaration, ForLoop, Function, If, Loop, Switch, TileNest, While
 from tilepragma.ir.polynomial import Polynomial, is_scalar, number, polynomial
-from tilepragma.ir.traversal import children, walk
-from tilepragma.ir.types import ScalarKind, ScalarType
+from tilepragma.ir.traversal import changed_in, children, walk
+from tilepragma.ir.types import ScalarKind, ScalarType, is_integer
 from tilepragma.poly.extents import Bounds
 
 Values = Mapping[DataObject, Polynomial]
@@ -49,7 +47,7 @@ class Reading:
 
 def only_read(body: Block, functions: tuple[Function, ...]) -> frozenset[DataObject]:
     """The arrays of numbers that the body only reads, by element, and never passes on."""
-    written = {use.object for use in uses(body, functions) if use.writes}
+    written = written_in(body, functions)
     nodes = list(walk(body))
     handed = {node.target.object for node in nodes if isinstance(node, AddressOf)}
     handed |= {node.object for node in nodes if isinstance(node, Access) and len(node.subscripts) < node.object.rank}
@@ -67,7 +65,7 @@ def _can_be_copied(object_: DataObject) -> bool:
 def settled_values(body: Block) -> Values:
     """The scalars with one value in `body`, by declaration, as sums of others."""
     nodes = list(walk(body))
-    changed = frozenset(node.target.object for node in nodes if isinstance(node, (Assignment, Increment, AddressOf)))
+    changed = changed_in(body)
     values: dict[DataObject, Polynomial] = {}
     several: set[DataObject] = set()
     for node in nodes:
@@ -80,8 +78,7 @@ def settled_values(body: Block) -> Values:
 
 def readings(body: Block, objects: frozenset[DataObject]) -> Iterator[Reading]:
     """All accesses to the objects under `body`, inner loops taken out."""
-    changed = {node.target.object for node in walk(body) if isinstance(node, (Assignment, Increment, AddressOf))}
-    return _Reader(objects, frozenset(changed)).statements((body,), _Site({}, (), True))
+    return _Reader(objects, changed_in(body)).statements((body,), _Site({}, (), True))
 
 
 def _declared(declaration: Declaration, known: Values, changed: frozenset[DataObject]) -> dict[DataObject, Polynomial]:
@@ -91,7 +88,7 @@ def _declared(declaration: Declaration, known: Values, changed: frozenset[DataOb
         plain = object_ not in changed and object_.rank == 0 and isinstance(object_.element, ScalarType)
         if not plain or value is None or isinstance(value, tuple):
             continue
-        if isinstance(value.type, ScalarType) and value.type.is_integer:
+        if is_integer(value.type):
             resolved = written_out(polynomial(value), known)
             if resolved is not None:
                 declared[object_] = resolved
@@ -132,7 +129,7 @@ class _Reader:
         if isinstance(node, Block):
             yield from self.statements(node.statements, site)
         elif isinstance(node, Loop):
-            for part in (node.lower, node.upper, node.step):
+            for part in node.bounds:
                 yield from self.node(part, site)
             yield from self.node(node.body, replace(site, loops=(*site.loops, node)))
         elif isinstance(node, (If, Conditional)):

@@ -21,7 +21,7 @@ from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
 from tilepragma.ir.loop_tree import Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, polynomial
 from tilepragma.ir.row_strides import row_strides
-from tilepragma.ir.types import ScalarType
+from tilepragma.ir.types import is_floating
 from tilepragma.poly.affine import NotAffine
 
 
@@ -71,7 +71,7 @@ class Reference:
     @property
     def is_floating(self) -> bool:
         """Whether the element is a floating-point number, whose sums keep their order."""
-        return isinstance(self.object.element, ScalarType) and self.object.element.is_floating
+        return is_floating(self.object.element)
 
     @property
     def is_global(self) -> bool:

@@ -17,6 +17,7 @@ from tilepragma.ir.loop_tree import Loop
 from tilepragma.ir.traversal import walk
 from tilepragma.poly.dependences import (
     Dependence,
+    alike_at_first,
     distance_text,
     distance_vector,
     has_sign,
@@ -148,9 +149,7 @@ def _shares_surely(dependence: Dependence, place: int) -> bool:
 
 def _longest(instances: isl.Set, place: int) -> float:
     """The greatest distance of two instances in a loop, in one iteration of outer loops."""
-    pairs = isl.Map.from_domain_and_range(instances, instances)
-    for outer in range(place):
-        pairs = pairs.equate(isl.dim_type.in_, outer, isl.dim_type.out, outer)
+    pairs = alike_at_first(isl.Map.from_domain_and_range(instances, instances), place)
     if pairs.is_empty():
         return 0
     most = pairs.deltas().dim_max_val(place)

@@ -22,16 +22,7 @@ from tilepragma.ir.traversal import walk
 from tilepragma.model.device import Device, Gpu
 from tilepragma.model.occupancy import occupancy
 from tilepragma.plan.dispatch_table import sizes_on_hosts
-from tilepragma.plan.kernel_plan import (
-    Division,
-    HostCondition,
-    HostLoop,
-    KernelPlan,
-    Launch,
-    RowUse,
-    Step,
-    forms,
-)
+from tilepragma.plan.kernel_plan import Division, HostCondition, HostLoop, KernelPlan, Launch, RowUse, Step, forms
 from tilepragma.plan.space_time import Hyperplane
 from tilepragma.plan.summary import buffered, copies_ahead, staged_arrays, tile_wavefronts
 from tilepragma.plan.targets import GPU

@@ -91,7 +91,7 @@ def value_of(expression: Expression | ClauseExpression, sizes: Sizes) -> int | N
 
 def iterations(loop: Loop, sizes: Sizes) -> int | None:
     """A loop's trip count; None where the sizes do not determine it, or the loop would not end."""
-    lower, upper, step = (value_of(bound, sizes) for bound in (loop.lower, loop.upper, loop.step))
+    lower, upper, step = (value_of(bound, sizes) for bound in loop.bounds)
     if lower is None or upper is None or not step:
         return None
     trips = trip_count(lower, upper, step, loop.comparison)

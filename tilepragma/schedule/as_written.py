@@ -24,7 +24,7 @@ import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE
-from tilepragma.ir.accesses import function_uses, leaves_early, uses
+from tilepragma.ir.accesses import function_uses, leaves_early, used_in, uses, written_in
 from tilepragma.ir.directives import ReductionClause
 from tilepragma.ir.expressions import (
     Assignment,
@@ -67,7 +67,7 @@ from tilepragma.poly.intra_tile_schedule import InnermostCost, cost_as_written
 from tilepragma.poly.operation_limit import OperationLimitError
 from tilepragma.poly.scop import ScopStatement, place_of
 from tilepragma.poly.strongly_connected import strongly_connected
-from tilepragma.schedule.candidate import Depths, Refusal, Region, ScheduleCandidate, is_outside_scalar
+from tilepragma.schedule.candidate import Depths, Refusal, Region, ScheduleCandidate
 from tilepragma.schedule.coalescing import worker_loop
 from tilepragma.schedule.default_sizes import JAMMED_ROWS, STRIP
 from tilepragma.schedule.in_order import keeps_order
@@ -309,7 +309,7 @@ class _Planner:
 
     def _ordered(self, loop: Loop, site: _Site) -> ScheduleNode:
         """Run the loop on the host if its body has parallel launches, else in one instance."""
-        bounds = (loop.lower, loop.upper, loop.step)
+        bounds = loop.bounds
         if self._on_host(site, *bounds) and not leaves_early(loop.body):
             live = site.live | self._effect(loop.body).before(site.live)
             steps = self.statements((loop.body,), replace(site, around=(*site.around, loop), live=live))
@@ -376,7 +376,7 @@ class _Planner:
     def _scalars(self, loop: Loop, site: _Site) -> tuple[ReductionClause, ...] | None:
         """The reductions that make `loop` parallel; None if some scalar forbids it."""
         named = named_in_clauses(self.region.kernel.directive, Block((loop,)))
-        written = {use.object for use in uses(loop, self.region.kernel.functions) if use.writes}
+        written = written_in(loop, self.region.kernel.functions)
         reductions = []
         for scalar in self.region.scalars:
             if scalar not in written or scalar.host in named or scalar == loop.iterator:
@@ -459,14 +459,14 @@ def _statements_in(body: Block, region: Region) -> Iterator[ScopStatement]:
 
 def _scoped(body: Block, scope: tuple[Declaration, ...]) -> Block:
     """`body` preceded by the declarations of `scope` that it needs."""
-    needed = {use.object for use in uses(body)}
+    needed = used_in(body)
     chosen: list[Declaration] = []
     for declaration in reversed(scope):
         declarators: list[Declarator] = []
         for declarator in reversed(declaration.declarators):
             if declarator.object in needed:
                 declarators.append(declarator)
-                needed |= {use.object for use in uses(declarator)}
+                needed |= used_in(declarator)
         if declarators:
             chosen.append(replace(declaration, declarators=tuple(reversed(declarators))))
     return replace(body, statements=(*reversed(chosen), *body.statements)) if chosen else body
@@ -490,7 +490,7 @@ def _needing(declaration: Declaration, rest: tuple[Statement, ...]) -> int:
     declared = {declarator.object for declarator in declaration.declarators}
     last = 0
     for place, statement in enumerate(rest):
-        if declared & {use.object for use in uses(statement)}:
+        if declared & used_in(statement):
             for inner in rest[last : place + 1]:
                 if isinstance(inner, Declaration):
                     declared |= {declarator.object for declarator in inner.declarators}
@@ -541,7 +541,7 @@ class NestDependences:
         """A dependence on an array or local that `loop` carries inside `around` outer loops."""
         for edge, (dependence, sources, sinks) in enumerate(self._edges):
             object_ = dependence.source.object
-            if not (sources & leaves and sinks & leaves) or is_outside_scalar(object_) or object_.host in self._named:
+            if not (sources & leaves and sinks & leaves) or object_.is_outside_scalar or object_.host in self._named:
                 continue
             place = place_of(loop.index, dependence.loops)
             if place is not None and self._may_differ(edge, around, place):
@@ -700,13 +700,13 @@ def _tied(loop: Loop, nest: NestDependences) -> Iterator[tuple[int, int]]:
 def _with_needs(node: Statement, around: frozenset[DataObject]) -> Iterator[tuple[Statement, frozenset[DataObject]]]:
     """Each statement that is no loop, with the objects it and the bounds of loops around it use."""
     if isinstance(node, Loop):
-        bounds = (node.lower, node.upper, node.step)
+        bounds = node.bounds
         yield from _with_needs(node.body, around | {use.object for bound in bounds for use in uses(bound)})
     elif isinstance(node, Block):
         for statement in node.statements:
             yield from _with_needs(statement, around)
     else:
-        yield node, around | {use.object for use in uses(node)}
+        yield node, around | used_in(node)
 
 
 def _grouped(

@@ -14,10 +14,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.ir.expressions import DataObject, Scope, Storage
+from tilepragma.ir.accesses import leaves_early
+from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.loop_tree import FloatingRules, ForLoop, Kernel, Loop, Statement, While
+from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.signs import Signs
 from tilepragma.ir.traversal import loops_in
+from tilepragma.ir.types import is_signed
 from tilepragma.normalise.ordered_zeros import signs_of
 from tilepragma.plan.kernel_plan import Launch, Step, TileSize
 from tilepragma.poly.dependences import Dependence, memory_dependences
@@ -98,7 +101,7 @@ class Region:
     @cached_property
     def scalars(self) -> tuple[DataObject, ...]:
         """The outside scalars that the statements write, with iterators."""
-        return tuple(sorted(filter(is_outside_scalar, self.written), key=lambda scalar: scalar.name))
+        return tuple(sorted((o for o in self.written if o.is_outside_scalar), key=lambda scalar: scalar.name))
 
     def left_behind(self, answer: ScheduleCandidate) -> DataObject | None:
         """A live-out scalar that neither the launches store nor the host computes."""
@@ -183,14 +186,15 @@ WORTH_COUNTING = 8
 Strategy = Callable[[Region], ScheduleCandidate | Refusal]
 
 
+def counts_up(loop: Loop) -> bool:
+    """Whether a signed iterator goes up by 1, and the loop runs to its end."""
+    by_one = polynomial(loop.step).constant == 1 and loop.comparison in ("<", "<=")
+    return by_one and is_signed(loop.iterator.element) and not leaves_early(loop.body)
+
+
 def counts_as_work(node: Any) -> int:
     """1 for a loop that may run long, else 0."""
     if isinstance(node, Loop):
         trip = literal_trip(node)
         return int(trip is None or trip >= WORTH_COUNTING)
     return int(isinstance(node, (ForLoop, While)))
-
-
-def is_outside_scalar(object_: DataObject) -> bool:
-    """Whether instances may have their copy of it, or reduce it."""
-    return object_.storage is Storage.SCALAR and object_.scope is not Scope.LOCAL

@@ -28,7 +28,7 @@ order of a permutable band is legal, and each element sees its instances in the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 
 import islpy as isl
@@ -54,9 +54,9 @@ from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.ir.types import INT, LONG, ScalarType
 from tilepragma.lower.ast_generation import ScheduledStatement, Symbols, generate_loops
 from tilepragma.lower.band_loops import BandLoops, EnclosingTile, PlannedBand, TileConstraint, base_name, term
-from tilepragma.lower.tile_bounds import known_of_sum, row_range, size_of, symbol_reader
+from tilepragma.lower.tile_bounds import known_of_sum, row_range, size_of
 from tilepragma.poly.extents import Bounds
-from tilepragma.poly.isl_ast import short_expression
+from tilepragma.poly.isl_ast import reader_of, short_expression
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 from tilepragma.poly.register_bands import RegisterRows
 from tilepragma.poly.schedule import StatementSchedule, affine_map
@@ -144,7 +144,8 @@ def _test(condition: isl.Set, context: isl.Set, symbols: Symbols, known: isl.Set
     """The condition as C, in the context; None if it follows from what is `known`."""
     if known.is_subset(condition):
         return None
-    return symbol_reader(symbols).condition(isl.AstBuild.from_context(context).expr_from_set(condition.gist(context)))
+    test = isl.AstBuild.from_context(context).expr_from_set(condition.gist(context))
+    return reader_of(symbols.parameters).condition(test)
 
 
 def register_tiles(
@@ -603,13 +604,13 @@ def _full(tiling: _Tile, through: Block) -> tuple[Statement, ...] | None:
     steps: list[tuple[DataObject, int]] = []
     instead: dict[DataObject, Declaration] = {}
     for name, tile, extent in zip(names, tiling.origins, tiling.extents, strict=True):
-        declarator = next(declarator for declarator in _declarators(leaf) if declarator.object.name == name)
-        assert declarator.initializer is not None and not isinstance(declarator.initializer, tuple)
+        declarator = next(declarator for declarator in leaf.declarators if declarator.object.name == name)
+        assert declarator.value is not None
         start = replace(loops.names.scalar(f"{name}_origin"), element=declarator.object.element, const=True)
         step = replace(loops.names.scalar(f"{name}_step"), element=declarator.object.element)
-        origin.append(Declaration((Declarator(start, declarator.initializer),)))
+        origin.append(Declaration((Declarator(start, declarator.value),)))
         steps.append((step, extent))
-        operator = "-" if _counts_down(declarator.initializer, tile) else "+"
+        operator = "-" if _counts_down(declarator.value, tile) else "+"
         moved = Binary(operator, access_to(start), access_to(step), declarator.object.element)
         instead[declarator.object] = Declaration((replace(declarator, initializer=moved),))
     kept = tuple(
@@ -655,19 +656,13 @@ def _declared_by(declaration: Declaration) -> DataObject:
     return declaration.declarators[0].object
 
 
-def _declarators(block: Block) -> Iterator[Declarator]:
-    for statement in block.statements:
-        if isinstance(statement, Declaration):
-            yield from statement.declarators
-
-
 def _leaf(body: Block, names: frozenset[str]) -> Block | None:
     """The only block that declares iterators of these names."""
     blocks = [
         node
         for node in walk(body)
         if isinstance(node, Block)
-        and names <= {declarator.object.name for declarator in _declarators(node) if declarator.object.const}
+        and names <= {declarator.object.name for declarator in node.declarators if declarator.object.const}
     ]
     return blocks[0] if len(blocks) == 1 else None
 

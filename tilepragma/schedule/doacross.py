@@ -20,8 +20,8 @@ from dataclasses import replace
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.directives import AxisKind, TileKind
 from tilepragma.ir.expressions import DataObject, IntegerLiteral
-from tilepragma.ir.loop_tree import Block, Loop, PackedPanels, TiledLoop, TileNest
-from tilepragma.ir.traversal import mentions, walk
+from tilepragma.ir.loop_tree import Loop, PackedPanels, TiledLoop, TileNest
+from tilepragma.ir.traversal import mentions, unwrapped, walk
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
 
 _INSTANCES = (TileKind.THREAD, TileKind.GANG)
@@ -53,10 +53,7 @@ def columns_nest(launch: Launch) -> TileNest | None:
     """The nest that is the whole launch and maps one loop to each axis of threads or gangs. None if
     the launch maps instances otherwise, or keeps data until the wavefront ends.
     """
-    body = launch.body
-    while len(body.statements) == 1 and isinstance(body.statements[0], Block):
-        body = body.statements[0]
-    nest = body.statements[0] if len(body.statements) == 1 else None
+    nest = unwrapped(launch.body)
     if (
         not isinstance(nest, TileNest)
         or launch.scratchpads
@@ -95,7 +92,7 @@ def _persistent(plan: KernelPlan, launch: Launch, around: HostLoop[Launch]) -> P
     if launch.loops[: len(nest.loops)] != nest.loops:
         return None
     others = [tiled.loop for tiled in launch.loops if tiled not in nest.loops]
-    bounds = [bound for loop in others for bound in (loop.lower, loop.upper, loop.step)]
+    bounds = [bound for loop in others for bound in loop.bounds]
     if not all(_counts_up(tiled.loop) for tiled in nest.loops) or any(mentions(bound, wavefront) for bound in bounds):
         return None
     persistent = replace(launch, name=f"{launch.name}_persistent", values=launch.values[:-1])

@@ -14,16 +14,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field, replace
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.ir.accesses import leaves_early, uses
+from tilepragma.ir.accesses import uses
 from tilepragma.ir.expressions import Access, DataObject, Expression, access_to, conjunction
 from tilepragma.ir.loop_tree import Block, If, Loop, Statement
 from tilepragma.ir.loop_tree_text import plain_text
 from tilepragma.ir.polynomial import Polynomial, is_scalar, maximum, minimum, not_negative, number, polynomial
 from tilepragma.ir.traversal import loops_in, with_blocks
-from tilepragma.ir.types import is_signed
 from tilepragma.normalise.delinearisation import typed_sum
 from tilepragma.poly.iterator_values import Passing, passing
-from tilepragma.schedule.candidate import Region
+from tilepragma.schedule.candidate import Region, counts_up
 
 #: The most statements after splitting; each split makes three of one.
 _MOST_STATEMENTS = 32
@@ -58,8 +57,7 @@ def _place(loop: Loop, value: Polynomial) -> str:
 def _loops(region: Region) -> Iterator[Loop]:
     """The loops without directive that count up by 1."""
     for loop in loops_in(Block(region.statements)):
-        upwards = polynomial(loop.step).constant == 1 and loop.comparison in ("<", "<=")
-        if upwards and loop.directive is None and not leaves_early(loop.body) and is_signed(loop.iterator.element):
+        if loop.directive is None and counts_up(loop):
             yield loop
 
 

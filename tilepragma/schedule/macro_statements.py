@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tilepragma.ir.accesses import uses
+from tilepragma.ir.accesses import uses, written_in
 from tilepragma.ir.expressions import Assignment, DataObject
 from tilepragma.ir.flow import exposed_read
 from tilepragma.ir.loop_tree import Block, ExpressionStatement, Loop, Statement
 from tilepragma.ir.traversal import loops_in
 from tilepragma.poly.scop import Scop
-from tilepragma.schedule.candidate import Region, is_outside_scalar
+from tilepragma.schedule.candidate import Region
 
 
 def updating_bodies(region: Region) -> tuple[Block, ...]:
@@ -29,7 +29,7 @@ def updating_bodies(region: Region) -> tuple[Block, ...]:
 def _updates_one_element(body: Block) -> bool:
     expressions = [statement.expression for statement in body.statements if isinstance(statement, ExpressionStatement)]
     targets = {expression.target for expression in expressions if isinstance(expression, Assignment)}
-    written = {use.object for use in uses(body) if use.writes}
+    written = written_in(body)
     return (
         1 < len(body.statements) == len(expressions)
         and all(isinstance(expression, Assignment) for expression in expressions)
@@ -66,7 +66,7 @@ def private_scalars(region: Region, scop: Scop) -> frozenset[DataObject]:
 def written_scalars(region: Region) -> list[DataObject]:
     """The outside scalars that the region writes, other than iterators of its loops."""
     iterators = {loop.iterator for loop in loops_in(region.kernel.body)}
-    outside = (object_ for object_ in region.kernel.objects if is_outside_scalar(object_))
+    outside = (object_ for object_ in region.kernel.objects if object_.is_outside_scalar)
     return [object_ for object_ in outside if object_ in region.written and object_ not in iterators]
 
 
@@ -96,7 +96,7 @@ def _body(body: Block, scalar: DataObject, region: Region) -> list[Block] | None
 
 
 def _in_header(loop: Loop, scalar: DataObject) -> bool:
-    headers = (loop.lower, loop.upper, loop.step)
+    headers = loop.bounds
     return loop.iterator == scalar or any(use.object == scalar for part in headers for use in uses(part))
 
 

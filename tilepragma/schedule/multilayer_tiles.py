@@ -27,16 +27,17 @@ from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.ir.directives import TileClause, TileKind
 from tilepragma.ir.expressions import Access, Conditional, DataObject, Expression, Scope, Storage, disjunction, integer
 from tilepragma.ir.fresh_names import Names, names_in
-from tilepragma.ir.loop_tree import Barrier, Block, Declaration, Loop, Scratchpad, Statement
+from tilepragma.ir.loop_tree import Barrier, Block, Declaration, Loop, Scratchpad, Statement, assign
 from tilepragma.ir.polynomial import Polynomial, minimum, number, polynomial
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INDEX, ScalarType
 from tilepragma.lower.band_loops import clauses, counted_loop, declared, mapped_nest, term
+from tilepragma.plan.array_bytes import element_bytes
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan
 from tilepragma.poly.extents import Bounds
 from tilepragma.schedule.candidate import Depths, Refusal, Region, ScheduleCandidate
-from tilepragma.schedule.scratchpad_copies import assign, at_least, element_at, in_scratchpad, scratchpad, where
+from tilepragma.schedule.scratchpad_copies import at_least, element_at, in_scratchpad, scratchpad, where
 from tilepragma.schedule.sor_multilayer import Tile, Way, kernels_of, ways_of
 from tilepragma.schedule.tree import LaunchNode, candidate_of
 from tilepragma.user_tiles.tile_nests import chain_from
@@ -209,9 +210,7 @@ class _Staged:
 
     def bytes(self, tile: TileLoops) -> int:
         """The scratchpad's size in bytes."""
-        element = self.array.element
-        assert isinstance(element, ScalarType)
-        return prod(self.lengths(tile)) * (element.bits // 8)
+        return prod(self.lengths(tile)) * element_bytes(self.array)
 
 
 def _staged(region: Region, tiles: list[TileLoops]) -> tuple[_Staged, ...] | Refusal:

@@ -57,12 +57,14 @@ from tilepragma.ir.loop_tree import (
     RegisterQueue,
     Scratchpad,
     Statement,
+    assign,
 )
 from tilepragma.ir.polynomial import Polynomial, expression, maximum, minimum, number, polynomial
 from tilepragma.ir.substitution import with_accesses, with_objects
 from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.ir.types import INDEX, ScalarType
 from tilepragma.lower.band_loops import counted_loop, declared, floor_quotient, mapped_nest, short_or_long, term
+from tilepragma.plan.array_bytes import element_bytes
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, TileSize
 from tilepragma.plan.space_time import Hyperplane, Meanings
 from tilepragma.poly.extents import Bounds
@@ -73,7 +75,6 @@ from tilepragma.poly.scop import ScopStatement
 from tilepragma.schedule.candidate import Depths, Refusal, Region, ScheduleCandidate
 from tilepragma.schedule.default_sizes import DEGREE
 from tilepragma.schedule.scratchpad_copies import (
-    assign,
     at_least,
     compared,
     element_at,
@@ -240,8 +241,9 @@ def _room(lengths: tuple[int, ...], tiles: Overlap) -> int:
 def _streamed(tiles: Overlap, planes: Stream, measure: _Measure, steps: int, memory: int) -> tuple[float, Form] | None:
     """The best streamed tiles, and their cost; None if nothing fits."""
     best: tuple[float, Form] | None = None
+    arrays = [array.object for array in tiles.arrays]
     for degree in range(1, min(_MOST_STREAMED, steps) + 1):
-        room = memory // sum(_bytes(array) * planes.planes(array.object, degree) for array in tiles.arrays)
+        room = memory // sum(element_bytes(array) * planes.planes(array, degree) for array in arrays)
         for plane in _planes(len(tiles.growth), room):
             lengths = (_CHUNKS[len(plane) + 1], *plane)
             cost = measure.streamed(lengths, degree, planes)
@@ -300,15 +302,9 @@ class _Measure:
         return (_COMPUTING * computed + copied + _WAITING * waits) / (degree * prod(homes))
 
 
-def _bytes(array: GridArray) -> int:
-    element = array.object.element
-    assert isinstance(element, ScalarType), "other arrays have no overlapped tiles"
-    return element.bits // 8
-
-
 def _lengths(tiles: Overlap, rank: int, memory: int) -> tuple[int, ...]:
     """The lengths of scratchpads that fit the gang's memory, in bytes; the last is longest."""
-    room = memory // sum(_bytes(array) for array in tiles.arrays)
+    room = memory // sum(element_bytes(array.object) for array in tiles.arrays)
     if rank == 1:
         return (room,)
     if rank == 2:

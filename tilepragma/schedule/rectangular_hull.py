@@ -139,7 +139,7 @@ def _every_point(loop: Loop, nest: Loop, on_host: Callable[[Expression], bool]) 
     step = polynomial(loop.step).constant
     if step is None or not 2 <= step <= _LONGEST_STEP or loop.comparison not in ("<", "<=") or not on_host(loop.upper):
         return None
-    inner = (bound for loop in loops_in(loop.body) for bound in (loop.lower, loop.upper, loop.step))
+    inner = (bound for loop in loops_in(loop.body) for bound in loop.bounds)
     if any(mentions(bound, loop.iterator) for bound in inner):
         # They may stand around the guard, and read what only the user's iterations may read.
         return None

@@ -72,7 +72,7 @@ def _statements(statement: Statement, instead: Mapping[DataObject, DataObject]) 
     for declarator in statement.declarators:
         if declarator.object not in instead:
             yield replace(statement, declarators=(declarator,))
-        elif declarator.initializer is not None and not isinstance(declarator.initializer, tuple):
+        elif declarator.value is not None:
             target = Access(declarator.object, (), (), declarator.object.element, declarator.object.range)
-            value = Assignment("=", target, declarator.initializer, declarator.object.element, statement.range)
+            value = Assignment("=", target, declarator.value, declarator.object.element, statement.range)
             yield ExpressionStatement(value, statement.range)

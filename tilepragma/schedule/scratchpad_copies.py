@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from tilepragma.ir.expressions import (
     Access,
-    Assignment,
     Binary,
     DataObject,
     Expression,
@@ -18,7 +17,7 @@ from tilepragma.ir.expressions import (
     conjunction,
     integer,
 )
-from tilepragma.ir.loop_tree import Block, ExpressionStatement, If, Scratchpad, Statement
+from tilepragma.ir.loop_tree import Block, If, Scratchpad, Statement
 from tilepragma.ir.polynomial import Polynomial, expression
 from tilepragma.ir.types import INT, LONG
 from tilepragma.lower.band_loops import short_or_long, term
@@ -80,8 +79,3 @@ def within(points: Iterable[DataObject], box: Iterable[Bounds]) -> tuple[Express
 def element_at(array: DataObject, points: Iterable[DataObject]) -> Access:
     """The element with these subscripts."""
     return Access(array, tuple(map(access_to, points)), (), array.element)
-
-
-def assign(target: Access, source: Access) -> ExpressionStatement:
-    """`target = source;`"""
-    return ExpressionStatement(Assignment("=", target, source, target.type))

@@ -18,10 +18,10 @@ from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import SorMethod
 from tilepragma.ir.expressions import integer
 from tilepragma.ir.fresh_names import Names
-from tilepragma.ir.loop_tree import Block, Declarator, Kernel, Loop, Statement
+from tilepragma.ir.loop_tree import Block, Kernel, Loop, Statement
 from tilepragma.ir.polynomial import number, polynomial
-from tilepragma.ir.substitution import with_objects
-from tilepragma.ir.traversal import loops_in, walk, with_blocks
+from tilepragma.ir.substitution import with_each, with_objects
+from tilepragma.ir.traversal import declared_in, loops_in, with_blocks
 from tilepragma.normalise.delinearisation import typed_sum
 from tilepragma.patterns.colouring import MOST_CLASSES, Colouring, PointClass, colouring
 from tilepragma.patterns.recognition import relaxations
@@ -104,19 +104,12 @@ def _of_class(loop: Loop, sweep: Sweep, modulus: int, chosen: PointClass, names:
     # The distance of the class's first point from the mesh's in each loop's dimension.
     starts = {loop.index: chosen[dimension] for loop, dimension in zip(sweep.loops, sweep.order, strict=True)}
 
-    def changed(statement: Statement) -> Statement:
-        inner = with_blocks(statement, inside)
-        if not isinstance(inner, Loop) or inner.index not in starts:
-            return inner
-        return _every(inner, modulus, starts[inner.index])
+    def changed(inner: Loop) -> Loop:
+        return _every(inner, modulus, starts[inner.index]) if inner.index in starts else inner
 
-    def inside(block: Block) -> Block:
-        return replace(block, statements=tuple(map(changed, block.statements)))
-
-    nest = changed(loop)
+    nest = with_each(loop, Loop, changed)
     iterators = {loop.iterator for loop in loops_in(nest)}
-    iterators |= {node.object for node in walk(nest) if isinstance(node, Declarator)}
-    in_order = sorted(iterators, key=lambda iterator: iterator.name)
+    in_order = sorted(iterators | declared_in(nest), key=lambda iterator: iterator.name)
     return with_objects(nest, {iterator: fresh_local(iterator, names) for iterator in in_order})
 
 

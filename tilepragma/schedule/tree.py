@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from tilepragma.arguments.scalars import ScalarContext, classify
 from tilepragma.base.diagnostics import Diagnostics, Severity
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.ir.accesses import uses
+from tilepragma.ir.accesses import used_in, uses
 from tilepragma.ir.directives import ReductionClause, TileClause
 from tilepragma.ir.expressions import DataObject, Expression, Scope
 from tilepragma.ir.flow import ScalarEffect, scalar_effect
@@ -211,7 +211,7 @@ class _Builder:
                 self.around[id(built)] = around
                 result.append(built)
             elif isinstance(step, HostLoop):
-                self._check_on_host((step.loop.lower, step.loop.upper, step.loop.step), on_host)
+                self._check_on_host(step.loop.bounds, on_host)
                 inner = self._with_nests(step.steps, (*around, step.loop.iterator))
                 result.append(HostLoop(step.loop, inner, step.shape))
             else:
@@ -245,7 +245,7 @@ class _Builder:
         check_repeated(node.body, self.diagnostics)
         scalars = classify(node.body, context)
         self.shared += [object_ for object_ in scalars.shared if object_ not in self.shared]
-        used = {use.object for use in uses(node.body, kernel.functions, launch=True)}
+        used = used_in(node.body, kernel.functions, launch=True)
         values = tuple(iterator for iterator in self.around[id(node)] if iterator in used)
         launch = finished_launch(name, node.body, scalars, context, values, waits=node.waits)
         pipelined = node.pipelined and columns_nest(launch) is not None

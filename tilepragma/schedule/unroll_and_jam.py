@@ -17,16 +17,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.ir.accesses import Use, leaves_early, uses
-from tilepragma.ir.expressions import DataObject, Scope, Storage, integer
+from tilepragma.ir.accesses import Use, leaves_early, uses, written_in
+from tilepragma.ir.expressions import DataObject, integer
 from tilepragma.ir.flow import exposed_read
-from tilepragma.ir.loop_tree import Block, Declaration, Function, If, Loop, Statement
+from tilepragma.ir.loop_tree import Block, Function, If, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, not_negative, number, polynomial
 from tilepragma.ir.substitution import with_each
 from tilepragma.ir.traversal import flat, loops_in, mentions, with_blocks
-from tilepragma.ir.types import is_signed
 from tilepragma.lower.band_loops import counted_loop, floor_quotient, term
 from tilepragma.normalise.delinearisation import typed_sum
+from tilepragma.schedule.candidate import counts_up
 from tilepragma.schedule.default_sizes import JAMMED_ROWS
 from tilepragma.schedule.index_set_splitting import simple_statements
 
@@ -47,17 +47,12 @@ def unroll_and_jam(
     blocks; None if that is impossible.
     """
     target = next((loop for loop in loops_in(body) if loop.index == number), None)
-    if target is None or not _counts_up(target) or sum(1 for _ in simple_statements(target)) > _MOST_STATEMENTS:
+    if target is None or not counts_up(target) or sum(1 for _ in simple_statements(target)) > _MOST_STATEMENTS:
         return None
     jammed = _Jam(target, waiting, functions, numbers).jammed(blocks)
     if jammed is None:
         return None
     return with_each(body, Loop, lambda loop: jammed if loop is target else loop), jammed
-
-
-def _counts_up(loop: Loop) -> bool:
-    by_one = polynomial(loop.step).constant == 1 and loop.comparison in ("<", "<=")
-    return by_one and is_signed(loop.iterator.element) and not leaves_early(loop.body)
 
 
 @dataclass
@@ -102,9 +97,8 @@ class _Jam:
 
     def _takes_rows(self, loop: Loop) -> bool:
         """Whether the loop contains a waiting loop, and all rows run it alike."""
-        ends = (loop.lower, loop.upper, loop.step)
-        read = {use.object for end in ends for use in uses(end)}
-        written = {use.object for use in uses(self.loop, self.functions) if use.writes} - self._iterators
+        read = {use.object for bound in loop.bounds for use in uses(bound)}
+        written = written_in(self.loop, self.functions) - self._iterators
         alike = not read & (written | {self.loop.iterator}) and not leaves_early(loop.body)
         return alike and any(loop.index in self.waiting for loop in loops_in(loop))
 
@@ -113,8 +107,7 @@ class _Jam:
         blocks = tuple(self._blocks_of_row(groups))
         for place, group in enumerate(blocks):
             written = {use.object for use in uses(group, self.functions) if use.writes and self._is_shared(use)}
-            declarations = (each for each in group.statements if isinstance(each, Declaration))
-            declared = {declarator.object for each in declarations for declarator in each.declarators}
+            declared = {declarator.object for declarator in group.declarators}
             elsewhere = [block for number, block in enumerate(blocks) if number != place]
             if any(mentions(block, object_) for object_ in written | declared for block in elsewhere):
                 return False
@@ -131,8 +124,7 @@ class _Jam:
                 yield group
 
     def _is_shared(self, use: Use) -> bool:
-        scalar = use.object.storage is Storage.SCALAR and use.object.scope is not Scope.LOCAL
-        return scalar and use.object not in self._iterators
+        return use.object.is_outside_scalar and use.object not in self._iterators
 
     @property
     def _iterators(self) -> set[DataObject]:

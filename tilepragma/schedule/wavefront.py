@@ -45,7 +45,7 @@ from tilepragma.ir.expressions import (
     disjunction,
     integer,
 )
-from tilepragma.ir.loop_tree import Block, Declaration, ExpressionStatement, If, Loop, Scratchpad, Statement
+from tilepragma.ir.loop_tree import Block, Declaration, ExpressionStatement, If, Loop, Scratchpad, Statement, assign
 from tilepragma.ir.polynomial import Polynomial, expression, maximum, minimum, number, polynomial
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INDEX, LONG, ScalarType
@@ -72,7 +72,7 @@ from tilepragma.poly.wavefronts import IntraTile, concurrent_tile, intra_tile
 from tilepragma.schedule.coalescing import private_names
 from tilepragma.schedule.cpu_register_tiles import with_full_tiles
 from tilepragma.schedule.default_sizes import device_tile, host_tile, processor_tile
-from tilepragma.schedule.scratchpad_copies import assign, at_least, element_at, in_scratchpad, scratchpad, where, within
+from tilepragma.schedule.scratchpad_copies import at_least, element_at, in_scratchpad, scratchpad, where, within
 from tilepragma.schedule.tree import ArrayTiles, LaunchNode, ScheduleNode
 
 DIAMONDS = "diamond tiles: concurrent start"

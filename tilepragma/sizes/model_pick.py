@@ -18,7 +18,7 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.cost.host_prediction import predicted_terms
 from tilepragma.cost.statement_counts import SourceCounts
 from tilepragma.ir.evaluation import Evaluation, UncountableError
-from tilepragma.ir.types import ScalarType
+from tilepragma.ir.types import is_integer
 from tilepragma.model.device import Processor
 from tilepragma.model.execution_time import Integers
 from tilepragma.plan.array_bytes import array_bytes
@@ -136,7 +136,7 @@ def _columns(occasions: tuple[_Occasion, ...]) -> dict[str, Integers]:
 def _occasions(plan: KernelPlan) -> Iterator[_Occasion]:
     """Occasions in the order of limits. Raises UncountableError if lengths are undetermined."""
     types = ((scalar.name, scalar.element) for scalar in plan.scalars)
-    names = [name for name, type_ in types if isinstance(type_, ScalarType) and type_.is_integer]
+    names = [name for name, type_ in types if is_integer(type_)]
     usual = dict.fromkeys(names, 64)
     least = 1.3 * _bytes_of_arrays(plan, usual)
     extents = [name for name in names if _bytes_of_arrays(plan, usual | {name: 128}) > least]

@@ -36,7 +36,7 @@ from tilepragma.ir.loop_tree import Block, Loop, Statement
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import with_blocks
 from tilepragma.ir.types import LONG
-from tilepragma.poly.dependences import Carried, DependenceKind
+from tilepragma.poly.dependences import Carried, DependenceKind, alike_at_first
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 from tilepragma.poly.scop import Scop, common_loops
 from tilepragma.poly.value_flow import ArrayFlow, Site, UnknownFlowError, array_flow, maps_of
@@ -299,9 +299,7 @@ def _is_old(site: Site, loop: Loop, around: int, flow: ArrayFlow) -> bool:
     for relation in flow.of(flow.sources, site):
         if not _has(writes[relation.get_tuple_name(isl.dim_type.out)].statement.loops, loop):
             continue
-        for place in range(around):
-            relation = relation.equate(isl.dim_type.in_, place, isl.dim_type.out, place)
-        if not relation.is_empty():
+        if not alike_at_first(relation, around).is_empty():
             return False
     return True
 

@@ -21,11 +21,11 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import ClauseExpression, TileKind
-from tilepragma.ir.expressions import Access, AddressOf, Assignment, Binary, DataObject, Expression, Increment, Scope
+from tilepragma.ir.expressions import Access, Binary, DataObject, Expression, Scope
 from tilepragma.ir.fresh_names import Names
 from tilepragma.ir.loop_tree import Axis, Block, Declaration, If, Loop, Panel, Staged, Tile, TiledLoop, TileNest
 from tilepragma.ir.substitution import with_each
-from tilepragma.ir.traversal import children, walk
+from tilepragma.ir.traversal import changed_in, children, declared_in, walk
 from tilepragma.ir.types import INT, ScalarType
 from tilepragma.plan.kernel_plan import Launch
 from tilepragma.plan.summary import coarsening_tile
@@ -73,7 +73,7 @@ def worth_points(
     where a worker's points would share scalars.
     """
     iterators = {node.iterator for node in walk(nest.body) if isinstance(node, Loop)}
-    changed = _changed(nest.body)
+    changed = changed_in(nest.body)
     if any(object_.scope is not Scope.LOCAL and object_.rank == 0 for object_ in changed - iterators):
         return {}
     if not sums_of(loop) and not any(scalar.scope is Scope.LOCAL for scalar in _summed_scalars(loop)):
@@ -89,15 +89,9 @@ def worth_points(
     return profitable
 
 
-def _changed(node: Any) -> set[DataObject]:
-    return {node.target.object for node in walk(node) if isinstance(node, (Assignment, Increment, AddressOf))}
-
-
 def _summed_scalars(loop: Loop) -> set[DataObject]:
     """The scalars declared before the loop that it updates."""
-    declarations = (node for node in walk(loop.body) if isinstance(node, Declaration))
-    declared = {declarator.object for declaration in declarations for declarator in declaration.declarators}
-    return {object_ for object_ in _changed(loop.body) - declared if object_.rank == 0}
+    return {object_ for object_ in changed_in(loop.body) - declared_in(loop.body) if object_.rank == 0}
 
 
 @dataclass(frozen=True)
@@ -153,7 +147,7 @@ def _updated(
             yield from _updated(statement, conditions, declared, moving)
             declared += (statement,) if isinstance(statement, Declaration) else ()
     elif isinstance(node, Loop):
-        for part in (node.lower, node.upper, node.step):
+        for part in node.bounds:
             yield from _updated(part, conditions, declared, moving)
         yield from _updated(node.body, (*conditions, _not_empty(node)), declared, moving | {node.iterator})
     elif isinstance(node, If):

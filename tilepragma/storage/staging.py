@@ -22,7 +22,7 @@ from types import MappingProxyType
 from tilepragma.arguments.scalars import scalar_arguments
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE
-from tilepragma.ir.accesses import uses
+from tilepragma.ir.accesses import uses, written_in
 from tilepragma.ir.directives import TileKind
 from tilepragma.ir.expressions import Access, DataObject, Scope, Storage, access_to, integer
 from tilepragma.ir.fresh_names import Names, names_in
@@ -46,7 +46,7 @@ from tilepragma.ir.loop_tree import (
 )
 from tilepragma.ir.loop_tree_text import subscripts_text
 from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, minimum, number, of_atom, polynomial
-from tilepragma.ir.traversal import loops_and_tiled, walk
+from tilepragma.ir.traversal import loops_and_tiled, unwrapped, walk
 from tilepragma.ir.types import LONG, ScalarType
 from tilepragma.model.bank_conflicts import odd_rows, padded_row
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, forms, with_launches
@@ -238,10 +238,10 @@ class _Planner:
             nodes = (node for statement in others for node in walk(statement))
             outside = {_place(node) for node in nodes if isinstance(node, Access)}
             read = [reading for reading in read if _place(reading.access) not in outside]
-        written = {use.object for use in uses(launch.body, functions) if use.writes}
+        written = written_in(launch.body, functions)
         scalars = {object_ for object_ in self.plan.kernel.objects if object_.storage is Storage.SCALAR}
         shared = scalars - written - set(launch.privates)
-        shared |= around | {loop.loop.iterator for loop in tile.nest.loops if not _is_mapped(loop)}
+        shared |= around | {loop.loop.iterator for loop in tile.nest.loops if not loop.is_distributed}
         shared |= {size.object for size in self.plan.sizes}
         counts = tile.counts(literal_counts(self.plan.counts))
         array_tiles = _candidates(read, tile.terms, frozenset(shared), counts, tile.points)
@@ -310,7 +310,7 @@ class _Tile:
         """The iterators of the tile, and how many values each takes."""
         terms: dict[DataObject, Axis | int] = {}
         for tiled in self.nest.loops:
-            if _is_mapped(tiled):
+            if tiled.is_distributed:
                 axes = [tile.axis for tile in tiled.tiles if tile.kind is TileKind.WORKER]
                 terms[tiled.loop.iterator] = axes[0] if axes and axes[0] is not None else 1
         if self.split is not None:
@@ -328,9 +328,7 @@ def _nest_to_stage(launch: Launch) -> TileNest | None:
     """The launch's single rectangular nest, if its gangs have workers; else None."""
     if launch.reductions:
         return None
-    body: Statement = launch.body
-    while isinstance(body, Block) and len(body.statements) == 1:
-        body = body.statements[0]
+    body = unwrapped(launch.body)
     if not isinstance(body, TileNest) or not all(map(_is_plain, body.loops)):
         return None
     nodes = list(walk(body.body))
@@ -357,20 +355,16 @@ def _is_plain(tiled: TiledLoop) -> bool:
     kinds = [tile.kind for tile in tiled.tiles]
     if not tiled.launch_bounds or polynomial(tiled.loop.step).constant != 1 or tiled.loop.decreasing:
         return False
-    if not _is_mapped(tiled):
+    if not tiled.is_distributed:
         return kinds == [TileKind.DYNAMIC]
     return kinds in ([TileKind.DYNAMIC, TileKind.GANG], [TileKind.DYNAMIC, TileKind.GANG, TileKind.WORKER])
-
-
-def _is_mapped(tiled: TiledLoop) -> bool:
-    return any(tile.axis is not None for tile in tiled.tiles)
 
 
 def _split_tile(nest: TileNest) -> _Tile | None:
     """The tile that splits the nest's innermost unmapped loop, else its body's only loop; None
     where that cannot be split.
     """
-    ordered = [tiled for tiled in nest.loops if not _is_mapped(tiled)]
+    ordered = [tiled for tiled in nest.loops if not tiled.is_distributed]
     if ordered:
         tiled = ordered[-1]
         loop = replace(tiled.loop, body=nest.body, declares_iterator=True)
@@ -391,8 +385,8 @@ def _can_be_split(loop: Loop, nest: TileNest) -> bool:
     ends = loop_ends(loop, {})
     if ends is None:
         return False
-    varying = {tiled.loop.iterator for tiled in nest.loops if _is_mapped(tiled)}
-    varying |= {use.object for use in uses(nest.body) if use.writes}
+    varying = {tiled.loop.iterator for tiled in nest.loops if tiled.is_distributed}
+    varying |= written_in(nest.body)
     read = {node.object for bound in (loop.lower, loop.upper) for node in walk(bound) if isinstance(node, Access)}
     return not read & varying and all(object_.scope is not Scope.LOCAL or object_.rank == 0 for object_ in read)
 

@@ -19,7 +19,7 @@ from tilepragma.ir.accesses import leaves_early, uses
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import DataObject, Scope
 from tilepragma.ir.loop_tree import Barrier, Block, ForLoop, Function, If, Loop, Statement, Switch, TileNest, While
-from tilepragma.ir.traversal import statements_of, walk, with_blocks
+from tilepragma.ir.traversal import nests_in, statements_of, with_blocks
 from tilepragma.user_tiles.coverage import nest_axes
 
 
@@ -117,7 +117,7 @@ class _Barriers:
                 return
             shared = self._touched(earlier).conflicts(touched)
             if shared:
-                name = sorted(object_.host for object_ in shared)[0]
+                name = min(object_.host for object_ in shared)
                 kind = "gangs" if _holds(statement, AxisKind.GANG) else "threads"
                 self.diagnostics.error(
                     getattr(statement, "range", block.range),
@@ -129,7 +129,7 @@ class _Barriers:
 
     def _check_uniform(self, statement: Statement, path: tuple[Any, ...]) -> None:
         """Whether all workers take the same way to a barrier before `statement`."""
-        nests = (node for around in path[:1] for node in walk(around) if isinstance(node, TileNest))
+        nests = (nest for around in path[:1] for nest in nests_in(around))
         of_workers = (nest for nest in nests if any(axis.kind is AxisKind.WORKER for axis in nest_axes(nest)))
         varying = {use.object for nest in of_workers for use in uses(nest, self.functions) if use.writes}
         for around in path:
@@ -155,10 +155,10 @@ def _decisions(node: Any) -> tuple[Any, ...]:
     if isinstance(node, ForLoop):
         return (node.condition,) if node.condition is not None else ()
     if isinstance(node, Loop):
-        return (node.lower, node.upper, node.step)
+        return node.bounds
     if isinstance(node, TileNest):
         loops = (tiled.loop for tiled in node.loops if not tiled.launch_bounds)
-        return tuple(bound for loop in loops for bound in (loop.lower, loop.upper, loop.step))
+        return tuple(bound for loop in loops for bound in loop.bounds)
     return ()
 
 

@@ -129,7 +129,7 @@ def trip_count(lower: int, upper: int, step: int, comparison: str) -> int:
 
 def literal_trip(loop: Loop) -> int | None:
     """The loop's trip count where its step is a literal and the distance of its bounds is known."""
-    lower, upper, step = map(polynomial, (loop.lower, loop.upper, loop.step))
+    lower, upper, step = map(polynomial, loop.bounds)
     distance = (upper - lower).constant
     if distance is None or not step.constant:
         return None
@@ -140,9 +140,7 @@ def needed_loops(chain: Sequence[Loop]) -> dict[int, frozenset[int]]:
     """For each loop of a chain, the loops around it whose iterators its bounds or step mention."""
     return {
         loop.index: frozenset(
-            outer.index
-            for outer in chain[:place]
-            if any(mentions(bound, outer.iterator) for bound in (loop.lower, loop.upper, loop.step))
+            outer.index for outer in chain[:place] if any(mentions(bound, outer.iterator) for bound in loop.bounds)
         )
         for place, loop in enumerate(chain)
     }

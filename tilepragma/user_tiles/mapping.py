@@ -68,7 +68,7 @@ def host_clauses(loops: tuple[Loop, ...]) -> dict[int, tuple[TileClause, ...]]:
 
 def launchable(loops: tuple[Loop, ...], on_host: Callable[[Expression], bool]) -> tuple[Loop, ...]:
     """The independent loops that devices can distribute: the host knows inner loops' bounds."""
-    known = (loop for loop in loops[1:] if all(on_host(bound) for bound in (loop.lower, loop.upper, loop.step)))
+    known = (loop for loop in loops[1:] if all(on_host(bound) for bound in loop.bounds))
     return (*loops[:1], *known)
 
 

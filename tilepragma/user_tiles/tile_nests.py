@@ -16,7 +16,7 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.directives import AxisKind, TileClause, TileKind
 from tilepragma.ir.expressions import Expression
 from tilepragma.ir.loop_tree import Axis, Block, Loop, Statement, Tile, TiledLoop, TileNest
-from tilepragma.ir.traversal import with_blocks
+from tilepragma.ir.traversal import perfect_nest, with_blocks
 from tilepragma.user_tiles.chain_checks import axis_of, check_collapse, check_tiles, covers, legal_order, needed_loops
 
 
@@ -46,14 +46,7 @@ class _Placed:
 
 def chain_from(loop: Loop) -> tuple[Loop, ...]:
     """The maximal perfectly nested chain that starts at `loop`."""
-    chain = [loop]
-    while True:
-        statements = chain[-1].body.statements
-        while len(statements) == 1 and isinstance(statements[0], Block):
-            statements = statements[0].statements
-        if len(statements) != 1 or not isinstance(statements[0], Loop):
-            return tuple(chain)
-        chain.append(statements[0])
+    return tuple(perfect_nest(loop))
 
 
 def build_nests(body: Block, context: ChainContext) -> Block:
@@ -147,7 +140,7 @@ def _nest(chain: tuple[Loop, ...], placed: list[_Placed], context: ChainContext,
     loops = []
     for loop in chain:
         tiles = tuple(tile.tile for tile in placed if tile.tile.loop == loop.index)
-        on_host = all(map(context.on_host, (loop.lower, loop.upper, loop.step)))
+        on_host = all(map(context.on_host, loop.bounds))
         loops.append(TiledLoop(loop, context.symbols[loop.index], tiles, on_host))
     return TileNest(tuple(loops), order, chain[-1].body, chain[0].range)
 

@@ -63,7 +63,7 @@ def _decisions(node: Any) -> tuple[Any, ...]:
     if isinstance(node, ForLoop):
         return tuple(part for part in (node.initialization, node.condition, node.advance) if part is not None)
     if isinstance(node, Loop):
-        return (node.lower, node.upper, node.step)
+        return node.bounds
     if isinstance(node, TileNest):
-        return tuple(part for tiled in node.loops for part in (tiled.loop.lower, tiled.loop.upper, tiled.loop.step))
+        return tuple(part for tiled in node.loops for part in tiled.loop.bounds)
     return ()

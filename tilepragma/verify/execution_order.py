@@ -340,7 +340,7 @@ class _Order:
         waiting = {index: [tile.position for tile in tiled.tiles] for index, (_, tiled) in loops.items()}
         for tile in element.nest.order:
             dimension, tiled = loops[tile.loop]
-            if any(tile.axis is not None for tile in tiled.tiles):
+            if tiled.is_distributed:
                 # Pairs that differ there are done above; these are equal, or about different
                 # copies.
                 self.pairs = self.pairs.equate(_IN, dimension, _OUT, dimension) if self.alone else self.pairs

@@ -39,6 +39,7 @@ from tilepragma.poly.affine import (
     NotAffineError,
     Quotient,
     affine,
+    affine_or_none,
     bounded,
     constant_value,
     quotients,
@@ -176,7 +177,7 @@ def evaluated_parts(node: Any) -> tuple[Any, ...]:
     """The parts of a leaf's node that it evaluates: only the decision of an If or a Loop."""
     if isinstance(node, If):
         return (node.condition,)
-    return (node.lower, node.upper, node.step) if isinstance(node, Loop) else (node,)
+    return node.bounds if isinstance(node, Loop) else (node,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,8 +297,9 @@ class _Walk:
             loop, frame = tiled.loop, inside.frame
             evaluated.append((loop, inside))
             # Bounds that are launch numbers are the same for all instances of a launch.
-            limits = (None, None) if tiled.launch_bounds else (_affine(loop.lower, frame), _affine(loop.upper, frame))
-            bounds.append(limits)
+            ends = (None, None) if tiled.launch_bounds else (loop.lower, loop.upper)
+            lower, upper = (None if end is None else affine_or_none(end, frame) for end in ends)
+            bounds.append((lower, upper))
             inside = inside.rounds(loop)
         element = Mapped(nest, place.depth, tuple(bounds))
         for index, (loop, around) in enumerate(evaluated):
@@ -310,13 +312,6 @@ def _waits(statement: Statement) -> bool:
     if isinstance(statement, Block):
         return any(_waits(inner) for inner in statement.statements)
     return isinstance(statement, Barrier)
-
-
-def _affine(expression: Expression, frame: Frame) -> isl.PwAff | None:
-    try:
-        return affine(expression, frame)
-    except NotAffineError:
-        return None
 
 
 def _beyond(operator: str, bound: Expression, outside: Frame, inside: Frame) -> isl.Set:

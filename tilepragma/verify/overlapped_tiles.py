@@ -50,7 +50,7 @@ from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, Launch, Step
 from tilepragma.poly.affine import Frame, NotAffineError, affine, affine_tuple
-from tilepragma.poly.dependences import Dependence, DependenceKind, union_of
+from tilepragma.poly.dependences import Dependence, DependenceKind, alike_at_first, union_of
 from tilepragma.poly.scop import AccessKind, Reference, ScopStatement
 from tilepragma.verify.bounds import lies_between, lies_in_section
 from tilepragma.verify.certificate import Fault, NotProvenError
@@ -268,7 +268,7 @@ def _why_broken(first: InstanceMap, second: InstanceMap, relation: isl.Map, tile
         return "goes to an earlier step of the host"
     if first.leaf.launch is not second.leaf.launch:
         return None
-    broken = out_of_order(first.leaf, second.leaf, _of_one_tile(pairs, tiles.depth))
+    broken = out_of_order(first.leaf, second.leaf, alike_at_first(pairs, tiles.depth))
     if broken is not None:
         return f"is broken in a tile: its instances {broken.reason}"
     broken = out_of_columns(first.leaf, second.leaf, pairs)
@@ -276,15 +276,9 @@ def _why_broken(first: InstanceMap, second: InstanceMap, relation: isl.Map, tile
 
 
 def _check_order(first: Leaf, second: Leaf, pairs: isl.Map, depth: int, what: str) -> None:
-    broken = out_of_order(first, second, _of_one_tile(pairs, depth))
+    broken = out_of_order(first, second, alike_at_first(pairs, depth))
     if broken is not None:
         raise NotProvenError(f"{what} is broken in a tile: its instances {broken.reason}")
-
-
-def _of_one_tile(pairs: isl.Map, depth: int) -> isl.Map:
-    for dimension in range(depth):
-        pairs = pairs.equate(_IN, dimension, _OUT, dimension)
-    return pairs
 
 
 def _closed(tiles: Tiles) -> None:
@@ -338,7 +332,7 @@ def _all_before(first: Leaf, second: Leaf, depth: int) -> bool:
     """Whether a leaf runs before another in each tile: mostly the text tells."""
     anything = isl.Map.universe(isl.Space.alloc(first.frame.context, 0, first.depth, second.depth))
     everything = isl.Map.from_domain_and_range(first.domain, second.domain)
-    return any(out_of_order(first, second, _of_one_tile(pairs, depth)) is None for pairs in (anything, everything))
+    return any(out_of_order(first, second, alike_at_first(pairs, depth)) is None for pairs in (anything, everything))
 
 
 def _in_columns(tiles: Tiles) -> None:
@@ -370,7 +364,7 @@ def _columns(tiles: Tiles) -> None:
         for first, second in itertools.product(uses, repeat=2):
             if not first.writes or second.writes:
                 continue
-            pairs = _of_one_tile(first.elements.apply_range(second.elements.reverse()), tiles.depth)
+            pairs = alike_at_first(first.elements.apply_range(second.elements.reverse()), tiles.depth)
             if not by_two_workers(first.leaf, second.leaf, pairs).is_empty():
                 raise NotProvenError(
                     f"a worker reads elements of '{first.scratchpad.array.host}' in registers that another one writes"
@@ -423,7 +417,7 @@ def _read(tiles: isl.Map, reference: Reference) -> isl.Map:
 
 def _meet(fill: Copied, store: Copied) -> bool:
     """Whether one tile of a step fills an element that another tile stores."""
-    pairs = _of_one_tile(fill.tiles.apply_range(store.tiles.reverse()), _STEP)
+    pairs = alike_at_first(fill.tiles.apply_range(store.tiles.reverse()), _STEP)
     return not pairs.subtract(isl.Map.identity(pairs.get_space())).is_empty()
 
 

@@ -9,20 +9,9 @@ from typing import Any
 
 from tilepragma.arguments.constant_memory import is_constant, table_bytes, wrong_constant_uses
 from tilepragma.arguments.sections import whole_section
-from tilepragma.base.memoization import once
-from tilepragma.ir.accesses import Use, leaves_early, uses
+from tilepragma.ir.accesses import Use, leaves_early, uses, written_in
 from tilepragma.ir.directives import Live, TileKind
-from tilepragma.ir.expressions import (
-    TABLE_BYTES,
-    Access,
-    AddressOf,
-    Assignment,
-    DataObject,
-    Increment,
-    IntegerLiteral,
-    Scope,
-    Storage,
-)
+from tilepragma.ir.expressions import TABLE_BYTES, Access, DataObject, IntegerLiteral, Scope, Storage
 from tilepragma.ir.loop_tree import (
     Axis,
     Barrier,
@@ -40,7 +29,7 @@ from tilepragma.ir.loop_tree import (
 )
 from tilepragma.ir.loop_tree_text import subscripts_text
 from tilepragma.ir.polynomial import polynomial
-from tilepragma.ir.traversal import children, loops_in, walk, workers_meet
+from tilepragma.ir.traversal import changed_in, children, loops_in, nests_in, walk, workers_meet
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.array_bytes import element_bytes
 from tilepragma.plan.dispatch_table import wrong_choices
@@ -99,11 +88,6 @@ def _forms(plan: KernelPlan) -> tuple[Launch, ...]:
     return tuple(form for launch in _launches(plan) for form in forms(launch))
 
 
-@once
-def _nests(launch: Launch) -> tuple[TileNest, ...]:
-    return tuple(node for node in walk(launch.body) if isinstance(node, TileNest))
-
-
 def _each_launch(rule: Callable[[KernelPlan, Launch], Iterator[str]]) -> Rule:
     return lambda plan: (complaint for launch in _launches(plan) for complaint in rule(plan, launch))
 
@@ -113,7 +97,7 @@ def _each_form(rule: Callable[[KernelPlan, Launch], Iterator[str]]) -> Rule:
 
 
 def _each_nest(rule: Callable[[TileNest], Iterator[str]]) -> Rule:
-    return _each_launch(lambda _, launch: (complaint for nest in _nests(launch) for complaint in rule(nest)))
+    return _each_launch(lambda _, launch: (complaint for nest in nests_in(launch.body) for complaint in rule(nest)))
 
 
 def _tiles_complete(nest: TileNest) -> Iterator[str]:
@@ -139,7 +123,7 @@ def _tiles_kinds(nest: TileNest) -> Iterator[str]:
 
 
 def _order_is_permutation(_: KernelPlan, launch: Launch) -> Iterator[str]:
-    for nest in _nests(launch):
+    for nest in nests_in(launch.body):
         declared = Counter(tile for tiled in nest.loops for tile in tiled.tiles)
         if Counter(nest.order) != declared or max(declared.values()) > 1:
             yield f"the order of the nest over {nest.loops[0].symbol} is no permutation of its tiles"
@@ -165,7 +149,7 @@ def _inside(nest: TileNest, inner: TiledLoop, outer: TiledLoop) -> bool:
 
 def _read_in_bounds(tiled: TiledLoop) -> set[DataObject]:
     loop = tiled.loop
-    return {use.object for bound in (loop.lower, loop.upper, loop.step) for use in uses(bound)}
+    return {use.object for bound in loop.bounds for use in uses(bound)}
 
 
 def _launch_bounds_hold(plan: KernelPlan) -> Iterator[str]:
@@ -200,12 +184,12 @@ def _with_iterators(
 
 
 def _loops_listed(_: KernelPlan, launch: Launch) -> Iterator[str]:
-    if tuple(t for nest in _nests(launch) for t in nest.loops if t.launch_bounds) != launch.loops:
+    if tuple(t for nest in nests_in(launch.body) for t in nest.loops if t.launch_bounds) != launch.loops:
         yield f"launch {launch.name} lists other loops than its body has"
 
 
 def _axes_listed(_: KernelPlan, launch: Launch) -> Iterator[str]:
-    used = [tile.axis for nest in _nests(launch) for tile in nest.order if tile.axis is not None]
+    used = [tile.axis for nest in nests_in(launch.body) for tile in nest.order if tile.axis is not None]
     if set(used) != set(launch.axes) or len(set(launch.axes)) != len(launch.axes):
         yield f"launch {launch.name} lists other axes than its body uses"
     if any(not 0 <= axis.dimension <= 2 for axis in used):
@@ -240,7 +224,7 @@ def _statements_covered(plan: KernelPlan, launch: Launch) -> Iterator[str]:
 
 
 def _objects_accounted(plan: KernelPlan, launch: Launch) -> Iterator[str]:
-    iterators = {tiled.loop.iterator for nest in _nests(launch) for tiled in nest.loops}
+    iterators = {tiled.loop.iterator for nest in nests_in(launch.body) for tiled in nest.loops}
     iterators |= {loop.iterator for loop in loops_in(launch.body) if loop.declares_iterator}
     accessible = {argument.object for argument in plan.arrays} | set(plan.scalars) | set(launch.privates) | iterators
     accessible |= {name for scratchpad in launch.scratchpads for name in scratchpad.names} | set(plan.constants)
@@ -318,7 +302,7 @@ def _reductions_by_address(plan: KernelPlan, launch: Launch) -> Iterator[str]:
 
 def _symbols_unique(plan: KernelPlan) -> Iterator[str]:
     for launches in (plan.host, plan.device):
-        symbols = Counter(t.symbol for launch in launches for nest in _nests(launch) for t in nest.loops)
+        symbols = Counter(t.symbol for launch in launches for nest in nests_in(launch.body) for t in nest.loops)
         for symbol, count in symbols.items():
             if count > 1:
                 yield f"two loops have the symbol {symbol}"
@@ -389,8 +373,7 @@ def _wrong_staged_scratchpads(plan: KernelPlan, launch: Launch) -> Iterator[str]
     ):
         yield f"the staged form of launch {launch.name} maps its tiles otherwise"
         return
-    nests = (node for node in walk(staged.body) if isinstance(node, TileNest))
-    for tiled in (loop for nest in nests for loop in nest.loops):
+    for tiled in (loop for nest in nests_in(staged.body) for loop in nest.loops):
         if tiled.launch_bounds and tiled not in launch.loops:
             yield f"loop {tiled.symbol} of the staged form is none of the launch"
         if any(tile.axis is not None and tile.axis not in launch.axes for tile in tiled.tiles):
@@ -423,7 +406,7 @@ def _wrong_nest(launch: Launch, nest: TileNest) -> Iterator[str]:
 
 def _shared_scalars(launch: Launch, nest: TileNest) -> Iterator[str]:
     """A worker has one copy of what is declared outside of the nest, for all of its points."""
-    changed = {node.target.object for node in walk(nest.body) if isinstance(node, (Assignment, Increment, AddressOf))}
+    changed = changed_in(nest.body)
     for object_ in changed:
         if object_.scope is not Scope.LOCAL and object_.rank == 0:
             yield f"the points of a worker of launch {launch.name} have '{object_.host}' in common"
@@ -451,7 +434,7 @@ def _wrong_places(block: Block, launch: Launch) -> Iterator[str]:
 
 
 def _wrong_arrays(plan: KernelPlan, launch: Launch, nest: TileNest) -> Iterator[str]:
-    written = {use.object for use in uses(nest, plan.kernel.functions) if use.writes}
+    written = written_in(nest, plan.kernel.functions)
     held = {argument.object for argument in plan.arrays}
     stages = list(_stages(nest.body, ()))
     objects = list(dict.fromkeys(array.object for _, _, stage, _ in stages for array in stage.arrays))
@@ -542,7 +525,7 @@ def _wrong_sides(nest: TileNest, staged: Staged, uniform: set[DataObject], rest:
             yield f"the array tile of '{name}' leaves elements out of which it has none"
     if len(staged.sides) != staged.object.rank:
         yield f"the array tile of '{name}' has {len(staged.sides)} sides"
-    mapped = {tiled.loop.iterator: tiled for tiled in nest.loops if any(tile.axis is not None for tile in tiled.tiles)}
+    mapped = {tiled.loop.iterator: tiled for tiled in nest.loops if tiled.is_distributed}
     loops = {loop.iterator: loop for loop in rest if isinstance(loop, Loop)}
     for side in staged.sides:
         strange = {node.object for node in walk(side.least) if isinstance(node, Access)} - uniform

@@ -9,7 +9,7 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.frontend.clang.literals import constant
 from tilepragma.frontend.clang.written_objects import has_effects, written_in
 from tilepragma.ir.accesses import early_exits
-from tilepragma.ir.c_values import c_value, converted, least_and_greatest
+from tilepragma.ir.c_values import c_value, converted
 from tilepragma.ir.expressions import (
     Access,
     Assignment,
@@ -27,7 +27,7 @@ from tilepragma.ir.expressions import (
 )
 from tilepragma.ir.loop_tree import Break, Declaration, ForLoop, Initializer, Loop
 from tilepragma.ir.traversal import mentions, walk
-from tilepragma.ir.types import INT, LONG, ScalarKind, ScalarType, is_integer, promoted, usual_type
+from tilepragma.ir.types import INT, LONG, ScalarKind, ScalarType, is_integer, least_and_greatest, promoted, usual_type
 
 _LONG_STEP = 1 << (INT.bits - 1)
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "!=": "!="}

@@ -17,6 +17,7 @@ from tilepragma.base.deep_recursion import with_deep_stack
 from tilepragma.base.diagnostics import source_error
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import Position, SourceRange
+from tilepragma.base.source_scan import content_of
 
 __all__ = ["LOOPS", "ClangUnit", "CursorKind", "Key", "Node", "TypeKind", "parse", "strip"]
 
@@ -276,11 +277,7 @@ class ClangUnit:
     def text(self, path: str) -> bytes:
         """The content of a file of the unit; empty for what is no file (the command line)."""
         if path not in self.texts:
-            try:
-                with open(path, "rb") as file:
-                    self.texts[path] = file.read()
-            except OSError:
-                self.texts[path] = b""
+            self.texts[path] = content_of(path)
         return self.texts[path]
 
     def node_at(self, path: str, offset: int) -> Node | None:

@@ -17,7 +17,7 @@ from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.cursor_tree import CursorKind, Node
 from tilepragma.frontend.clang.lowering_context import Context, Implied
 from tilepragma.frontend.clang.objects import declare, external_object
-from tilepragma.ir.accesses import uses
+from tilepragma.ir.accesses import written_in
 from tilepragma.ir.directives import KernelDirective
 from tilepragma.ir.expressions import Access, DataObject, Scope, Storage
 from tilepragma.ir.loop_tree import Block, Function
@@ -49,7 +49,7 @@ def with_constness(
 
     Raises SourceError if the body writes an implied scalar.
     """
-    written = {use.object for use in uses(body, functions) if use.writes}
+    written = written_in(body, functions)
     for variable in implied:
         if variable.object in written and variable.object.storage is Storage.SCALAR:
             message = f"a function called from a kernel changes '{variable.object.host}', which is not its own"
