@@ -78,7 +78,8 @@ def with_subdomain_tiles(plan: KernelPlan, staged: KernelPlan | None, against: t
     if staged is None or arrays != staged.arrays or plan.final_values != staged.final_values:
         reasons = (reason.removeprefix(f"{NAME}: ") for reason in against)
         return replace(plan, rejected=(*plan.rejected, *(f"{NAME}, on devices: {reason}" for reason in reasons)))
-    lanes = (note.replace("lanes: ", "lanes, on cores: ", 1) for note in plan.storage)
+    layout = "dimension-lifted layout"
+    lanes = (note.replace(f"{layout}: ", f"{layout}, on cores: ", 1) for note in plan.storage)
     return replace(
         plan,
         device_steps=staged.device_steps,
