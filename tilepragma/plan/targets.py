@@ -1,4 +1,7 @@
-"""Where a region may run and where it prefers to: docs/LANGUAGE.md, "Targets and devices"."""
+"""Where a region may run and where it prefers to: docs/LANGUAGE.md, "Targets and devices".
+
+`codegen/dialect.py` says what a new target needs.
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@
 
 Compilers unroll the loops over the tile and keep it in registers, since no pointer aliases the
 local array. Partial tiles at borders or below a diagonal run in loops of their own; full tiles have
-no conditions.
+no conditions. `poly/register_bands.py` finds the rows; GPUs: `storage/gpu_register_tiles.py`.
 
 Sums along one dimension have tiles of rows alone, R parallel chains of additions:
 
