@@ -2,7 +2,8 @@
 (`LaunchParameters`), and the numbering of loops and tiles that text and manifest share.
 
 Only what the text uses is declared or passed: objects first, then the numbers in the order of
-`LaunchParameters.parameters` (`Entry.signature` in device_program.py).
+`LaunchParameters.parameters` (`Entry.signature` in device_program.py). The runtime passes them
+(runtime/launch/device_job.c).
 """
 
 from __future__ import annotations

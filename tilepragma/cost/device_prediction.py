@@ -74,8 +74,6 @@ def predicted_on_gpu(plan: KernelPlan, scalars: Mapping[str, int], sizes: Mappin
     """
     work = plan_work(plan, scalars, sizes, GPU)
     arrays = array_bytes(plan, scalars)
-    if arrays is None:
-        raise UncountableError("the length of a section is not known")
     seconds = np.zeros((work[0].cases, len(NAMES)))
     for launch in work:
         workers = gang_workers(launch.place, plan.counts, scalars, gpu.threads_per_block)

@@ -24,7 +24,7 @@ from tilepragma.cost.statement_counts import SourceCounts, distinct_cases, each_
 from tilepragma.cost.tile_traffic import is_double, is_of_memory
 from tilepragma.cost.tile_work import MappedNest, mapped_nest
 from tilepragma.ir.accesses import Use, uses
-from tilepragma.ir.evaluation import UncountableError, Values
+from tilepragma.ir.evaluation import Values
 from tilepragma.ir.expressions import access_to
 from tilepragma.ir.loop_tree import Loop, PackedPanels, Statement
 from tilepragma.ir.polynomial import polynomial
@@ -94,8 +94,6 @@ def _held(plan: KernelPlan, scalars: Mapping[str, Values]) -> tuple[Integers, In
     sizes = []
     for values in each_case(cases, distinct):
         arrays = array_bytes(plan, values)
-        if arrays is None:
-            raise UncountableError("the length of a section is not known")
         moved = sum(array.bytes * (array.reads + array.writes) for array in arrays)
         sizes.append((sum(array.bytes for array in arrays), moved))
     whole, once = np.array(sizes, dtype=np.int64)[index].T

@@ -22,12 +22,9 @@ class ArrayBytes:
     writes: bool
 
 
-def array_bytes(plan: KernelPlan, scalars: Mapping[str, int]) -> tuple[ArrayBytes, ...] | None:
-    """The plan's array sections for these scalars; None where a section's length is unknown."""
-    try:
-        return tuple(_array(array, scalars) for array in plan.arrays)
-    except UncountableError:
-        return None
+def array_bytes(plan: KernelPlan, scalars: Mapping[str, int]) -> tuple[ArrayBytes, ...]:
+    """The plan's array sections for these scalars. Raises UncountableError."""
+    return tuple(_array(array, scalars) for array in plan.arrays)
 
 
 def _array(argument: ArrayArgument, scalars: Mapping[str, int]) -> ArrayBytes:

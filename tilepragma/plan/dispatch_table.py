@@ -79,12 +79,10 @@ def bytes_and_trips(plan: KernelPlan, scalars: Mapping[str, int], with_trips: bo
 
     Raises UncountableError where the scalars do not determine them.
     """
-    from tilepragma.ir.evaluation import Evaluation, UncountableError
+    from tilepragma.ir.evaluation import Evaluation
     from tilepragma.plan.array_bytes import array_bytes
 
     arrays = array_bytes(plan, scalars)
-    if arrays is None:
-        raise UncountableError("the length of a section is not known")
     held = {array.object for array in plan.arrays if not is_of_devices_only(plan, array)}
     outermost = outermost_loop(plan) if with_trips else None
     held_bytes = sum(array.bytes for array in arrays if array.array in held)

@@ -7,8 +7,9 @@ ones; if there is none, the first that runs any loop in parallel. Without either
 written. A later candidate replaces the winner if its innermost loops have fewer strided accesses.
 On cores it also does if one launch does more of the work, since caches keep what its tiles reuse.
 
-Each strategy decides the shape of its tiles: `schedule/hyperplane_tiles.py` between rectangular,
-skewed and diamond tiles (`ways_to_tile`), `schedule/overlapped.py` on boxes and streams.
+The shape of tiles is decided in `poly/bands.py` (rectangles of parallel rows, or skewed tiles in
+wavefronts), `schedule/hyperplane_tiles.py` (diamonds: `ways_to_tile`) and `schedule/overlapped.py`
+(boxes or streams).
 """
 
 from __future__ import annotations

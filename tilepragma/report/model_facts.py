@@ -47,8 +47,10 @@ def least_work(plan: KernelPlan, sizes: Sizes, target: str) -> LeastWork | None:
 
 
 def _least(plan: KernelPlan, work: tuple[LaunchWork, ...], numbers: dict[str, int]) -> LeastWork:
-    arrays = array_bytes(plan, numbers)
-    moved = None if arrays is None else sum(array.bytes * (array.reads + array.writes) for array in arrays)
+    try:
+        moved = sum(array.bytes * (array.reads + array.writes) for array in array_bytes(plan, numbers))
+    except UncountableError:
+        moved = None
     elements = (array.object.element for array in plan.arrays)
     scalars = (element for element in elements if isinstance(element, ScalarType))
     double = any(not element.is_integer and element.bits > 32 for element in scalars)

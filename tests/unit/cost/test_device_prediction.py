@@ -294,7 +294,7 @@ def test_estimates_stand_in_for_calibration_alone() -> None:
 #pragma tilek kernel copy(a[0:length[0]])
   for (int i = 0; i < n; i++) a[i] *= 2;
 }""",
-            "the length of a section is not known",
+            "the clause's 'length[0]' has no known value",
         ),
     ],
 )
