@@ -216,9 +216,8 @@ def test_a_program_that_is_not_built_with_the_versions(capsys: pytest.CaptureFix
 
 def test_sizes_that_do_not_tell_launches_apart(capsys: pytest.CaptureFixture[str]) -> None:
     assert tune("--sizes", "n=64", command=(program("*t_size=8,*) us=1;; *) us=9;;"), "{n}")) == 0
-    assert (
-        "nothing is kept beside the source: 'steps' has no known value; --sizes should say all"
-        in " ".join(capsys.readouterr().out.split())
+    assert "nothing is kept beside the source: 'steps' has no known value; --sizes should say all" in " ".join(
+        capsys.readouterr().out.split()
     )
     assert not Path("in.tilek.json").exists()
 

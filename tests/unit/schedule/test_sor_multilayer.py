@@ -237,7 +237,11 @@ def tile_of(layers: Statement) -> str:
 def lanes(body: str) -> list[str]:
     (plan,) = plans(program(body))
     assert plan.reordered is not None and plan.untransformed is None
-    return [note.split(": ", 1)[1].split()[0] for note in plan.storage if note.startswith("dimension-lifted layout, on cores: ")]
+    return [
+        note.split(": ", 1)[1].split()[0]
+        for note in plan.storage
+        if note.startswith("dimension-lifted layout, on cores: ")
+    ]
 
 
 def test_arrays_in_lanes() -> None:
