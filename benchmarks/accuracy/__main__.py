@@ -67,7 +67,7 @@ def calibrated(target: str, cores: int | None) -> Processor:
 
 def wanted(given: argparse.Namespace) -> list[Problem]:
     every = (*PROBLEMS, *(POLYBENCH_PROBLEMS if given.folder is not None else ()))
-    return [one for one in every if not given.only or one.program in given.only]
+    return [each for each in every if not given.only or each.program in given.only]
 
 
 def measured_problems(given: argparse.Namespace, sources: Sources, folder: Path, console: Console) -> list[Judged]:
@@ -77,7 +77,7 @@ def measured_problems(given: argparse.Namespace, sources: Sources, folder: Path,
     # where the plan has none for them.
     chooser = calibrated("threads", given.cores) if calibrated_device(DESCRIPTORS["threads"]) else None
     subjects: list[CalibrationTarget] = []
-    for problem, sizes in ((one, sizes) for one in wanted(given) for sizes in one.sizes):
+    for problem, sizes in ((each, sizes) for each in wanted(given) for sizes in each.sizes):
         try:
             subjects.append(make(problem, sizes, sources, folder))
         except SubjectError as error:
@@ -102,7 +102,7 @@ def judged(subject: CalibrationTarget, measured: Measured, processor: Processor)
     """Raises SubjectError."""
     if measured.names != subject.names:
         raise SubjectError(f"has other tile sizes now: {', '.join(subject.names)}")
-    layouts = [one.layout for one in measured.random]
+    layouts = [each.layout for each in measured.random]
     return judge(measured, terms_of(subject, layouts, processor))
 
 
@@ -116,22 +116,22 @@ def judged_again(
 ) -> list[Judged]:
     """What was measured earlier, by the model of today."""
     found: list[Judged] = []
-    problems = {one.program: one for one in (*PROBLEMS, *POLYBENCH_PROBLEMS)}
-    for one in kept.measured:
-        if given.only and one.program not in given.only:
+    problems = {each.program: each for each in (*PROBLEMS, *POLYBENCH_PROBLEMS)}
+    for each in kept.measured:
+        if given.only and each.program not in given.only:
             continue
         try:
-            subject = make(problems[one.program], one.sizes, sources, folder)
-            found.append(judged(subject, one, calibrated(one.target, given.cores)))
+            subject = make(problems[each.program], each.sizes, sources, folder)
+            found.append(judged(subject, each, calibrated(each.target, given.cores)))
         except SubjectError as error:
-            console.print(f"{one.program} {error}", style="yellow", markup=False)
+            console.print(f"{each.program} {error}", style="yellow", markup=False)
     return found
 
 
 def main() -> int:
     given = arguments()
     console = Console(width=170 if not sys.stdout.isatty() else None)
-    unknown = set(given.only) - {one.program for one in (*PROBLEMS, *POLYBENCH_PROBLEMS)}
+    unknown = set(given.only) - {each.program for each in (*PROBLEMS, *POLYBENCH_PROBLEMS)}
     if unknown:
         console.print(f"no problem is called {' or '.join(sorted(unknown))}", style="red")
         return 2

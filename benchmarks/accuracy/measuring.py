@@ -64,8 +64,8 @@ def named_layouts(subject: CalibrationTarget, processor: Processor, chooser: Pro
         raise SubjectError(f"the model says nothing: {ranking.reason}")
     choosing = plan if chooser is None else with_model_choices(plan, chooser)
     default, chosen = (
-        sizes_on_hosts(one, scalars, processor.cores, processor.is_opencl)
-        for one in (replace(plan, choices=()), choosing)
+        sizes_on_hosts(each, scalars, processor.cores, processor.is_opencl)
+        for each in (replace(plan, choices=()), choosing)
     )
     return {
         "default": default,
@@ -112,7 +112,7 @@ def measure(
         dict(subject.sizes),
         target,
         subject.names,
-        tuple(Sample(one, min(seconds[one])) for one in layouts),
+        tuple(Sample(layout, min(seconds[layout])) for layout in layouts),
         {name: Sample(one, min(seconds[one])) for name, one in named.items()},
         _noise(seconds[named["default"]]),
         tuple(one for one, found in hashes.items() if found != right),
@@ -121,7 +121,7 @@ def measure(
 
 def _noise(seconds: list[float]) -> float:
     middle = statistics.median(seconds)
-    return float(np.percentile([abs(one / middle - 1) for one in seconds], 95))
+    return float(np.percentile([abs(each / middle - 1) for each in seconds], 95))
 
 
 def processes(count: int) -> int:

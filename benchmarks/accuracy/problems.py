@@ -21,7 +21,7 @@ class Problem:
 
 def _problem(program: str, *sizes: str, type_: str = "double", held_out: bool = False) -> Problem:
     """Sizes are written as "STEPS=100 N=400"."""
-    numbers = tuple({key: int(value) for key, value in (item.split("=") for item in one.split())} for one in sizes)
+    numbers = tuple({key: int(value) for key, value in (item.split("=") for item in size.split())} for size in sizes)
     return Problem(program, numbers, type_, held_out)
 
 

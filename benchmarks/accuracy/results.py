@@ -50,12 +50,12 @@ class Measured:
     @property
     def best(self) -> float:
         """Seconds of the fastest random layout."""
-        return min(one.seconds for one in self.random)
+        return min(each.seconds for each in self.random)
 
     @property
     def times(self) -> Numbers:
         """Seconds of the random layouts."""
-        return np.array([one.seconds for one in self.random])
+        return np.array([each.seconds for each in self.random])
 
     @property
     def worst(self) -> float:

@@ -19,7 +19,7 @@ class Stored:
 
 def as_json(machine: Mapping[str, Any], measured: Sequence[Measured]) -> dict[str, Any]:
     """Everything, in a form for json.dump."""
-    return {"machine": dict(machine), "measured": [asdict(one) for one in measured]}
+    return {"machine": dict(machine), "measured": [asdict(each) for each in measured]}
 
 
 def stored(whole: Mapping[str, Any]) -> Stored:

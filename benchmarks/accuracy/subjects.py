@@ -39,7 +39,7 @@ class CalibrationTarget:
     def scalars(self) -> dict[str, int]:
         """The kernel's."""
         known = {name.lower(): value for name, value in self.sizes.items()}
-        return {one.name: known[one.name] for one in self.plan.scalars if one.name in known}
+        return {scalar.name: known[scalar.name] for scalar in self.plan.scalars if scalar.name in known}
 
     def run(self, layout: TileSizes, target: str, threads: int, limit: float) -> Run | None:
         """One process; None where it takes longer than `limit` seconds. Raises SubjectError where it fails."""
@@ -70,7 +70,9 @@ def make(problem: Problem, sizes: Sizes, sources: Sources, folder: Path) -> Cali
         TranslateRequest(str(source), options=options, folders=headers, last="verify", use_records=False)
     )
     if not result.succeeded or len(result.plans) != 1:
-        raise SubjectError("; ".join(one.message for one in result.diagnostics) or f"{len(result.plans)} kernels")
+        raise SubjectError(
+            "; ".join(diagnostic.message for diagnostic in result.diagnostics) or f"{len(result.plans)} kernels"
+        )
     if not result.plans[0].sizes:
         raise SubjectError("its plan has no tile sizes")
     output_of((*TILECC, *options, "-o", str(program), str(source), str(folder / "support.o"), "-lm"), folder)

@@ -83,17 +83,17 @@ def _summary(title: str, judged: Sequence[Judged]) -> list[str]:
     every, most = GOALS
     lines = [
         f"{title}, {name}: {statistics.geometric_mean(own):.3f} of the best random layout's time in the mean, at most {max(own):.2f}; "
-        f"within {every - 1:.0%} for {sum(one <= every for one in own)} of {len(own)}, within {most - 1:.0%} for {sum(one <= most for one in own)}"
+        f"within {every - 1:.0%} for {sum(each <= every for each in own)} of {len(own)}, within {most - 1:.0%} for {sum(each <= most for each in own)}"
         for name, own in shares.items()
     ]
     for name, errors in (
         ("estimated", [each.errors for each in judged]),
         ("fitted", [each.fitted_errors for each in judged]),
     ):
-        middle = statistics.median(one.median for one in errors)
-        usual = statistics.median(one.most_but_five for one in errors)
+        middle = statistics.median(error.median for error in errors)
+        usual = statistics.median(error.most_but_five for error in errors)
         lines.append(
             f"{title}, {name}: errors {middle:.1%} (median of medians), {usual:.0%} (of 95th percentiles), "
-            f"{max(one.most for one in errors):.0%} at most"
+            f"{max(error.most for error in errors):.0%} at most"
         )
     return lines

@@ -59,8 +59,8 @@ def measured(programs: list[Program], targets: list[str], quick: bool) -> list[M
 def main() -> int:
     """Print the tables; returns 1 where any result is wrong."""
     given = arguments()
-    programs = [one for one in PROGRAMS if not given.only or one.name in given.only]
-    unknown = set(given.only) - {one.name for one in PROGRAMS}
+    programs = [program for program in PROGRAMS if not given.only or program.name in given.only]
+    unknown = set(given.only) - {program.name for program in PROGRAMS}
     here = [device.target for device in present_devices() if device.target != "serial"]
     targets = [word.strip() for word in given.target.split(",")] if given.target else here
     unknown |= set(targets) - set(TARGET_NAMES)
@@ -69,12 +69,12 @@ def main() -> int:
         return 2
     found = measured(programs, targets, given.quick)
     parts: list[str] = []
-    for one in found:
-        [program] = [each for each in programs if each.name == one.program]
+    for item in found:
+        [program] = [each for each in programs if each.name == item.program]
         sizes = program.quick if given.quick else program.full
-        head, rows = table(program, one, sizes)
-        title = f"{program.title}, {one.target}: speed-up of the kernel over the original"
-        said = remarks(program, one, sizes)
+        head, rows = table(program, item, sizes)
+        title = f"{program.title}, {item.target}: speed-up of the kernel over the original"
+        said = remarks(program, item, sizes)
         show(title, head, rows)
         print("\n".join(said))
         parts += [f"{title}\n", markdown(head, rows), *(f"- {each}" for each in said), ""]
@@ -82,7 +82,7 @@ def main() -> int:
         given.json.write_text(json.dumps(as_json(machine_description(), found)) + "\n")
     if given.markdown is not None:
         given.markdown.write_text("\n".join(parts) + "\n")
-    return 1 if any(one.wrong for one in found) else 0
+    return 1 if any(each.wrong for each in found) else 0
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ def build(program: Program, folder: Path) -> Built:
 def lines_of(program: Program, target: str) -> list[Line]:
     """The rows of a table on a target: blocks are tile sizes on cores, where the plan has such, and workers of gangs elsewhere."""
     form = TILES if program.names and target == "threads" else WORKERS
-    return [Line(UNSAID), *(Line(form, one) for one in program.printed)]
+    return [Line(UNSAID), *(Line(form, each) for each in program.printed)]
 
 
 @dataclass
@@ -87,7 +87,7 @@ class Measuring:
         try:
             done = run(contender, self.program.settings(2**size, block), _LIMIT)
             # The first run of a process starts threads, and compiles on devices.
-            own.append(sum(one.calls(RUNS_WHEN_WARM)[-1] for one in kernel_times(trace).values()))
+            own.append(sum(value.calls(RUNS_WHEN_WARM)[-1] for value in kernel_times(trace).values()))
         except (RunError, ProgramError) as error:
             self.found.failed.append(f"{name} {error}")
             return

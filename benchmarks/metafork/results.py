@@ -60,13 +60,18 @@ def table(program: Program, measured: Measured, sizes: Sequence[int]) -> tuple[l
     """Columns and rows: speed-ups here, and the slides' beside."""
     head = ["block", "how", *(f"2^{size}" for size in sizes), *(f"slides 2^{size}" for size in program.printed_sizes)]
     block, speeds = program.ppcg
-    rows = [[Line(WORKERS, block).label, "PPCG", *("" for _ in sizes), *(f"{one:.3f}" for one in speeds)]]
+    rows = [[Line(WORKERS, block).label, "PPCG", *("" for _ in sizes), *(f"{each:.3f}" for each in speeds)]]
     for line in measured.ours:
         own = [measured.speedup(line, size) for size in sizes]
         printed = program.printed.get(line.block, ())
-        cells = [f"{one:.3f}" for one in printed] or [""] * len(program.printed_sizes)
+        cells = [f"{each:.3f}" for each in printed] or [""] * len(program.printed_sizes)
         rows.append(
-            [line.label if line.block else "", line.form, *("" if one is None else f"{one:.3f}" for one in own), *cells]
+            [
+                line.label if line.block else "",
+                line.form,
+                *("" if each is None else f"{each:.3f}" for each in own),
+                *cells,
+            ]
         )
     return head, rows
 
@@ -85,7 +90,7 @@ def remarks(program: Program, measured: Measured, sizes: Sequence[int]) -> list[
         said.append(
             f"{program.name} on {measured.target}: kernels compiled for all blocks and sizes: {measured.compiled}"
         )
-    said += [f"{program.name} on {measured.target}: {one}" for one in (*measured.wrong, *measured.failed)]
+    said += [f"{program.name} on {measured.target}: {each}" for each in (*measured.wrong, *measured.failed)]
     return said
 
 
@@ -95,12 +100,12 @@ def as_json(machine: Mapping[str, Any], found: Sequence[Measured]) -> dict[str, 
         "machine": dict(machine),
         "programs": [
             {
-                **{name: value for name, value in vars(one).items() if name != "ours"},
+                **{name: value for name, value in vars(item).items() if name != "ours"},
                 "ours": [
                     {"form": line.form, "block": line.block, "seconds": {str(size): each for size, each in own.items()}}
-                    for line, own in one.ours.items()
+                    for line, own in item.ours.items()
                 ],
             }
-            for one in found
+            for item in found
         ],
     }

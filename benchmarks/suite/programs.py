@@ -41,7 +41,7 @@ class Sources:
             f"-DDATA_TYPE_IS_{type_.upper()}",
             *HOOKS,
             *shape,
-            *(f"-I{one}" for one in self.headers(program)),
+            *(f"-I{each}" for each in self.headers(program)),
             *numbers,
         )
 

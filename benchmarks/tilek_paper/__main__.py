@@ -129,7 +129,7 @@ def measured(given: argparse.Namespace, targets: Sequence[str], folder: Path) ->
 def main() -> int:
     """Print the tables."""
     given = arguments()
-    unknown = set(given.only) - {one.name for one in SUBJECTS}
+    unknown = set(given.only) - {each.name for each in SUBJECTS}
     if unknown:
         print(f"no kernel is called {' or '.join(sorted(unknown))}", file=sys.stderr)
         return 2

@@ -78,8 +78,8 @@ def rates_of(results: Results, inputs: Sequence[Input], versions: Sequence[str])
     """1e9 operations a second by version and input, of the typical seconds; versions that did not run at all inputs are left out."""
     found: dict[str, dict[str, float]] = {}
     for version in versions:
-        seconds = {one.text: results.typical(version, one.text) for one in inputs}
-        own = {one.text: 1e-9 * one.flops / taken for one in inputs if (taken := seconds[one.text])}
+        seconds = {each.text: results.typical(version, each.text) for each in inputs}
+        own = {each.text: 1e-9 * each.flops / taken for each in inputs if (taken := seconds[each.text])}
         if len(own) == len(inputs):
             found[version] = own
     return found
@@ -93,7 +93,7 @@ def best_on_average(rates: Rates) -> str:
 def compared(rates: Rates, inputs: Sequence[Input], own: Mapping[str, float] | None = None) -> Comparison:
     """The row of a kernel whose versions have these rates, of which there is one; `own` are those without tuning."""
     version = best_on_average(rates)
-    adaptive = [max(each[one.text] for each in rates.values()) for one in inputs]
+    adaptive = [max(each[item.text] for each in rates.values()) for item in inputs]
     halves = None
     if len(inputs) >= ENOUGH_FOR_HALVES:
         learned, judged = inputs[::2], inputs[1::2]
@@ -108,12 +108,12 @@ def compared(rates: Rates, inputs: Sequence[Input], own: Mapping[str, float] | N
         version,
         _with_rules(rates, inputs, inputs),
         halves,
-        None if own is None else spread_of([own[one.text] for one in inputs]),
+        None if own is None else spread_of([own[each.text] for each in inputs]),
     )
 
 
 def _at(rates: Rates, inputs: Sequence[Input]) -> dict[str, dict[str, float]]:
-    return {version: {one.text: own[one.text] for one in inputs} for version, own in rates.items()}
+    return {version: {each.text: own[each.text] for each in inputs} for version, own in rates.items()}
 
 
 def _with_rules(rates: Rates, learned: Sequence[Input], judged: Sequence[Input]) -> Rules:
@@ -121,9 +121,9 @@ def _with_rules(rates: Rates, learned: Sequence[Input], judged: Sequence[Input])
     versions = list(rates)
     decision = learned_rules(rates, learned)
     reached = []
-    for one in judged:
-        found = chosen_sizes(decision.measured.choices, (one.bytes, one.trips)) or decision.measured.choices[-1].sizes
-        reached.append(rates[versions[found[0]]][one.text])
+    for each in judged:
+        found = chosen_sizes(decision.measured.choices, (each.bytes, each.trips)) or decision.measured.choices[-1].sizes
+        reached.append(rates[versions[found[0]]][each.text])
     return Rules(len(decision.measured.choices), spread_of(reached))
 
 
@@ -131,12 +131,12 @@ def learned_rules(rates: Rates, inputs: Sequence[Input]) -> Decision:
     """Which version to take, by the rules that the tuner learns for tile sizes: a version's number in `rates` stands for its sizes."""
     occasions = [
         Occasion(
-            one.bytes,
-            one.trips,
-            {(number,): 1.0 / own[one.text] for number, own in enumerate(rates.values())},
-            1.0 / max(own[one.text] for own in rates.values()),
+            each.bytes,
+            each.trips,
+            {(number,): 1.0 / own[each.text] for number, own in enumerate(rates.values())},
+            1.0 / max(own[each.text] for own in rates.values()),
         )
-        for one in inputs
+        for each in inputs
     ]
     found = decided(occasions)
     if found is None:

@@ -34,7 +34,7 @@ class CalibrationTarget:
     def points(self, quick: bool) -> dict[str, Numbers]:
         """The inputs by their texts, the smallest first."""
         found = parse_ranges([self.quick if quick else self.full])
-        return {sizes_text(one): one for one in sorted(found, key=self.flops)}
+        return {sizes_text(each): each for each in sorted(found, key=self.flops)}
 
 
 SUBJECTS = (

@@ -18,16 +18,16 @@ Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]
 
 
 def _three(of: Spread) -> tuple[str, ...]:
-    return tuple(f"{one:.2f}" for one in (of.mean, of.least, of.most))
+    return tuple(f"{each:.2f}" for each in (of.mean, of.least, of.most))
 
 
 def _times(speedup: tuple[float, float]) -> tuple[str, ...]:
-    return tuple(f"{one:.2f}" for one in speedup)
+    return tuple(f"{each:.2f}" for each in speedup)
 
 
 def table_4(rows: Sequence[Row]) -> list[tuple[str, ...]]:
     """As the paper's, for one target: the ideal adaptive kernel (A), the best version on average (B), and A over B."""
-    papers = {one.name: one.paper for one in SUBJECTS}
+    papers = {each.name: each.paper for each in SUBJECTS}
     found = []
     for row in rows:
         own = row.comparison
@@ -52,11 +52,11 @@ def order_table(rows: Sequence[Row]) -> list[tuple[str, ...]]:
     """Where the fastest version of each search stood, and the first that is as fast."""
     return [
         (
-            *(row.name, one.input, one.version, f"{1 / one.default:.2f}"),
-            *(str(one.place), str(one.near), str(one.measured)),
+            *(row.name, each.input, each.version, f"{1 / each.default:.2f}"),
+            *(str(each.place), str(each.near), str(each.measured)),
         )
         for row in rows
-        for one in row.places
+        for each in row.places
     ]
 
 
@@ -77,7 +77,7 @@ def all_tables(rows: Sequence[Row]) -> list[Table]:
 def summary(rows: Sequence[Row]) -> list[str]:
     """The goals, and what is reached of them; what failed."""
     least = min(rows, key=lambda row: row.comparison.rules_speedup[0])
-    places = [(row, one) for row in rows for one in row.places]
+    places = [(row, each) for row in rows for each in row.places]
     early = sum(one.is_early for _, one in places)
     near = sum(one.is_near_early for _, one in places)
     lines = [

@@ -77,12 +77,12 @@ def test_automatic_plans_compute_what_the_text_computes(
 
 
 def statements_of(body: tuple[Node, ...]) -> list[Statement]:
-    return [one for node in body for one in ([node] if isinstance(node, Statement) else statements_of(node.body))]
+    return [each for node in body for each in ([node] if isinstance(node, Statement) else statements_of(node.body))]
 
 
 def test_nests_are_made_as_small_as_they_fail() -> None:
     nests = map(random_nest, range(100))
-    nest = next(nest for nest in nests if len({one.text for one in statements_of(nest.body)}) >= 4)
+    nest = next(nest for nest in nests if len({each.text for each in statements_of(nest.body)}) >= 4)
     assert nest == random_nest(nest.seed)
     guilty = statements_of(nest.body)[-1]
     least = minimal(nest, lambda candidate: guilty.text in candidate.text)

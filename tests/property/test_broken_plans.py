@@ -62,7 +62,7 @@ def wider_steps(steps: tuple[Step, ...]) -> Iterator[tuple[Step, ...]]:
             changed += [replace(step, steps=inner) for inner in wider_steps(step.steps)]
         if isinstance(step, HostLoop):
             changed += [replace(step, loop=loop) for loop in wider(step.loop)]
-        yield from ((*steps[:place], one, *steps[place + 1 :]) for one in changed)
+        yield from ((*steps[:place], each, *steps[place + 1 :]) for each in changed)
 
 
 def plans(seed: int) -> tuple[KernelPlan, ...]:

@@ -18,7 +18,7 @@ FIRST = int(os.environ.get("TILEPRAGMA_FIRST_NEST", "0"))
 
 
 def is_seen_by_rows(plan: KernelPlan) -> bool:
-    return any(one.rows_in is not None for one in plan.kernel.objects)
+    return any(object_.rows_in is not None for object_ in plan.kernel.objects)
 
 
 def test_flat_nests_compute_what_their_text_computes(planning: PlanningWorkshop, shared_scratch: Path) -> None:

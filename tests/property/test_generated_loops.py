@@ -58,7 +58,7 @@ def random_case(seed: int) -> Case:
         scalar = [0] * own + [chance.choice((0, 0, number))]
         last = [0] * own + [number]
         every = [scalar, *matrix, last]
-        (array,) = {one.object.name for one in each.references if one.writes}
+        (array,) = {reference.object.name for reference in each.references if reference.writes}
         rows[array] = every
         statements.append(ScheduledStatement(each, _times(found.context, each.name, own, every)))
     return Case(found, tuple(statements), rows)
@@ -117,8 +117,8 @@ def check_loops(block: Block, first: int, end: int) -> None:
             names = (*names, node.iterator.name)
             visit(node.body, names)
         elif isinstance(node, Block):
-            for one in node.statements:
-                visit(one, names)
+            for statement in node.statements:
+                visit(statement, names)
         elif isinstance(node, If):
             visit(node.then, names)
             if node.otherwise is not None:

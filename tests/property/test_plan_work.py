@@ -23,7 +23,7 @@ def test_counts_are_those_of_the_steps(batch: int) -> None:
     for seed in range(batch * BATCH, (batch + 1) * BATCH):
         (plan,) = plans(random_nest(seed).text)
         generator = np.random.default_rng(seed)
-        sizes = {one.object.name: generator.integers(1, 6, 2) for one in plan.sizes}
+        sizes = {size.object.name: generator.integers(1, 6, 2) for size in plan.sizes}
         for target, steps in ((Target.THREADS, plan.host_steps), (Target.CUDA, plan.device_steps)):
             try:
                 work = plan_work(plan, SCALARS, sizes, target, entries=1000)

@@ -72,7 +72,7 @@ def test_kernels_of_the_samples_compile(workshop: Workshop, tmp_path: Path, sour
 @pytest.mark.parametrize("tiles", ["diamond", "boxes"])
 def test_tiles_of_time_compile(workshop: Workshop, tmp_path: Path, tiles: str) -> None:
     file = file_named("strategies")
-    (case,) = (one for one in file.cases if one.name == "launches")
+    (case,) = (case for case in file.cases if case.name == "launches")
     source = tmp_path / file.path
     source.write_text(file.program((case,)))
     (path,) = kernels(workshop, source, tmp_path / "kernels", TILEK_TILES=tiles)
@@ -83,7 +83,7 @@ def test_streamed_tiles_stay_in_registers(workshop: Workshop, tmp_path: Path) ->
     source = ROOT / "tests" / "run" / "overlapped.c"
     paths = kernels(workshop, source, tmp_path / "kernels", TILEK_TILES="streamed")
     assert paths
-    warnings = tuple(f"--ptxas-options={one}" for one in ("--warn-on-spills", "--warn-on-local-memory-usage"))
+    warnings = tuple(f"--ptxas-options={each}" for each in ("--warn-on-spills", "--warn-on-local-memory-usage"))
     assert complaints(paths, ARCHITECTURES[-1:], warnings) == ""
     columns = [path for path in paths if "_COLUMNS" in path.read_text()]
     assert len(columns) == 6
@@ -147,12 +147,12 @@ def test_subdomains_stay_in_shared_memory(workshop: Workshop, tmp_path: Path) ->
     source = tmp_path / "five.c"
     source.write_text(SUBDOMAINS)
     (path,) = kernels(workshop, source, tmp_path / "kernels")
-    warnings = tuple(f"--ptxas-options={one}" for one in ("--warn-on-spills", "--warn-on-local-memory-usage"))
+    warnings = tuple(f"--ptxas-options={each}" for each in ("--warn-on-spills", "--warn-on-local-memory-usage"))
     text = path.read_text()
     for options in ((), specialised(text, 32)):
         assert complaints([path], ARCHITECTURES[-1:], (*warnings, *options)) == ""
     code = ptx(text, "compute_90", specialised(text, 32))
-    shared = [int(one) for one in re.findall(r"\.shared .*\[(\d+)\]", code)]
+    shared = [int(match) for match in re.findall(r"\.shared .*\[(\d+)\]", code)]
     # 33 places of u and 31 of f along either half of a subdomain of 32 x 32 with 16 layers, in rows
     # of an even number of elements.
     assert shared == 8 * [4 * 33 * 34, 4 * 31 * 32]

@@ -70,8 +70,8 @@ def test_one_compiled_kernel_runs_with_every_tile_size(
     wanted = {case.name: suite.original(case) for case in cases.cases}
     compiled = []
     for size in (4, 7, 16):
-        names = {one.object.host for plan in workshop.plans.values() for one in plan.sizes}
-        chosen = (("TILEK_SIZES", ",".join(f"{one}={size}" for one in sorted(names))),) if names else ()
+        names = {size.object.host for plan in workshop.plans.values() for size in plan.sizes}
+        chosen = (("TILEK_SIZES", ",".join(f"{name}={size}" for name in sorted(names))),) if names else ()
         variables = (*device_target.variables, ("TILEK_SPECIALIZE", "0"), *OURS.items(), *chosen)
         sized = TargetEnvironment(f"{device_target.name}-{size}", variables)
         for case in cases.cases:

@@ -94,7 +94,7 @@ def folder_of(name: str) -> Path | None:
     """Where an MPI has its mpicc and mpirun: the wheel that .ci/environment installs in a folder of its own, else the system's for one of them."""
     system = shutil.which("mpicc") if name == "openmpi" else None
     folders = (Path(sys.prefix, name, "bin"), *([Path(system).parent] if system else []))
-    return next((one for one in folders if (one / "mpicc").is_file() and (one / "mpirun").is_file()), None)
+    return next((each for each in folders if (each / "mpicc").is_file() and (each / "mpirun").is_file()), None)
 
 
 @pytest.mark.parametrize("name", ["openmpi", "mpich"])

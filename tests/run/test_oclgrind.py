@@ -166,5 +166,5 @@ def test_strategies_run_clean(workshop: Workshop, file: CaseFile, form: str) -> 
             )
             assert [line for line in said.splitlines() if strict == "1" or not CHECKED.search(line)] == []
         found |= read_records(dump)
-    differing = {one.name: first_difference(suite.original(one), found.get(one.name, [])) for one in file.cases}
+    differing = {case.name: first_difference(suite.original(case), found.get(case.name, [])) for case in file.cases}
     assert {name: said for name, said in differing.items() if said is not None} == {}

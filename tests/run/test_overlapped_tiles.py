@@ -44,7 +44,7 @@ class Programs:
         names = dict.fromkeys(size.object.name for plan in self.plans for size in plan.sizes)
         # A gang's walk takes longer than it keeps planes: fewer than these take long here.
         found = {"_degree": degree, "_scratchpad": extent, "_chunk": extent + 2}
-        mine = [(one, more) for one in names for end, more in found.items() if one.endswith(end)]
+        mine = [(name, more) for name in names for end, more in found.items() if name.endswith(end)]
         return ",".join(
             f"{name}={more if name.endswith('_degree') else more + place % 3}"
             for place, (name, more) in enumerate(mine)
@@ -107,7 +107,7 @@ def test_all_have_scratchpads_on_devices_alone(programs: Programs, form: str) ->
     for plan in programs.plans:
         assert all(launch.scratchpads for launch in plan.device), plan.kernel.name
         assert not any(launch.scratchpads for launch in plan.host), plan.kernel.name
-        rings = [one.origin[0] is None for launch in plan.device for one in launch.scratchpads]
+        rings = [each.origin[0] is None for launch in plan.device for each in launch.scratchpads]
         # There is nothing to walk along in one dimension.
         assert set(rings) == {form == STREAMED and not plan.kernel.name.startswith("line")}, plan.kernel.name
 

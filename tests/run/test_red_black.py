@@ -59,5 +59,5 @@ def test_without_a_launch_the_order_is_the_same(workshop: Workshop, program: Pat
 def test_verifying_compares_with_that_order(workshop: Workshop, program: Path) -> None:
     threads = TargetEnvironment("threads", (("TILEK_TARGET", "threads"), ("TILEK_VERIFY", "1")))
     said = workshop.run(program, threads, "9", "4").splitlines()
-    assert [one for one in said if one in NAMES] == NAMES
-    assert not any("differs" in one for one in said)
+    assert [each for each in said if each in NAMES] == NAMES
+    assert not any("differs" in each for each in said)

@@ -190,4 +190,4 @@ def test_relaxations_have_longer_tiles_on_opencl_processors(workshop: Workshop, 
         trace = tmp_path / f"{name}.json"
         target = opencl if name == "opencl" else target_environment(name, workshop.cache)
         assert workshop.run(program, target, TILEK_PROFILE=str(trace)) == expected
-        assert [one["t_i_size"] for one in traced(trace, "relax")] == taken
+        assert [each["t_i_size"] for each in traced(trace, "relax")] == taken

@@ -72,7 +72,7 @@ def test_all_methods_reach_the_same_solution(program: Path, guess: str, omega: f
         "redblack",
         "nine",
         "fourcolour",
-        *(f"{way}:{one}" for way in ("mlsor", "forward") for one in subdomains),
+        *(f"{way}:{each}" for way in ("mlsor", "forward") for each in subdomains),
     )
     for name, found in solve(program, 30, omega, 1e-10, guess, *methods).items():
         assert found.error < 5e-10, name
@@ -118,8 +118,8 @@ def test_the_order_of_table_6_2(program: Path, guess: str, tolerance: float) -> 
     is that small: more sweeps for small subdomains, fewer for larger ones, forward-only slower than
     alternating, the largest within 12 % of SOR.
     """
-    alternating = [f"mlsor:{one}" for one in SUBDOMAINS]
-    forward = [f"forward:{one}" for one in SUBDOMAINS]
+    alternating = [f"mlsor:{each}" for each in SUBDOMAINS]
+    forward = [f"forward:{each}" for each in SUBDOMAINS]
     found = solve(program, 96, 1.4, tolerance, guess, "sor", "redblack", *alternating, *forward)
     sweeps = {name: one.passed for name, one in found.items()}
     in_turn = [sweeps[name] for name in alternating]
@@ -131,7 +131,7 @@ def test_the_order_of_table_6_2(program: Path, guess: str, tolerance: float) -> 
 
 def test_the_order_of_table_6_2_in_space(program: Path) -> None:
     """40^3 points, omega = 1.4, Poisson's equation: the same order as in the plane."""
-    ways = [[f"{way}:{one}" for one in SUBDOMAINS[:3]] for way in ("mlsor", "forward")]
+    ways = [[f"{way}:{each}" for each in SUBDOMAINS[:3]] for way in ("mlsor", "forward")]
     found = solve(program, 40, 1.4, 0.1, "zero", "sor", *ways[0], *ways[1], dimensions=3)
     in_turn, forward = ([found[name].passed for name in way] for way in ways)
     assert in_turn[0] > in_turn[1] > in_turn[2] > found["sor"].passed
@@ -142,7 +142,7 @@ def test_the_order_of_table_6_2_on_a_line(program: Path) -> None:
     """96 points, omega = 1.4: larger subdomains need fewer sweeps from 4 x 8 on, forward-only is
     slower than alternating, and the largest subdomains take 12 % more than SOR at most.
     """
-    ways = [[f"{way}:{one}" for one in SUBDOMAINS] for way in ("mlsor", "forward")]
+    ways = [[f"{way}:{each}" for each in SUBDOMAINS] for way in ("mlsor", "forward")]
     found = solve(program, 96, 1.4, 0.03, "zero", "sor", *ways[0], *ways[1], dimensions=1)
     in_turn, forward = ([found[name].passed for name in way] for way in ways)
     assert in_turn[1] > in_turn[2] > in_turn[3] > found["sor"].passed

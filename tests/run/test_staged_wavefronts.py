@@ -57,13 +57,13 @@ def programs(planning: PlanningWorkshop) -> Programs:
     source = Path(shutil.copy(SOURCE, folder))
     translated = here.build_translated(source, FLAGS)
     return Programs(
-        here, here.build_original(source), translated, {one.kernel.name: one for one in here.plans.values()}
+        here, here.build_original(source), translated, {value.kernel.name: value for value in here.plans.values()}
     )
 
 
 def test_all_keep_their_tiles_in_memory_of_gangs(programs: Programs) -> None:
     staged = {
-        name: [one.array.name for one in plan.device[0].staged_scratchpads] for name, plan in programs.plans.items()
+        name: [each.array.name for each in plan.device[0].staged_scratchpads] for name, plan in programs.plans.items()
     }
     assert staged == {"nine": ["u"], "five": ["u", "f"], "once": ["v"], "back": ["u"], "line": ["v"], "cube": ["v"]}
 

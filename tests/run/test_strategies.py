@@ -58,7 +58,7 @@ def planned(folder: Path) -> TranslateResult:
 def test_each_kernel_shows_its_strategy(workshop: Workshop) -> None:
     found = {facts.name: facts for facts in kernel_reports(planned(workshop.folder / "strategies"))}
     assert set(found) == set(SHOWN)
-    missing = {name: [one for one in SHOWN[name] if one not in explain([facts])] for name, facts in found.items()}
+    missing = {name: [each for each in SHOWN[name] if each not in explain([facts])] for name, facts in found.items()}
     assert {name: clauses for name, clauses in missing.items() if clauses} == {}
 
 

@@ -50,7 +50,7 @@ def test_no_number_of_threads_changes_a_bit(
 def test_the_cores_of_the_process_change_none(
     workshop: Workshop, program: Path, serial: TargetEnvironment, shared_scratch: Path
 ) -> None:
-    variables = tuple(one for one in target_environment("threads", shared_scratch).variables if "NUM_" not in one[0])
+    variables = tuple(each for each in target_environment("threads", shared_scratch).variables if "NUM_" not in each[0])
     expected = workshop.run(program, serial, LARGE)
     cores = os.sched_getaffinity(0)
     assert workshop.run(program, TargetEnvironment("threads", variables), LARGE) == expected
@@ -76,7 +76,7 @@ def test_opencl_processors_compute_what_threads_do(
 
 
 def without_line(printed: str) -> list[str]:
-    return [one for one in printed.splitlines() if not one.startswith("line ")]
+    return [line for line in printed.splitlines() if not line.startswith("line ")]
 
 
 @pytest.mark.parametrize("name", ("opencl-gpu", "cuda"))

@@ -111,7 +111,7 @@ def runs_on_host(target: TargetEnvironment) -> bool:
 def traced(trace: Path, name: str) -> dict[int, str]:
     """The versions of a kernel that ran, by their numbers, with their texts; the plan itself has none."""
     events = [event["args"] for event in json.loads(trace.read_text())["traceEvents"] if event["cat"] == "kernel"]
-    return {one.get("version", 0): one.get("version text", "") for one in events if one["kernel"] == name}
+    return {event.get("version", 0): event.get("version text", "") for event in events if event["kernel"] == name}
 
 
 def test_launches_take_what_the_rules_say(
@@ -146,4 +146,4 @@ def test_versions_have_their_tile_sizes(
         if event["cat"] == "kernel" and event["args"]["kernel"] == "smooth"
     ]
     assert sizes
-    assert all(one == SKEWED["sizes"] for one in sizes)
+    assert all(size == SKEWED["sizes"] for size in sizes)

@@ -237,6 +237,6 @@ def test_many_processes_evict_at_once(cache: Cache) -> None:
         subprocess.Popen([*command, f"k{k}", str(200_000 + k), "20"], env=cache.environment, stderr=subprocess.PIPE)
         for k in range(8)
     ]
-    assert [(one.wait(120), one.communicate()[1]) for one in running] == [(0, b"")] * 8
+    assert [(each.wait(120), each.communicate()[1]) for each in running] == [(0, b"")] * 8
     cache("write", "last", SIZE)
     assert sum(path.stat().st_size for path in cache.entries()) <= 1 << 20

@@ -75,7 +75,7 @@ def test_errors_of_all_regions_come_in_one_run() -> None:
     result = translate(TranslateRequest("a.c"))
     assert not result.succeeded
     assert result.output is None
-    lines = {one.range.start.line for one in result.diagnostics if one.severity.value == "error"}
+    lines = {diagnostic.range.start.line for diagnostic in result.diagnostics if diagnostic.severity.value == "error"}
     assert lines == {3, 10}
 
 
@@ -268,7 +268,7 @@ def test_kept_sizes_that_are_no_file_are_warned_of_and_never_waited_for(tmp_path
         with kept.open("wb") as file:
             file.truncate(1 << 40)
     result = translate(TranslateRequest("k.c"))
-    (warning,) = [one for one in result.diagnostics if one.range.file == "k.tilek.json"]
+    (warning,) = [diagnostic for diagnostic in result.diagnostics if diagnostic.range.file == "k.tilek.json"]
     assert warning.message.startswith("recorded tile sizes are ignored: it ")
     assert result.succeeded
     assert "k.tilek.json" not in result.dependencies
@@ -302,7 +302,7 @@ def test_dependences_of_hundreds_of_statements_are_not_sought_for_minutes(clause
     )
     result = translate(TranslateRequest("long.c", text=source.encode(), targets=("threads",)))
     assert result.succeeded, result.diagnostics
-    notes = [one.message for one in advice(result, loops=False)]
+    notes = [each.message for each in advice(result, loops=False)]
     as_written = "kernel 'f' runs the original loops, on one core: its dependences are too many to be proven absent"
     assert (as_written in notes) == (not clause), notes
 
@@ -314,7 +314,7 @@ def test_statements_on_different_elements_are_no_pairs(monkeypatch: pytest.Monke
     source = f"void f(int n, float y[n][10])\n{{\n#pragma tilek kernel\nfor (int i = 0; i < n; i++) {{ {body} }}\n}}\n"
     result = translate(TranslateRequest("long.c", text=source.encode(), targets=("threads",)))
     assert result.succeeded, result.diagnostics
-    notes = [one.message for one in advice(result, loops=False)]
+    notes = [each.message for each in advice(result, loops=False)]
     assert any("its dependences are too many" in note for note in notes) == (elements == 1), notes
 
 

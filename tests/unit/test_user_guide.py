@@ -26,7 +26,7 @@ def name_of(block: str) -> str:
 @pytest.mark.parametrize("block", BLOCKS, ids=name_of)
 def test_block(block: str, tmp_path: Path) -> None:
     result = translate(TranslateRequest("guide.c", output_name="out.c", text=block.encode()))
-    assert [one.message for one in result.diagnostics if one.severity is not Severity.NOTE] == []
+    assert [diagnostic.message for diagnostic in result.diagnostics if diagnostic.severity is not Severity.NOTE] == []
     assert result.output is not None
     assert all(plan.untransformed is None for plan in result.plans)
     (tmp_path / "out.c").write_bytes(result.output)

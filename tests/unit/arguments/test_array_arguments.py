@@ -214,7 +214,7 @@ def test_tiles_are_kept_from_the_ends_of_long() -> None:
     }}"""
     near, small = (plan(source.format(start=start)) for start in ("k + 1", "1"))
     assert near.sizes and small.sizes
-    found = [plain_text(one) for one in near.conditions]
+    found = [plain_text(each) for each in near.conditions]
     assert "m <= 4611686018427387903" in found and "k >= -4611686018427387903" in found
     assert not small.conditions
 

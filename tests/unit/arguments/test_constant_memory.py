@@ -76,7 +76,7 @@ def test_other_tables_are_arguments(text: str) -> None:
 def test_there_is_room_for_so_many() -> None:
     tables = "static const double w[8192] = {1}, v[2] = {2};"
     found = plan(text_of(tables).replace("sum += ", "sum += v[p % 2] * "))
-    assert sorted(table.host for table in (*found.constants, *(one.object for one in found.arrays))) == [
+    assert sorted(table.host for table in (*found.constants, *(array.object for array in found.arrays))) == [
         *("a", "b", "v", "w"),
     ]
     assert len(found.constants) == 1
@@ -85,12 +85,12 @@ def test_there_is_room_for_so_many() -> None:
 def test_rows_of_a_known_length_are_subscripts_of_the_table() -> None:
     table = "static const float w[192] = {1, 2};"
     found = plan(text_of(table, "64 * p + 3"))
-    assert [one.rows_in for one in found.constants] == [None]
+    assert [each.rows_in for each in found.constants] == [None]
 
 
 def test_constants_are_not_staged() -> None:
     found = plan(text_of())
-    assert {one.object.host for launch in found.device for one in staged_arrays(launch)} <= {"a"}
+    assert {each.object.host for launch in found.device for each in staged_arrays(launch)} <= {"a"}
 
 
 def test_the_verifier_knows_what_constants_are() -> None:

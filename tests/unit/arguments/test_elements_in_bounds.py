@@ -43,7 +43,7 @@ SET = "u[i][0] = 1;"
 )
 def test_elements_that_stay_what_they_are_are_read_at_launch(loops: str, read: set[str]) -> None:
     made = plan(PROGRAM.format(loops))
-    assert {one.host for one in made.kernel.objects if one.is_element} == read
+    assert {object_.host for object_ in made.kernel.objects if object_.is_element} == read
 
 
 def test_extents_and_rows_may_depend_on_them() -> None:

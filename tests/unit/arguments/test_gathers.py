@@ -41,8 +41,8 @@ CSR = "const int *restrict row, const int *restrict col, const double *restrict 
 def test_cores_need_no_extent_of_what_is_only_read(parameters: str, before: str, body: str, gathered: set[str]) -> None:
     made = plan(SPARSE.format(parameters, before, body))
     assert made.untransformed is None
-    assert {one.object.name for one in made.arrays if one.is_gathered} == gathered
-    assert all(one.doubt is not None and not one.writes for one in made.arrays if one.is_gathered)
+    assert {array.object.name for array in made.arrays if array.is_gathered} == gathered
+    assert all(array.doubt is not None and not array.writes for array in made.arrays if array.is_gathered)
 
 
 @pytest.mark.parametrize(
@@ -60,9 +60,9 @@ def test_cores_need_no_extent_of_what_is_only_read(parameters: str, before: str,
 def test_what_may_be_written_is_read_as_written(parameters: str, before: str, body: str, advice: str | None) -> None:
     made = plan(SPARSE.format(parameters, before, body))
     assert made.untransformed is not None
-    said = [note.message for one in made.obstacles for note in one.notes if "restrict" in note.message]
+    said = [note.message for obstacle in made.obstacles for note in obstacle.notes if "restrict" in note.message]
     assert said == ([] if advice is None else [f"or declare {advice} restrict, {RESTRICT}"])
-    others = [note.message for one in made.obstacles for note in one.notes if "independent" in note.message]
+    others = [note.message for obstacle in made.obstacles for note in obstacle.notes if "independent" in note.message]
     assert others == ([] if advice is None else [INDEPENDENT])
 
 

@@ -28,9 +28,9 @@ def life(body: str, count: str = "if (dx != 0 || dy != 0) sum += a[(y + dy) * w 
 def sections(found: KernelPlan) -> dict[str, str]:
     """`lower : length` of each array of one dimension."""
     texts = {}
-    for one in found.arrays:
-        (bound,) = one.section
-        texts[one.object.name] = f"{plain_text(bound.lower)} : {plain_text(bound.length)}"
+    for array in found.arrays:
+        (bound,) = array.section
+        texts[array.object.name] = f"{plain_text(bound.lower)} : {plain_text(bound.length)}"
     return texts
 
 
@@ -51,7 +51,7 @@ def test_the_middle_that_data_decide_on_lies_between_neighbours(count: str) -> N
 def test_what_lies_beyond_the_neighbours_may_not_be_there() -> None:
     made = life("b[y * w + x] = sum == 3 || (sum == 2 && a[(y + 5) * w + x]);")
     assert made.untransformed is None
-    doubts = [one.doubt.message for one in made.arrays if one.doubt is not None]
+    doubts = [array.doubt.message for array in made.arrays if array.doubt is not None]
     assert doubts == ["the extent of 'a' cannot be found: this access is made under a condition"]
 
 
@@ -61,7 +61,7 @@ def test_a_cell_that_each_branch_writes_is_written() -> None:
     assert made.untransformed is None
     assert sections(made)["b"] == "w + 1 : (h >= 3 && w >= 3 ? (h * w) - (2 * w) - 2 : 0)"
     one_branch = life(f"if (sum < 2 || sum > 3) {cell} = 0; else if (sum == 3) {cell} = 1;")
-    assert [one.object.name for one in one_branch.arrays if one.doubt is not None] == ["b"]
+    assert [array.object.name for array in one_branch.arrays if array.doubt is not None] == ["b"]
 
 
 @pytest.mark.parametrize(

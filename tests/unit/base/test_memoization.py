@@ -66,8 +66,8 @@ def nested(levels: int, innermost: object) -> Nested:
 
 def test_keys_sort_as_texts_do_however_deep_the_values_are() -> None:
     innermost = (1, 12, "a", "ab", (), ("a",), ("a", 2), -1, None)
-    values = [nested(levels, one) for levels in (0, 1, 2, 300, 301) for one in innermost]
-    assert any(len(repr(one)) > len(text_key(one).beginning) for one in values)
+    values = [nested(levels, each) for levels in (0, 1, 2, 300, 301) for each in innermost]
+    assert any(len(repr(value)) > len(text_key(value).beginning) for value in values)
     assert sorted(values, key=text_key) == sorted(values, key=repr)
 
 

@@ -62,7 +62,7 @@ def test_what_is_stored_is_read_again() -> None:
 
 
 def test_the_table_marks_problems_held_out_and_the_summary_counts_goals() -> None:
-    judged = [judge(measured(list(TIMES), NAMED, held_out=one), TERMS) for one in (False, True)]
+    judged = [judge(measured(list(TIMES), NAMED, held_out=each), TERMS) for each in (False, True)]
     assert [row[0] for row in tables.rows(judged)] == ["solver N=100", "solver N=100*"]
     said = tables.summary(judged)
     assert any(
@@ -73,8 +73,8 @@ def test_the_table_marks_problems_held_out_and_the_summary_counts_goals() -> Non
 
 
 def test_problems_are_those_of_the_thesis_and_some_that_no_constant_was_set_by() -> None:
-    solvers = [one for one in PROBLEMS if one.program.startswith("thesis-sor")]
-    assert [len(one.sizes) for one in solvers] == [4, 4, 4]
-    assert not any(one.held_out for one in solvers)
-    assert all(one.held_out for one in POLYBENCH_PROBLEMS)
-    assert len({one.program for one in (*PROBLEMS, *POLYBENCH_PROBLEMS)}) == len((*PROBLEMS, *POLYBENCH_PROBLEMS))
+    solvers = [each for each in PROBLEMS if each.program.startswith("thesis-sor")]
+    assert [len(each.sizes) for each in solvers] == [4, 4, 4]
+    assert not any(each.held_out for each in solvers)
+    assert all(each.held_out for each in POLYBENCH_PROBLEMS)
+    assert len({each.program for each in (*PROBLEMS, *POLYBENCH_PROBLEMS)}) == len((*PROBLEMS, *POLYBENCH_PROBLEMS))

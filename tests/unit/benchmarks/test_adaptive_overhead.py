@@ -14,7 +14,7 @@ def test_rules_name_the_best_at_each_input_and_keep_the_others_in_the_program() 
     found = Diagnostics()
     (kept,) = parse_records(rules_text("k", [(100, "two"), (900, "")], TEXTS, {"i_size": 8}), "a.tilek.json", found)
     assert not list(found)
-    said = [(one.bytes, one.version, dict(one.sizes)) for one in kept.choices]
+    said = [(choice.bytes, choice.version, dict(choice.sizes)) for choice in kept.choices]
     assert said[:2] == [(100, "unroll(2)", {}), (900, "", {"i_size": 8})]
     assert {version for most, version, _ in said[2:] if most > 900} == {"num_threads(1)", "unroll(4)"}
 
@@ -38,5 +38,5 @@ def test_the_table_is_of_the_fastest_runs() -> None:
 
 
 def test_all_kernels_of_the_paper_have_a_small_and_a_large_input() -> None:
-    assert list(INPUTS) == [one.name for one in SUBJECTS]
+    assert list(INPUTS) == [each.name for each in SUBJECTS]
     assert VERSIONS[0] == "" and len(VERSIONS) == 4

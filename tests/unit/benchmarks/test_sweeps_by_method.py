@@ -25,7 +25,7 @@ def test_the_cells_of_the_table() -> None:
 
 
 def test_kernels_have_none_that_go_forward_alone() -> None:
-    assert not any(one.startswith("forward") for one in methods(kernels=True))
+    assert not any(each.startswith("forward") for each in methods(kernels=True))
     assert len(list(methods(kernels=False))) == len(list(methods(kernels=True))) + len(SUBDOMAINS)
     without = {word: value for word, value in found((140, 130, 120, 110), ()).items() if value}
     assert rows([without])[2] == ["MLSOR 2 x 4 x 4", "140"]

@@ -57,8 +57,8 @@ def test_rules_are_judged_at_inputs_that_they_were_not_learned_from() -> None:
     # x is the best below 8, and at 15; even numbers are learned from. The limit is put between 6
     # and 8, by their ratio at 6: 7 is misjudged, and 15.
     rates = {
-        "x": {one.text: 2.0 if one.bytes < 8 or one.bytes == 15 else 1.0 for one in inputs},
-        "y": {one.text: 1.0 if one.bytes < 8 or one.bytes == 15 else 2.0 for one in inputs},
+        "x": {each.text: 2.0 if each.bytes < 8 or each.bytes == 15 else 1.0 for each in inputs},
+        "y": {each.text: 1.0 if each.bytes < 8 or each.bytes == 15 else 2.0 for each in inputs},
     }
     found = compared(rates, inputs)
     assert found.halves is not None
@@ -91,7 +91,7 @@ def test_of_fewer_than_ten_the_first_is_early() -> None:
     assert place is not None
     assert (place.most, place.is_early) == (1, True)
     few = order[:4]
-    assert place_of_best(results({one: {"n=1": 1.0} for one in few}), few, "n=1", "default") is None, "too few"
+    assert place_of_best(results({each: {"n=1": 1.0} for each in few}), few, "n=1", "default") is None, "too few"
 
 
 def test_a_run_takes_versions_in_turn_and_failed_ones_once() -> None:
@@ -104,11 +104,11 @@ def test_a_run_takes_versions_in_turn_and_failed_ones_once() -> None:
     taken: list[Trial] = []
     heard: list[None] = []
     found = measure(take, ["default", "a", "b"], ["n=1", "n=2"], 2, lambda: heard.append(None))
-    assert [(one.version, one.attempt) for one in taken if one.sizes == "n=2"] == [
+    assert [(each.version, each.attempt) for each in taken if each.sizes == "n=2"] == [
         *(("default", 0), ("default", 1), ("a", 0), ("b", 0)),
         *(("default", 2), ("a", 1)),
     ]
-    assert [one.sizes for one in taken] == ["n=1"] * 4 + ["n=2"] * 4 + ["n=1"] * 2 + ["n=2"] * 2
+    assert [each.sizes for each in taken] == ["n=1"] * 4 + ["n=2"] * 4 + ["n=1"] * 2 + ["n=2"] * 2
     assert len(heard) == 12
     assert found.seconds["n=2"]["a"] == [(1.0,), (2.0,)]
     assert found.failures == {"n=1": {"b": "crashed"}, "n=2": {"b": "crashed"}}
@@ -119,7 +119,7 @@ def test_inputs_are_of_the_kernels_parameters(subject: CalibrationTarget) -> Non
     parameters = subject.source.read_text().partition(") {")[0]
     for quick in (True, False):
         points = list(subject.points(quick).values())
-        flops = [subject.flops(one) for one in points]
+        flops = [subject.flops(point) for point in points]
         assert flops == sorted(flops)
         assert 6 <= len(points) <= 64
         assert all(f"int {name}," in parameters or f", {name}," in parameters for name in points[0])

@@ -20,7 +20,7 @@ from tilepragma.cli.compiler_arguments import (
 
 
 def paths(arguments: str) -> list[str]:
-    return [one.path for one in read_command(arguments.split()).inputs]
+    return [each.path for each in read_command(arguments.split()).inputs]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_language_of_inputs() -> None:
     command = read_command(
         ["-x", "c", "kernel.tk", "-", "-x", "none", "main.c", "lib.o", "pre.i", "-xassembler", "start.S"]
     )
-    assert [one.language for one in command.inputs] == ["c", "c", "c", "", "cpp-output", "assembler"]
+    assert [each.language for each in command.inputs] == ["c", "c", "c", "", "cpp-output", "assembler"]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_language_of_inputs() -> None:
     ],
 )
 def test_other_languages(arguments: str, languages: list[str]) -> None:
-    assert [one.language for one in read_command(arguments.split()).inputs] == languages
+    assert [each.language for each in read_command(arguments.split()).inputs] == languages
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_other_languages(arguments: str, languages: list[str]) -> None:
 def test_compilers_that_read_c_as_cplusplus(monkeypatch: pytest.MonkeyPatch, compiler: str, language: str) -> None:
     monkeypatch.setenv("TILEK_CC", compiler)
     command = read_command(["a.c", "-x", "c", "b.tk"])
-    assert [one.language for one in command.inputs] == [language, "c"]
+    assert [each.language for each in command.inputs] == [language, "c"]
 
 
 def test_options_for_the_translator() -> None:
@@ -175,7 +175,7 @@ def test_response_files(tmp_path: Path) -> None:
     outer.write_text(f'-c "a.c"\n@{inner}\n')
     command = read_command([f"@{outer}", "@missing"])
     assert command.arguments == ("-c", "a.c", "b.c", "-DNAME=two words", "@missing")
-    assert [one.path for one in command.inputs] == ["a.c", "b.c", "@missing"]
+    assert [each.path for each in command.inputs] == ["a.c", "b.c", "@missing"]
     assert not command.plain
 
 

@@ -85,14 +85,14 @@ def test_the_fastest_of_each_size_is_named(capsys: pytest.CaptureFixture[str]) -
         ["n=128", "t_size=32", "t_i_size=32", "100", "us", "0.100", "3", "4", "of", "4"],
     ]
     found = measured()
-    assert {one.trial.version for one in found} == {
+    assert {each.trial.version for each in found} == {
         "default",
         "t_size=64 t_i_size=128",
         "t_size=32 t_i_size=32",
         "t_size=8 t_i_size=8",
     }
-    assert {one.environment.target for one in found} == {"threads"}
-    assert {one.environment.program for one in found} == {"./program '{n}' '{x}'"}
+    assert {each.environment.target for each in found} == {"threads"}
+    assert {each.environment.program for each in found} == {"./program '{n}' '{x}'"}
     assert found[0].kernel.name == "sweep"
     assert found[0].outcome.seconds == (0.001,)
     assert found[0].outcome.date[:2] == "20"
@@ -108,7 +108,7 @@ def test_tiles_beyond_the_loops_are_tried_once(monkeypatch: pytest.MonkeyPatch) 
     ranking = Ranking(("t_size", "t_i_size"), layouts, layouts[-1], terms=terms)
     monkeypatch.setattr(trial_versions, "rank_layouts", lambda *_: ranking)
     assert tune("--sizes", "n=64,steps=64", command=(program(), "{n}")) == 0
-    assert {one.trial.version for one in measured()} == {
+    assert {each.trial.version for each in measured()} == {
         *("default", "t_size=64 t_i_size=128", "t_size=64 t_i_size=32", "t_size=128 t_i_size=512"),
     }
 
@@ -133,7 +133,7 @@ def test_rules_are_learned_and_kept_beside_the_source(capsys: pytest.CaptureFixt
         assert said.count(line) == (1 if "kept" in line else 2), line
     kept = json.loads(Path("in.tilek.json").read_text())["kernels"]["sweep"]["host"]
     assert kept["least_bytes"] == 256
-    assert [one["bytes"] for one in kept["choices"]] == [512, 1024]
+    assert [each["bytes"] for each in kept["choices"]] == [512, 1024]
     assert tilepragma.run(["explain", "in.c"]) == 0
     explained = " ".join(capsys.readouterr().out.split())
     assert (
@@ -172,12 +172,14 @@ def test_versions_are_tried_in_a_program_that_is_built_anew(capsys: pytest.Captu
     assert tune(*options, *sizes, command=("./program", "{n}")) == 0
     assert Path("in.c").stat().st_mtime_ns > before, "for make to see that it has to"
     assert Path("builds").read_text().split() == ["plain", "versions", "plain"]
-    found = {(one.trial.version, one.trial.sizes): one.outcome.seconds for one in measured() if not one.trial.attempt}
+    found = {
+        (each.trial.version, each.trial.sizes): each.outcome.seconds for each in measured() if not each.trial.attempt
+    }
     assert found["unroll(2)", "n=64,steps=7"] == pytest.approx((0.0001,))
     assert found["unroll(8)", "n=64,steps=7"] == found["default", "n=256,steps=7"] == pytest.approx((0.001,))
-    assert {one.environment.program for one in measured()} == {"sh ./build && ./program '{n}'"}
+    assert {each.environment.program for each in measured()} == {"sh ./build && ./program '{n}'"}
     kept = json.loads(Path("in.tilek.json").read_text())["kernels"]["sweep"]["host"]
-    assert [one["version"] for one in kept["choices"]] == ["unroll(2)", "unroll(4)"]
+    assert [each["version"] for each in kept["choices"]] == ["unroll(2)", "unroll(4)"]
     said = capsys.readouterr().out
     assert "version 1 for arrays up to 512 B" in said
     assert "the program is built again as it stands: sh ./build" in said
@@ -230,11 +232,11 @@ def test_devices_have_rules_of_their_own(capsys: pytest.CaptureFixture[str]) -> 
     assert tune("--sizes", "n=64:256:x4,steps=7", "--target", "opencl", command=("./program", "{n}")) == 0
     kept = json.loads(Path("in.tilek.json").read_text())["kernels"]["sweep"]
     assert kept.keys() == {"device"}
-    sizes = [one["sizes"] for one in kept["device"]["choices"]]
+    sizes = [each["sizes"] for each in kept["device"]["choices"]]
     assert sizes == [{"t_size": 8, "t_i_size": 8}, {"t_size": 32, "t_i_size": 32}]
     assert kept["device"]["least_share_of_best"] == 1.0
     [plan] = translate(TranslateRequest("in.c")).plans
-    assert [one.sizes for one in plan.device_choices][-2:] == [(8, 8), (32, 32)]
+    assert [choice.sizes for choice in plan.device_choices][-2:] == [(8, 8), (32, 32)]
     assert plan.choices == ()
 
 
@@ -256,7 +258,7 @@ def test_a_version_that_crashes_costs_itself(capsys: pytest.CaptureFixture[str])
     assert tune(command=(program("*t_size=64,*) kill -SEGV $$;; *) us=10;;"), "x")) == 0
     said = capsys.readouterr().out
     assert "t_size=64 t_i_size=128: the program was ended by signal 11 (SIGSEGV)" in said
-    assert sum(bool(one.outcome.failure) for one in measured()) == 1
+    assert sum(bool(each.outcome.failure) for each in measured()) == 1
 
 
 @pytest.mark.parametrize(("sent", "status", "said_first"), [("INT", 130, "interrupted"), ("TERM", 143, "terminated")])
@@ -294,7 +296,7 @@ def test_a_device_that_vanishes_in_the_middle(capsys: pytest.CaptureFixture[str]
     said = capsys.readouterr()
     assert "cannot be measured any more: its program ended with status 9; what was measured is kept" in said.err
     assert "sweep on threads" in said.out
-    assert [one.outcome.failure for one in measured()] == [""] * 3
+    assert [each.outcome.failure for each in measured()] == [""] * 3
 
 
 def test_a_program_that_was_built_of_another_source(capsys: pytest.CaptureFixture[str]) -> None:
@@ -342,7 +344,7 @@ def test_sizes_of_another_kernel_are_none_of_this_one() -> None:
     )
     Path("in.c").write_text(SOURCE + scale)
     result = translate(TranslateRequest("in.c", last="verify"))
-    points = {sizes_text(one): one for one in parse_ranges(["n=64:256:x2,m=5"])}
+    points = {sizes_text(each): each for each in parse_ranges(["n=64:256:x2,m=5"])}
     texts = [list(that_matter(plan, calling_program(result, plan), points)) for plan in result.plans]
     assert texts == [["n=64", "n=128", "n=256"], ["m=5"]]
 

@@ -129,7 +129,7 @@ def test_the_page_is_whole_and_refers_to_nothing_elsewhere() -> None:
     assert "load 3 &lt;of 4&gt;" in html
     assert found.tags.count("figure") == found.tags.count("figcaption") == html.count('role="img"') == 5
     assert html.count("<desc>") == 5
-    assert [one for one in HEADINGS if not any(heading.startswith(one) for heading in found.headings)] == []
+    assert [each for each in HEADINGS if not any(heading.startswith(each) for heading in found.headings)] == []
 
 
 def test_numbers_follow_from_the_times() -> None:
@@ -170,7 +170,7 @@ def test_one_target_and_one_kernel_of_several() -> None:
     measure(name="other")
 
     def titles(*arguments: str) -> list[str]:
-        return [one.rpartition(" ")[0] for one in page(*arguments).headings if " on " in one]
+        return [each.rpartition(" ")[0] for each in page(*arguments).headings if " on " in each]
 
     assert titles() == ["other on threads", "sweep on serial", "sweep on threads"]
     assert titles("--target", "serial, cuda") == ["sweep on serial"]
@@ -184,7 +184,7 @@ def test_standard_output_has_the_page_alone(capsys: pytest.CaptureFixture[str]) 
     capsys.readouterr()
     assert report("in.c", "-o", "-") == 0
     assert capsys.readouterr().out == Path("page.html").read_text()
-    assert sorted(one.name for one in Path().iterdir()) == ["data", "in.c", "page.html"]
+    assert sorted(path.name for path in Path().iterdir()) == ["data", "in.c", "page.html"]
 
 
 def test_a_device_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,14 +238,14 @@ def test_a_folder_gets_the_page_and_says_why_there_are_no_pictures(
     said = capsys.readouterr()
     assert said.out == "new/folder/report.html\n"
     assert "PNGs need matplotlib: pip install 'tilepragma[report]'" in said.err
-    assert [one.name for one in Path("new/folder").iterdir()] == ["report.html"]
+    assert [path.name for path in Path("new/folder").iterdir()] == ["report.html"]
 
 
 def test_a_folder_gets_every_picture(monkeypatch: pytest.MonkeyPatch) -> None:
     measure()
     monkeypatch.setattr("tilepragma.cli.measurement_report.png", lambda svg: svg[:4].encode())
     assert report("in.c", "-o", "folder") == 0
-    assert sorted(one.name for one in Path("folder").iterdir()) == [
+    assert sorted(path.name for path in Path("folder").iterdir()) == [
         "report.html",
         "roofline.png",
         *(f"sweep-threads-{name}.png" for name in ("adaptive", "inputs", "landscape", "measured")),
@@ -258,7 +258,7 @@ def test_names_from_elsewhere_stay_in_the_folder_and_are_text(monkeypatch: pytes
     assert report("-o", "folder") == 0
     assert Path("folder/____b_-threads-inputs.png").is_file()
     assert "../&lt;b&gt; on threads" in Path("folder/report.html").read_text()
-    assert [one.name for one in Path().iterdir() if one.suffix == ".png"] == []
+    assert [path.name for path in Path().iterdir() if path.suffix == ".png"] == []
 
 
 def test_a_picture_as_png() -> None:
@@ -303,7 +303,7 @@ def test_errors_without_measurements(
 ) -> None:
     assert _status(*arguments) == status
     assert message in capsys.readouterr().err
-    assert sorted(one.name for one in Path().iterdir() if one.name != "data") == ["in.c"]
+    assert sorted(path.name for path in Path().iterdir() if path.name != "data") == ["in.c"]
 
 
 @pytest.mark.parametrize(
@@ -341,7 +341,10 @@ def test_several_sources_stand_on_one_page() -> None:
     Path("more.c").write_text(SOURCE.replace("/ 3", "/ 4").replace("sweep", "other"))
     measure(source=Path("more.c").read_text(), name="other")
     found = page("in.c", "-O3", "more.c")
-    assert [one for one in found.headings if " on threads" in one] == ["sweep on threads in.c", "other on threads in.c"]
+    assert [each for each in found.headings if " on threads" in each] == [
+        "sweep on threads in.c",
+        "other on threads in.c",
+    ]
     assert "<b>Roofline of a machine.</b>" in Path("page.html").read_text()
     assert page("in.c", "more.c", "--kernel", "other").row("other on threads")[1] == "2"
 

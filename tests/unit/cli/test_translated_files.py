@@ -46,7 +46,7 @@ def test_leftovers_of_killed_commands_go(tmp_path: Path, folder: Path) -> None:
             os.utime(name, (time.time() - 9999, time.time() - 9999))
         with TranslatedFiles(tmp_path) as other:
             other.write("other.c", b"int y;\n")
-        assert sorted(one.name for one in folder.iterdir()) == sorted(["new", path.parent.name])
+        assert sorted(path.name for path in folder.iterdir()) == sorted(["new", path.parent.name])
 
 
 @pytest.mark.parametrize("closed", ["cache", "translated"])

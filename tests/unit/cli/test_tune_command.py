@@ -72,7 +72,7 @@ def program(
     """
     own = {"target": target, "kernel": "sweep", "form": form, "source": "in.c", "line": 3}
     launches = [{**own, "tile sizes": sizes} for sizes in takes] or [own]
-    events = [json.dumps({**EVENT, "dur": 0, "args": one}).replace('"dur": 0', '"dur": %d') for one in launches]
+    events = [json.dumps({**EVENT, "dur": 0, "args": launch}).replace('"dur": 0', '"dur": %d') for launch in launches]
     cases = " ".join(f"*{text}*) us={us};;" for text, us in times.items())
     script = Path("program")
     script.write_text(
@@ -346,7 +346,7 @@ def test_the_default_is_what_the_program_takes_by_itself(
     rows = rows_of(capsys.readouterr().out)
     assert rows["t_size=4 t_i_size=8"] == ["(default)", "800", "us", rows["t_size=4 t_i_size=8"][-2], "1.000"]
     assert rows["t_size=256 t_i_size=16"][-1] == "1.125", "what the plan takes is tried, as a layout among others"
-    assert not any("t_size=4," in one for one in asked_for()), "the default need not be said"
+    assert not any("t_size=4," in each for each in asked_for()), "the default need not be said"
     assert kept()["sweep"]["host"]["sizes"] == {"t_size": 32, "t_i_size": 32}
 
 

@@ -47,7 +47,7 @@ def terms(found: KernelPlan, scalars: dict[str, int], gpu: Gpu, **sizes: int | l
 
 
 def seconds(found: KernelPlan, scalars: dict[str, int], gpu: Gpu, **sizes: int | list[int]) -> list[float]:
-    return [float(one) for one in terms(found, scalars, gpu, **sizes).estimate]
+    return [float(each) for each in terms(found, scalars, gpu, **sizes).estimate]
 
 
 def place_of(found: KernelPlan, scalars: dict[str, int], **sizes: int | list[int]) -> Place:
@@ -97,7 +97,7 @@ def test_rounds_follow_from_the_tiles_of_wavefronts() -> None:
     """(5.9)-(5.11): as long as all tiles of a wavefront have a multiprocessor for themselves, the time is that of the wavefronts."""
     scalars = {"n": 1202, "steps": 64}
     few, many = (replace(device("h100"), multiprocessors=number) for number in (4, 400))
-    slow, fast = (terms(planned("sor 1-d"), scalars, one, t_size=[8], t_i_size=[16]) for one in (few, many))
+    slow, fast = (terms(planned("sor 1-d"), scalars, each, t_size=[8], t_i_size=[16]) for each in (few, many))
     place = NAMES.index("barriers")
     wavefronts = plan_work(planned("sor 1-d"), scalars, {"t_size": 8, "t_i_size": 16}, Target.CUDA)
     number = int(wavefronts[0].launches[0])
@@ -142,7 +142,9 @@ def test_more_multiprocessors_compute_no_longer() -> None:
     sizes = {"t_size": [4, 16, 16], "t_i_size": [16, 16, 64], "t_j_size": [16, 32, 8]}
     h100 = device("h100")
     quarter = replace(h100, multiprocessors=33, float_rate=h100.float_rate / 4)
-    many, few = (terms(planned("sor 2-d"), scalars, one, **sizes).seconds[:, :3].sum(axis=1) for one in (h100, quarter))
+    many, few = (
+        terms(planned("sor 2-d"), scalars, each, **sizes).seconds[:, :3].sum(axis=1) for each in (h100, quarter)
+    )
     # In the last one there are fewer tiles in a wavefront than multiprocessors in either.
     assert np.all(few >= many)
     assert few[0] > 2 * many[0]
@@ -166,7 +168,7 @@ def test_larger_staged_tiles_are_better_until_they_have_no_room() -> None:
     times = [seconds(product(*workers), {"n": 2048}, slow)[0] for workers in ((8, 2), (8, 4), (8, 8), (16, 8))]
     # Elements read for each computed one, by the edges of tiles: (1 / 32 + 1 / 16), (1 / 32 + 1 /
     # 32), (1 / 32 + 1 / 64), (1 / 64 + 1 / 64).
-    assert [times[0] / one for one in times] == pytest.approx([1, 3 / 2, 2, 3], rel=0.1)
+    assert [times[0] / each for each in times] == pytest.approx([1, 3 / 2, 2, 3], rel=0.1)
     assert seconds(product(32, 8), {"n": 2048}, device("c1060")) == [np.inf]
     assert np.isfinite(seconds(product(32, 8), {"n": 2048}, device("h100"))[0])
 
@@ -183,7 +185,7 @@ def test_scratchpads_without_room_are_never_ranked() -> None:
     found, scalars = planned("jacobi 1-d overlapped"), {"n": 100000, "steps": 64}
     ranking = rank_layouts(found, scalars, Target.CUDA, device("c1060"))
     assert ranking.reason == "none that was tried has room on NVIDIA Tesla C1060"
-    assert all(one.seconds is None for one in ranking.layouts)
+    assert all(layout.seconds is None for layout in ranking.layouts)
     assert rank_layouts(found, scalars, Target.CUDA, device("h100")).reason == ""
 
 
@@ -195,20 +197,20 @@ def test_workers_are_as_many_as_the_runtime_gives(sizes: tuple[int, ...], worker
     """32 x 8, halved while half of them are enough for a tile's two rows."""
     names = ("t_size", "t_i_size", "t_j_size")
     place = place_of(planned("sor 2-d"), {"n": 900, "m": 900, "steps": 30}, **dict(zip(names, sizes, strict=True)))
-    assert [int(one[0]) for one in gang_workers(place, (), {}, 1024)] == [*workers, 1]
+    assert [int(each[0]) for each in gang_workers(place, (), {}, 1024)] == [*workers, 1]
 
 
 def test_a_block_of_few_threads_halves_the_workers() -> None:
     place = place_of(
         planned("sor 2-d"), {"n": 900, "m": 900, "steps": 30}, t_size=8, t_i_size=[64, 4], t_j_size=[64, 64]
     )
-    assert [one.tolist() for one in gang_workers(place, (), {}, 64)] == [[8, 16], [8, 4], [1, 1]]
+    assert [each.tolist() for each in gang_workers(place, (), {}, 64)] == [[8, 16], [8, 4], [1, 1]]
 
 
 def test_what_the_user_says_of_workers_stays() -> None:
     found = product(64, 2)
     work = plan_work(found, {"n": 100}, {}, Target.CUDA)
-    assert [int(one[0]) for one in gang_workers(work[0].place, found.counts, {"n": 100}, 1024)] == [64, 2, 1]
+    assert [int(each[0]) for each in gang_workers(work[0].place, found.counts, {"n": 100}, 1024)] == [64, 2, 1]
 
 
 def test_neighbours_in_a_wavefront_meet_elements_apart() -> None:
@@ -236,7 +238,7 @@ def test_boxes_of_gangs_have_banks_and_take_room() -> None:
     work = plan_work(found, scalars, columns, Target.CUDA)
     (launch,) = work
     (fronts,) = launch.tile.fronts
-    assert [one.array.name for one in launch.place.launch.staged_scratchpads] == ["a"]
+    assert [each.array.name for each in launch.place.launch.staged_scratchpads] == ["a"]
     assert launch.place.batch.all(
         array_tile_bytes(launch.place.launch, launch.place.batch.evaluation.value)
     ).tolist() == [
@@ -256,7 +258,7 @@ def test_without_a_cache_every_access_goes_to_memory() -> None:
     scalars, sizes = {"n": 2000, "steps": 64}, {"t_size": 16, "t_i_size": 16}
     old, new = (replace(device("c1060"), compute_capability=own) for own in ((1, 3), (2, 0)))
     place = NAMES.index("elements")
-    without, cached = (terms(planned("sor 1-d"), scalars, one, **sizes).seconds[0, place] for one in (old, new))
+    without, cached = (terms(planned("sor 1-d"), scalars, each, **sizes).seconds[0, place] for each in (old, new))
     # 256 points of a tile with 4 accesses, of which a row of 16 workers meets 128 bytes for 64; the
     # tile touches 33 + 31 elements.
     assert without / cached == pytest.approx(256 * 4 * 2 / 64)
@@ -271,7 +273,7 @@ def test_estimates_stand_in_for_calibration_alone() -> None:
     scalars, sizes = {"n": 20000, "steps": 64}, {"t_size": 16, "t_i_size": 16}
     slow = replace(h100, overheads=replace(estimated, wavefront=((1, 100e-6),)))
     place = NAMES.index("launches")
-    here, there = (terms(planned("sor 1-d"), scalars, one, **sizes).seconds[0, place] for one in (h100, slow))
+    here, there = (terms(planned("sor 1-d"), scalars, each, **sizes).seconds[0, place] for each in (h100, slow))
     assert there > 20 * here
 
 

@@ -27,7 +27,7 @@ def test_points_are_those_of_an_enumeration(factors: list[tuple[int, ...]]) -> N
     count = 40
     low = generator.integers(-4, 3, (3, count))
     high = low + generator.integers(-1, 6, (3, count))
-    cuts = tuple(Cut(one, generator.integers(-3, 9, count)) for one in factors)
+    cuts = tuple(Cut(each, generator.integers(-3, 9, count)) for each in factors)
     found = points_in(Boxes(low, high, cuts))
     for place in range(count):
         ranges = (range(low[k, place], high[k, place] + 1) for k in range(3))

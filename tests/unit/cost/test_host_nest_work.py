@@ -40,7 +40,7 @@ class Cache(StepsRun):
         for use in uses(statement):
             if not is_of_memory(use):
                 continue
-            *outer, last = (self.value(one) for one in use.subscripts)
+            *outer, last = (self.value(each) for each in use.subscripts)
             line = (use.object.name, *outer, last * element_bytes(use.object) // LINE)
             written = self.held.pop(line, None)
             self.moved += written is None
@@ -71,10 +71,10 @@ SIZES = {
 @pytest.mark.parametrize("name", SIZES)
 def test_bytes_are_those_of_a_cache(name: str, cache: int) -> None:
     scalars, extent, most = SIZES[name]
-    sizes = {one.object.name: np.array([extent]) for one in planned(name).sizes}
+    sizes = {size.object.name: np.array([extent]) for size in planned(name).sizes}
     work = plan_work(planned(name), scalars, sizes, Target.THREADS)
     counter = NestCounter((cache,), LINE)
-    moved = sum(float(launch_nest(one, counter).moved[0, 0]) for one in work)
+    moved = sum(float(launch_nest(each, counter).moved[0, 0]) for each in work)
     run = Cache({**scalars, **{key: int(value[0]) for key, value in sizes.items()}}, lines=cache // LINE)
     run.steps(planned(name).host_steps)
     assert 0.75 < moved / run.flushed() < most
@@ -177,8 +177,8 @@ def test_cases_that_a_launch_cannot_tell_apart_are_what_they_are_alone() -> None
       for (int j = 0; j < n; j++) t[i] += a[j][i] * x[j];
   }
 }""")
-    names = [one.object.name for one in found.sizes]
-    default = [one.host for one in found.sizes]
+    names = [size.object.name for size in found.sizes]
+    default = [size.host for size in found.sizes]
     layouts = [default, [3, *default[1:]], [*default[:-1], 5]]
 
     def seconds(*wanted: list[int]) -> Numbers:
@@ -188,8 +188,8 @@ def test_cases_that_a_launch_cannot_tell_apart_are_what_they_are_alone() -> None
 
     together = seconds(*layouts)
     assert len(found.host) == 2
-    assert together.tolist() == [seconds(one)[0].tolist() for one in layouts]
-    assert len({tuple(one) for one in together.tolist()}) == len(layouts)
+    assert together.tolist() == [seconds(layout)[0].tolist() for layout in layouts]
+    assert len({tuple(each) for each in together.tolist()}) == len(layouts)
 
 
 def test_chains_of_short_rows_go_on_beside_each_other() -> None:
@@ -207,7 +207,7 @@ def test_tiles_of_overlapping_wavefronts_are_handed_on_one_by_one() -> None:
     # Ten columns, in each of them a tile for every 4 or 16 points and some more at the slanted
     # ends.
     tiles = [10 * 65536 / width for width in (4, 16)]
-    assert between == pytest.approx([TILE_SECONDS * one / PROCESSOR.cores for one in tiles], rel=0.2)
+    assert between == pytest.approx([TILE_SECONDS * tile / PROCESSOR.cores for tile in tiles], rel=0.2)
 
 
 def test_under_opencl_each_wavefront_is_a_launch() -> None:
@@ -222,7 +222,7 @@ def test_under_opencl_each_wavefront_is_a_launch() -> None:
     # part, which takes until they are.
     waves = [-(-(65536 + 320) // width) + 1 for width in (4, 8192)]
     assert between == pytest.approx([waves[0] * 2e-6, waves[1] * (4e-6 + JOINING)])
-    short, whole = (one.seconds[0, one.names.index("rows")] for one in (terms, terms_of("sor 1-d", scalars, sizes)))
+    short, whole = (each.seconds[0, each.names.index("rows")] for each in (terms, terms_of("sor 1-d", scalars, sizes)))
     assert short > 1.9 * whole, "two columns, which one core has or two"
 
 

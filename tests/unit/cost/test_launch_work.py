@@ -113,7 +113,7 @@ def planned(name: str) -> KernelPlan:
 def sizes_of(found: KernelPlan, cases: int) -> dict[str, np.ndarray]:
     """Odd sizes that are different from one another, and shorter and longer than the loops."""
     generator = np.random.default_rng(len(found.sizes))
-    return {one.object.name: generator.choice([1, 3, 4, 5, 7, 9, 64], cases) for one in found.sizes}
+    return {size.object.name: generator.choice([1, 3, 4, 5, 7, 9, 64], cases) for size in found.sizes}
 
 
 def work_of(name: str, scalars: dict[str, int], sizes: dict[str, np.ndarray], target: Target) -> tuple[LaunchWork, ...]:
@@ -152,7 +152,7 @@ def launches_of(
     found: KernelPlan, scalars: Mapping[str, Values], target: Target, sizes: Mapping[str, Values] | None = None
 ) -> list[int]:
     work = plan_work(found, scalars, sizes or {}, target)
-    return [int(one) for launch in work for one in launch.launches]
+    return [int(each) for launch in work for each in launch.launches]
 
 
 def test_sizes_that_are_not_given_are_those_of_the_launch() -> None:
@@ -184,7 +184,7 @@ def test_launches_of_a_long_loop_are_looked_at_in_samples() -> None:
     assert exact.exact
     assert len(sampled.repeats) == 2 * 64
     assert list(sampled.launches) == list(exact.launches)
-    tiles = [np.add.reduceat(one.repeats * one.tiles(), one.starts) for one in (sampled, exact)]
+    tiles = [np.add.reduceat(each.repeats * each.tiles(), each.starts) for each in (sampled, exact)]
     assert np.allclose(*tiles, rtol=0.002)
 
 
@@ -192,7 +192,7 @@ def test_a_gang_reads_what_its_workers_share_once() -> None:
     work = work_of("convolution", {"n": 29, "m": 31, "q": 3}, {}, Target.CUDA)
     (launch,) = work
     found = tile_traffic(GangTile(launch.place, launch.tile.order, {0: 8, 1: 4}))
-    elements = {one.array.host: (int(one.read[0]), int(one.written[0])) for one in found}
+    elements = {each.array.host: (int(each.read[0]), int(each.written[0])) for each in found}
     assert elements == {"in": (10 * 6, 0), "w": (9, 0), "out": (0, 8 * 4)}
 
 
@@ -207,7 +207,7 @@ def test_traffic_of_many_sizes_is_a_polynomial() -> None:
 
 @pytest.mark.parametrize("name", ["sor 1-d", "sor 2-d", "lu"])
 def test_tiles_without_points_are_left_out(name: str) -> None:
-    sizes = {one.object.name: np.array([3, 4]) for one in planned(name).sizes}
+    sizes = {size.object.name: np.array([3, 4]) for size in planned(name).sizes}
     (launch,) = work_of(name, CASES[name][2], sizes, Target.CUDA)
     assert launch.nonempty is not None
     for case in range(2):
@@ -220,7 +220,7 @@ def test_tiles_without_points_are_left_out(name: str) -> None:
 
 def test_bytes_of_arrays_are_those_of_their_sections() -> None:
     found = array_bytes(planned("convolution"), {"n": 10, "m": 6, "q": 3})
-    assert {one.array.host: one.bytes for one in found} == {"in": 4 * 12 * 8, "w": 4 * 9, "out": 4 * 60}
+    assert {each.array.host: each.bytes for each in found} == {"in": 4 * 12 * 8, "w": 4 * 9, "out": 4 * 60}
     with pytest.raises(UncountableError, match="'m' has no known value"):
         array_bytes(planned("convolution"), {"n": 10})
 
@@ -234,7 +234,7 @@ def test_bytes_of_sections_that_the_user_calculates_are_known() -> None:
         }"""),
         {"n": 10, "m": 6},
     )
-    assert [one.bytes for one in found] == [4 * 80]
+    assert [each.bytes for each in found] == [4 * 80]
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def test_bytes_of_sections_that_the_user_calculates_are_known() -> None:
 )
 def test_boxes_hold_all_that_a_tile_touches(name: str, target: Target, more: float) -> None:
     scalars = {"n": 400, "m": 300, "p": 40, "q": 3, "steps": 40}
-    sizes = {one.object.name: np.array([8, 12]) for one in planned(name).sizes}
+    sizes = {size.object.name: np.array([8, 12]) for size in planned(name).sizes}
     (launch, *_) = work_of(name, scalars, sizes, target)
     tile = GangTile(launch.place, launch.tile.order, {0: 4} if target is Target.CUDA else {})
     exact, boxes = (
@@ -270,9 +270,9 @@ def test_tiles_that_are_done_in_two_ways_all_have_points() -> None:
     x[i] = x[i] / l[i][i];
   }
 }""")
-    work = plan_work(found, {"n": 60}, {one.object.name: np.array([7]) for one in found.sizes}, Target.THREADS)
+    work = plan_work(found, {"n": 60}, {size.object.name: np.array([7]) for size in found.sizes}, Target.THREADS)
     for launch in work:
-        numbers = {"n": 60, **{one.object.name: 7 for one in found.sizes}}
+        numbers = {"n": 60, **{size.object.name: 7 for size in found.sizes}}
         runs = [run for run in run_steps(found.host_steps, numbers) if run.name == launch.name]
         check_launch(launch, 0, runs)
 

@@ -93,7 +93,7 @@ def test_a_product_asks_the_far_memory_for_arrays_once_where_they_fit_before_it(
     assert isinstance(DEVICE, Gpu)
     demand = roofline_demand(model, DEVICE, arrays)
     assert demand.operations[0] == 2 * size**3
-    near, middle, far = (int(one[0]) for one in demand.traffic)
+    near, middle, far = (int(each[0]) for each in demand.traffic)
     assert near == 4 * 4 * size**3
     assert demand.filled[0] == 1
     tiles = (size / 64) * (size / 128)

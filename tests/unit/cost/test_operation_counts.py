@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 def counts(source: str, path: str = "t.c") -> list[list[tuple[int, list[str]]]]:
     return [
-        [(one.count, [loop.iterator.name for loop in one.loops]) for one in plan.operations]
+        [(each.count, [loop.iterator.name for loop in each.loops]) for each in plan.operations]
         for plan in plans(source, path=path)
     ]
 

@@ -294,7 +294,7 @@ void f(void)
     unit = parse_translation_unit("test.c", source.encode(), CompilerFlags(("-O2",), "gcc"), diagnostics)
     assert not diagnostics.has_errors, [item.message for item in diagnostics]
     assert unit is not None
-    assert {5, 7} & {one.value for one in nodes(unit.kernels[0], IntegerLiteral)} == {7}
+    assert {5, 7} & {node.value for node in nodes(unit.kernels[0], IntegerLiteral)} == {7}
 
 
 def test_types_and_intrinsics_that_clang_alone_does_not_know_are_read() -> None:

@@ -220,7 +220,7 @@ def test_constants_with_names_are_numbers(declared: str, value: str | None) -> N
 
 def test_lengths_of_constants_with_names_are_known() -> None:
     found = body_of("const int c = 2; double t[c * r]; t[i % 6] = a[i]; a[i] = t[0];", before="static const int r = 3;")
-    (array,) = [one.object for part in found for one in nodes(part, Declarator) if one.object.name == "t"]
+    (array,) = [node.object for part in found for node in nodes(part, Declarator) if node.object.name == "t"]
     assert [text(length) for length in array.lengths] == ["6"]
 
 

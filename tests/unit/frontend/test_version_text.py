@@ -17,7 +17,7 @@ def test_a_version_says_counts_and_tiles() -> None:
         "num_gangs(16)  num_workers(32, 4);\n j: tile(gang) tile[0](dynamic); i: tile[1](size, 8)", NOWHERE
     )
     assert found.text == "num_gangs(16) num_workers(32, 4); j: tile(gang) tile[0](dynamic); i: tile[1](size, 8)"
-    assert [(one.axis.value, one.dimension, one.count.literal) for one in found.counts] == [
+    assert [(count.axis.value, count.dimension, count.count.literal) for count in found.counts] == [
         ("gang", 0, 16),
         ("worker", 0, 32),
         ("worker", 1, 4),

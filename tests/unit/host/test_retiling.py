@@ -40,7 +40,7 @@ def test_tiles_take_the_place_of_others(tmp_path: Path, directives: str, inner: 
     result = translate(TranslateRequest(str(tmp_path / "b.c"), last="verify"))
     assert result.succeeded, text
     [plan] = result.plans
-    assert [one.count.text for one in plan.kernel.directive.counts] == ["3"]
+    assert [count.count.text for count in plan.kernel.directive.counts] == ["3"]
     kinds = [
         [(tile.kind.value, tile.order) for tile in loop.directive.tiles]
         for loop in (plan.kernel.body.statements[0], plan.kernel.body.statements[0].body.statements[0])

@@ -52,7 +52,7 @@ void g(int n, struct grid { int *cells; } *grid) {
 }
 """
     found = unit(tmp_path, text)
-    assert path_macros(found.macros, [one.directive for one in found.data_regions]) == {"size"}
+    assert path_macros(found.macros, [region.directive for region in found.data_regions]) == {"size"}
     without = without_macros("int size, first;", found.macros, {"size"}).splitlines()
     assert without[0] == '#pragma push_macro("first")'
 

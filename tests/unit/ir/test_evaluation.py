@@ -37,7 +37,7 @@ PAIRS = np.array(list(itertools.product(range(-7, 8), range(-4, 5))))
 
 def values(expression: Expression, pairs: np.ndarray) -> list[int]:
     found = Evaluation({"a": pairs[:, 0], "b": pairs[:, 1]}).value(expression)
-    return [int(one) for one in np.broadcast_to(found, (len(pairs),))]
+    return [int(each) for each in np.broadcast_to(found, (len(pairs),))]
 
 
 def expected(expression: Expression, pairs: np.ndarray) -> list[int]:

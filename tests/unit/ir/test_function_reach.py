@@ -18,9 +18,9 @@ def section(functions: str, call: str, rank: int = 1) -> str:
     #pragma tilek kernel
         for (int i = 3; i < n; i++) b[i] = {call};
     }}""")
-    (array,) = [one for one in found.arrays if one.object.name == "a"]
+    (array,) = [array for array in found.arrays if array.object.name == "a"]
     assert array.doubt is None
-    return "".join(f"[{plain_text(one.lower)}:{plain_text(one.length)}]" for one in array.section)
+    return "".join(f"[{plain_text(each.lower)}:{plain_text(each.length)}]" for each in array.section)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_what_stands_behind_a_return_may_not_be_there(body: str, certain: bool) 
     #pragma tilek kernel
         for (int i = 1; i < n; i++) b[i] = before(&a[i], m[i]);
     }}""")
-    (array,) = [one for one in found.arrays if one.object.name == "a"]
+    (array,) = [array for array in found.arrays if array.object.name == "a"]
     assert (array.doubt is None) == certain
 
 
@@ -86,7 +86,7 @@ def test_what_a_function_writes_is_read_from_its_body() -> None:
     #pragma tilek kernel independent data(a[0:9], b[0:n])
         for (int i = 0; i < n; i++) put(b, i, find(a, 9, i));
     }""")
-    assert {one.object.name: one.writes for one in found.arrays} == {"a": False, "b": True}
+    assert {array.object.name: array.writes for array in found.arrays} == {"a": False, "b": True}
 
 
 def test_whole_arrays_that_functions_get_have_extents() -> None:
@@ -117,6 +117,6 @@ def test_members_that_a_function_reads_are_the_regions() -> None:
     }"""
     made = plan(source)
     assert made.untransformed is None
-    assert all(one.doubt is None for one in made.arrays)
-    (v,) = [one for one in made.arrays if one.object.name == "v"]
+    assert all(array.doubt is None for array in made.arrays)
+    (v,) = [array for array in made.arrays if array.object.name == "v"]
     assert "g->columns" in plain_text(v.section[0].length)

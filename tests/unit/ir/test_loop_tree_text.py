@@ -48,7 +48,7 @@ def test_other_statements() -> None:
         " for (int q = 1; q < n; q *= 2) a[q] = 0; a[i] = t[0]; }"
     )
     for line in ("double t[2] = {1, 2};", "while (k < 3)", "break;", "continue;", "do … while (k > 0)", "--k;"):
-        assert line in [one.strip() for one in text.splitlines()]
+        assert line in [line.strip() for line in text.splitlines()]
     assert "for, not canonical" in text
 
 

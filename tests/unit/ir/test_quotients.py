@@ -21,9 +21,9 @@ def test_each_quotient_by_a_variable_is_guarded() -> None:
     assert plain_text(with_guarded_quotients(inner)) == guarded
     assert plain_text(with_guarded_quotients(Binary("+", inner, N, INT))) == f"{guarded} + n"
     outer = Binary("/", inner, D, INT)
-    for one in (inner, outer):
-        assert unguarded(with_guarded_quotients(one)) == one
-        assert with_guarded_quotients(with_guarded_quotients(one)) == with_guarded_quotients(one)
+    for each in (inner, outer):
+        assert unguarded(with_guarded_quotients(each)) == each
+        assert with_guarded_quotients(with_guarded_quotients(each)) == with_guarded_quotients(each)
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ void f(int n, float *restrict a, float *restrict b, int *restrict p)
 """
 
 
-@pytest.mark.parametrize(("body", "again"), [*((one, True) for one in SAME), *((one, False) for one in OTHER)])
+@pytest.mark.parametrize(("body", "again"), [*((each, True) for each in SAME), *((each, False) for each in OTHER)])
 def test_what_decides_by_values_may_be_less_work_the_next_time(tmp_path: Path, body: str, again: bool) -> None:
     (tmp_path / "a.c").write_text(TEXT.format(body))
     first, second = translate(TranslateRequest(str(tmp_path / "a.c"), last="choose_sizes")).plans

@@ -38,7 +38,7 @@ ANY = "int n, int m, double A[n][n], double b[n]"
 
 def timed(extracted: Scop, *times: str) -> tuple[ScheduledStatement, ...]:
     maps = [isl.Map(text, context=extracted.context) for text in times] or [
-        one.schedule for one in extracted.statements
+        statement.schedule for statement in extracted.statements
     ]
     return tuple(ScheduledStatement(one, time) for one, time in zip(extracted.statements, maps, strict=True))
 

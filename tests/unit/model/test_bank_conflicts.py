@@ -75,7 +75,9 @@ def test_algorithm_2_is_the_least_of_all_paddings() -> None:
         row, width = random_.randrange(1, 100), random_.choice((1, 2, 4, 8))
         found = best_padding(references, row, width, TODAY)
         every = [
-            sum(one.times * (1 + requests(stride(one, row + pad), width, TODAY)) for one in references)
+            sum(
+                reference.times * (1 + requests(stride(reference, row + pad), width, TODAY)) for reference in references
+            )
             for pad in range(32)
         ]
         assert found.cost == min(every)
@@ -86,7 +88,7 @@ def test_the_choice_hangs_on_neither_cost() -> None:
     """The cost is linear and has as many terms for each padding: any t_start and t_request > 0 choose the same."""
     references = [StagedAccess(0, 1), StagedAccess(1, 1, 3), StagedAccess(2, 3)]
     costs = (AccessCost(0, 1), AccessCost(20, 0.25), AccessCost(1, 1))
-    assert len({best_padding(references, 24, 4, TODAY, one).elements for one in costs}) == 1
+    assert len({best_padding(references, 24, 4, TODAY, each).elements for each in costs}) == 1
 
 
 def test_doubles_take_two_banks_each() -> None:

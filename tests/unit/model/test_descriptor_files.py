@@ -37,8 +37,8 @@ def gpu(name: str) -> Gpu:
 
 
 def test_ours_can_all_be_read() -> None:
-    assert [one.name for one in known_devices()] == OURS
-    assert all(one.device is not None and not one.is_users for one in known_devices())
+    assert [each.name for each in known_devices()] == OURS
+    assert all(each.device is not None and not each.is_users for each in known_devices())
 
 
 #: FACTS of the devices: multiprocessors; threads of a multiprocessor and a block; blocks; shared KB
@@ -79,8 +79,11 @@ def refused(text: str) -> list[tuple[int, str, str]]:
     """Line, message and remedy of every error of a descriptor."""
     with pytest.raises(LocatedError) as raised:
         device_of(text, "mine.json")
-    assert all(one.range.file == "mine.json" for one in raised.value.diagnostics)
-    return [(one.range.start.line, one.message, one.notes[0].message) for one in raised.value.diagnostics]
+    assert all(diagnostic.range.file == "mine.json" for diagnostic in raised.value.diagnostics)
+    return [
+        (diagnostic.range.start.line, diagnostic.message, diagnostic.notes[0].message)
+        for diagnostic in raised.value.diagnostics
+    ]
 
 
 def line_of(text: str, part: str) -> int:
@@ -177,7 +180,7 @@ def test_what_is_written_is_read_back_and_hides_ours() -> None:
     path = write_descriptor(device, "V100", "a test")
     assert path.parent == users_descriptors()
     assert named_device("v100") == device
-    kept = {one.name: one for one in known_devices()}
+    kept = {each.name: each for each in known_devices()}
     assert kept["v100"].is_users
     assert not kept["a100"].is_users
     processor = named_device("processor")
@@ -188,7 +191,7 @@ def test_what_is_written_is_read_back_and_hides_ours() -> None:
 def test_a_faulty_one_of_the_users_is_listed_with_its_faults_and_refused_by_name() -> None:
     users_descriptors().mkdir(parents=True)
     (users_descriptors() / "mine.json").write_text('{"kind": "gpu"}')
-    one = next(one for one in known_devices() if one.name == "mine")
+    one = next(each for each in known_devices() if each.name == "mine")
     assert one.device is None
     assert "the descriptor has no field 'multiprocessors'" in [fault.message for fault in one.faults]
     assert one.figures == f"faulty: {one.path}"
@@ -218,7 +221,7 @@ def test_names_are_found_however_they_are_written_and_paths_are_files(tmp_path: 
 
 
 def test_figures_stand_in_one_line() -> None:
-    lines = {one.name: one.figures for one in known_devices()}
+    lines = {each.name: each.figures for each in known_devices()}
     assert (
         lines["c1060"]
         == "GPU  NVIDIA Tesla C1060  (30 multiprocessors, 16 KiB shared, 0.936 TFLOP/s, 102 GB/s)  not calibrated"
@@ -228,12 +231,12 @@ def test_figures_stand_in_one_line() -> None:
 
 def test_fields_are_those_of_the_dataclasses() -> None:
     for fields, kind in ((GPU, Gpu), (PROCESSOR, Processor), (MEMORY, Memory), (OVERHEADS, Overheads)):
-        assert {one.name for one in fields} == set(kind.__dataclass_fields__)
+        assert {field.name for field in fields} == set(kind.__dataclass_fields__)
 
 
 def test_the_documentation_lists_every_field_and_device() -> None:
     text = (ROOT / "docs" / "DEVICES.md").read_text()
-    for one in (*TOP, *GPU, *PROCESSOR, *MEMORY, *OVERHEADS):
-        assert f"| `{one.name}` |" in text, one.name
+    for each in (*TOP, *GPU, *PROCESSOR, *MEMORY, *OVERHEADS):
+        assert f"| `{each.name}` |" in text, each.name
     for name in OURS:
         assert f"`{name}`" in text

@@ -18,7 +18,7 @@ def test_sides_for_floats(name: str, side: int) -> None:
 
 
 def test_without_a_device() -> None:
-    assert [subdomain_side(None, 4, dimensions) for dimensions in (1, 2, 3)] == [SIDES[one] for one in (1, 2, 3)]
+    assert [subdomain_side(None, 4, dimensions) for dimensions in (1, 2, 3)] == [SIDES[each] for each in (1, 2, 3)]
 
 
 def test_a_subdomain_stays_in_the_memory_of_a_gang() -> None:
@@ -30,6 +30,6 @@ def test_a_subdomain_stays_in_the_memory_of_a_gang() -> None:
         for dimensions in (1, 2, 3):
             for bytes_of_point in (4, 8, 16, 4096):
                 side = subdomain_side(device, bytes_of_point, dimensions)
-                used = [(one + 2) ** dimensions * bytes_of_point for one in (side, 2 * side)]
+                used = [(each + 2) ** dimensions * bytes_of_point for each in (side, 2 * side)]
                 assert used[1] > room or side == 128
                 assert used[0] <= room or side == 4

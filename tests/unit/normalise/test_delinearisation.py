@@ -29,15 +29,15 @@ void f(int n, const float *a, float *b) {
 def accessed(kernel: Kernel, name: str) -> list[str]:
     """The accesses to an array, each once."""
     accesses = [node for node in walk(kernel.body) if isinstance(node, Access) and node.object.name == name]
-    return sorted({expression_text(one) for one in accesses})
+    return sorted({expression_text(access) for access in accesses})
 
 
 def test_accesses_have_a_subscript_for_the_row_and_sections_have_none() -> None:
     made = plan(STAR)
     assert accessed(made.kernel, "b") == ["b[y][x]"]
-    assert {one.object.rank for one in made.arrays} == {2}
-    assert {one.object.stored.rank for one in made.arrays} == {1} == {len(one.section) for one in made.arrays}
-    assert [one for one in made.storage if "'a' is seen as a[][40]" in one]
+    assert {array.object.rank for array in made.arrays} == {2}
+    assert {array.object.stored.rank for array in made.arrays} == {1} == {len(array.section) for array in made.arrays}
+    assert [each for each in made.storage if "'a' is seen as a[][40]" in each]
 
 
 def test_tiles_are_staged_by_rows_without_their_corners() -> None:
@@ -64,7 +64,7 @@ def test_products_of_flat_matrices_have_register_tiles() -> None:
 def test_the_user_s_arrays_come_back() -> None:
     made = plan(STAR)
     assert accessed(flattened(made.kernel), "b") == ["b[(long)x + (40l * (long)y)]"]
-    assert all(one.rows_in is None for one in flattened(made.kernel).objects)
+    assert all(object_.rows_in is None for object_ in flattened(made.kernel).objects)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_the_user_s_arrays_come_back() -> None:
 def test_other_arrays_stay_as_they_are(parameters: str, before: str, statement: str) -> None:
     nest = "for (int y = 0; y < n; y++) for (int x = 0; x < 39; x++)"
     source = f"{before} void f(int n, {parameters}) {{\n#pragma tilek kernel\n{nest} {{ {statement} }} }}"
-    assert all(one.rows_in is None for one in plan(source).kernel.objects)
+    assert all(object_.rows_in is None for object_ in plan(source).kernel.objects)
 
 
 def test_what_may_leave_its_row_is_said() -> None:
@@ -100,11 +100,11 @@ def test_rows_that_are_too_short_are_found() -> None:
     made = plan(STAR)
     assert not rules(made)
     short = {
-        one: replace(one, lengths=(None, integer(36)))
-        for one in made.kernel.objects
-        if one.rows_in is not None and isinstance(one.lengths[1], IntegerLiteral)
+        object_: replace(object_, lengths=(None, integer(36)))
+        for object_ in made.kernel.objects
+        if object_.rows_in is not None and isinstance(object_.lengths[1], IntegerLiteral)
     }
-    arrays = tuple(replace(one, object=short[one.object]) for one in made.arrays)
+    arrays = tuple(replace(array, object=short[array.object]) for array in made.arrays)
     wrong = replace(with_objects(replace(made, arrays=arrays), short), assumes_disjoint=made.assumes_disjoint)
     assert "rows are as long as they are seen" in rules(wrong)
 

@@ -36,14 +36,14 @@ def loops(kernel: Kernel) -> list[str]:
     """`i < n by 2`, one a loop of the kernel."""
     found = (node for node in walk(kernel.body) if isinstance(node, Loop))
     return [
-        f"{one.iterator.name} {one.comparison} {expression_text(one.upper)} by {expression_text(one.step)}"
-        for one in found
+        f"{each.iterator.name} {each.comparison} {expression_text(each.upper)} by {expression_text(each.step)}"
+        for each in found
     ]
 
 
 def subscripts(kernel: Kernel, name: str) -> set[str]:
     accesses = (node for node in walk(kernel.body) if isinstance(node, Access) and node.object.name == name)
-    return {expression_text(one.subscripts[0]) for one in accesses if one.subscripts}
+    return {expression_text(access.subscripts[0]) for access in accesses if access.subscripts}
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def with_loops(block: Block, **changes: object) -> Block:
 def test_the_verifier_refuses_other_iterations(changes: dict[str, object], said: str) -> None:
     made = planned("for (int i = 1; i < n; i += 2) a[i] = b[i];")
     wrong = replace(made, kernel=replace(made.kernel, body=with_loops(made.kernel.body, **changes)))
-    (fault,) = (one for one in prove(wrong) if one.rule == "iterations are the user's")
+    (fault,) = (each for each in prove(wrong) if each.rule == "iterations are the user's")
     assert said in fault.message
 
 
@@ -152,4 +152,4 @@ def test_the_verifier_refuses_other_elements_and_values() -> None:
         Block((*made.kernel.body.statements, *made.kernel.body.statements)),
     ):
         wrong = replace(made, kernel=replace(made.kernel, body=body))
-        assert "iterations are the user's" in {one.rule for one in prove(wrong)}
+        assert "iterations are the user's" in {each.rule for each in prove(wrong)}

@@ -81,7 +81,7 @@ def test_colours_in_a_loop_change_where_rows_begin() -> None:
     }""")
     assert distributed_loops(found) == 1
     # Where the first row begins is a number of the launch; nobody tells the planner which.
-    assert {"row", "first"} & {one.name for one in found.kernel.objects} == {"first"}
+    assert {"row", "first"} & {object_.name for object_ in found.kernel.objects} == {"first"}
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_colours_in_a_loop_change_where_rows_begin() -> None:
 )
 def test_what_does_not_alternate_in_sight_stays(change: str, after: str) -> None:
     found = rows("s = 1;", change, after=after)
-    assert "s" in {one.name for one in found.kernel.objects}
+    assert "s" in {object_.name for object_ in found.kernel.objects}
 
 
 def test_why_one_stays_is_said_where_it_changes() -> None:

@@ -44,7 +44,7 @@ def nest(function: str, body: str) -> KernelPlan:
 def test_cells_that_functions_number_are_known(function: str, body: str) -> None:
     found = nest(function, body)
     assert found.untransformed is None
-    assert {one.name for one in found.kernel.functions} <= {"twice"}
+    assert {function.name for function in found.kernel.functions} <= {"twice"}
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_cells_that_functions_number_are_known(function: str, body: str) -> None
 )
 def test_calls_are_evaluated_as_often_as_before(body: str) -> None:
     found = nest(AT, body)
-    assert [one.name for one in found.kernel.functions] == (["at"] if "++" in body else [])
+    assert [function.name for function in found.kernel.functions] == (["at"] if "++" in body else [])
 
 
 @pytest.mark.parametrize(
@@ -102,6 +102,6 @@ def test_what_one_side_alone_evaluates_stays_there(body: str, choice: str) -> No
 
 def test_longer_sums_are_computed_in_long() -> None:
     found = nest("", "int k = d ? i * n - d + j : i * n + j; a[i * n + j] = b[k];")
-    (value,) = [one.initializer for one in walk(found.kernel.body) if isinstance(one, Declarator)]
+    (value,) = [node.initializer for node in walk(found.kernel.body) if isinstance(node, Declarator)]
     assert not isinstance(value, tuple) and value is not None and value.type == LONG
     assert plain_text(value) == "(d * (d ? -1 : 0)) + (i * n) + j"

@@ -72,4 +72,4 @@ def _outside(found: KernelPlan) -> set[str]:
     """Those of the kernel's integers that no iteration declares."""
     kernel: Kernel = found.source or found.kernel
     inside = {node.object.host for node in walk(kernel.body) if isinstance(node, Declarator)}
-    return {one.host for one in kernel.objects if one.host in ("k", "down", "left")} - inside
+    return {object_.host for object_ in kernel.objects if object_.host in ("k", "down", "left")} - inside

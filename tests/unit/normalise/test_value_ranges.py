@@ -20,7 +20,7 @@ def section(body: str) -> str | None:
     found = plan(SOURCE.format(body))
     if found.untransformed is not None:
         return None
-    (array,) = [one for one in found.arrays if one.object.name == "a"]
+    (array,) = [array for array in found.arrays if array.object.name == "a"]
     assert array.doubt is not None
     (bound,) = array.section
     return f"{plain_text(bound.lower)} : {plain_text(bound.length)}"

@@ -30,7 +30,7 @@ def test_no_point_sees_its_own_colour(name: str) -> None:
     colours = colouring(sweep)
     assert colours is not None
     assert sorted(colours.classes) == sorted(itertools.product(range(colours.modulus), repeat=len(sweep.axes)))
-    colour_of = {one: number for number, colour in enumerate(colours.colours) for one in colour}
+    colour_of = {each: number for number, colour in enumerate(colours.colours) for each in colour}
     for point in colours.classes:
         for neighbour in sweep.neighbours:
             if any(neighbour.offset):
@@ -64,7 +64,7 @@ def test_far_neighbours() -> None:
 
 def colours_of(sweep: Sweep, radius: int) -> int | None:
     """The colours where neighbours up to `radius` away along both dimensions are seen."""
-    near = next(one for one in sweep.neighbours if any(one.offset))
+    near = next(each for each in sweep.neighbours if any(each.offset))
     far = [
         dataclasses.replace(near, offset=offset)
         for distance in range(1, radius + 1)

@@ -33,8 +33,8 @@ def facts(nest: SorNest) -> str:
     """All that a nest says of itself, a line each."""
     sweep = nest.sweeps[0]
     offsets: dict[str, list[str]] = {}
-    for one in sweep.neighbours:
-        offsets.setdefault(one.coefficient.text, []).append(" ".join(map(str, one.offset)))
+    for each in sweep.neighbours:
+        offsets.setdefault(each.coefficient.text, []).append(" ".join(map(str, each.offset)))
     loop = nest.sweep_loop
     around = "once" if loop is None else "convergence" if nest.converges else "fixed"
     if nest.condition is not None:
@@ -42,14 +42,14 @@ def facts(nest: SorNest) -> str:
     factor = "none" if sweep.relaxation is None else sweep.relaxation.text
     lines = [
         f"{nest.array.host}, {sweep.points} points of radius {sweep.radius}, {nest.dimensions}-D",
-        f"{' '.join(one.value for one in nest.directions)}, dimensions in order {' '.join(map(str, sweep.order))}, {around}",
+        f"{' '.join(each.value for each in nest.directions)}, dimensions in order {' '.join(map(str, sweep.order))}, {around}",
         f"factor {factor}, right-hand side {sweep.right_hand_side.text}",
         *(f"{coefficient} at {', '.join(places)}" for coefficient, places in offsets.items()),
-        *(f"accumulates {one.object.host} by {one.operator}" for one in nest.accumulations),
-        *(f"varies over {one.over.value} with {expression_text(one.expression)}" for one in nest.varying),
-        *(f"where {expression_text(one)}" for one in sweep.masks),
+        *(f"accumulates {each.object.host} by {each.operator}" for each in nest.accumulations),
+        *(f"varies over {each.over.value} with {expression_text(each.expression)}" for each in nest.varying),
+        *(f"where {expression_text(each)}" for each in sweep.masks),
         *(["periodic"] if sweep.wraps is not None else []),
-        *(f"border on line {one.start.line - FIRST_LINE + 1}" for one in nest.borders),
+        *(f"border on line {each.start.line - FIRST_LINE + 1}" for each in nest.borders),
     ]
     return "\n".join(lines)
 
@@ -78,7 +78,7 @@ def test_statements_of_a_region_are_told_apart() -> None:
     """Each statement with loops is one; what is computed beside them is none."""
     body = "for (int i = 1; i < n-1; i++)\na[i] = 0.5*(a[i-1] + a[i+1]);\ns = a[0];\nfor (int i = 1; i < n-1; i++)\na[i] = a[i] + s;"
     relaxation = relaxations(region(NestCase("", "int n, double s, double a[n]", body, "")))
-    assert [type(one).__name__ for one in relaxation] == ["SorNest", "Mismatch"]
+    assert [type(each).__name__ for each in relaxation] == ["SorNest", "Mismatch"]
 
 
 def test_corners_of_the_mesh() -> None:

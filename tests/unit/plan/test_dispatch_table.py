@@ -146,8 +146,8 @@ def test_iterations_that_no_launch_knows() -> None:
     found = plan(REGION.format(body="for (int t = 0; t < m; t++) for (int i = 1; i < n; i++) a[i] += a[i - 1];"))
     endless = plan(REGION.format(body="while (m > 0) m--; for (int t = 0; t < 7; t++) a[t] += 1;"))
     choices = (SizeChoice(None, 3, tuple(1 for _ in found.sizes)),)
-    assert not any("does not know" in one for one in wrong_choices(replace(found, choices=choices)))
-    assert any("does not know" in one for one in wrong_choices(replace(endless, choices=choices)))
+    assert not any("does not know" in each for each in wrong_choices(replace(found, choices=choices)))
+    assert any("does not know" in each for each in wrong_choices(replace(endless, choices=choices)))
 
 
 def test_opencl_processors_look_at_their_own_first(product: KernelPlan) -> None:
@@ -155,8 +155,8 @@ def test_opencl_processors_look_at_their_own_first(product: KernelPlan) -> None:
     mine = (SizeChoice(8000, None, tuple(5 + place for place in own)),)
     found = replace(chosen(product, (None, None, 3)), processor_choices=mine)
     numbers = [{"n": length, "m": length} for length in (10, 1000)]
-    assert [sizes_on_hosts(found, one, by_opencl=True)[0] for one in numbers] == [5, 3]
-    assert [sizes_on_hosts(found, one)[0] for one in numbers] == [3, 3]
+    assert [sizes_on_hosts(found, number, by_opencl=True)[0] for number in numbers] == [5, 3]
+    assert [sizes_on_hosts(found, number)[0] for number in numbers] == [3, 3]
     assert f"tile sizes on OpenCL processors up to 8000 bytes: {', '.join(map(str, mine[0].sizes))}" in plan_text(found)
     with pytest.raises(PlanFault, match="choice 0 has 0 sizes"):
         verify_rules(replace(found, processor_choices=(SizeChoice(None, None, ()),)))
@@ -169,7 +169,7 @@ def test_processors_have_sizes_by_bytes() -> None:
         TileSize(names[1], 8, 16, processor=((100, 1), (200, 2))),
         TileSize(names[2], 8, 16, processor=((150, 3), (None, 4))),
     )
-    found = [(one.bytes, one.sizes) for one in processor_choices(sizes)]
+    found = [(each.bytes, each.sizes) for each in processor_choices(sizes)]
     assert found == [(100, (8, 1, 3)), (150, (8, 2, 3)), (200, (8, 2, 4)), (None, (8, 8, 4))]
     assert processor_choices(sizes[:1]) == ()
 
@@ -195,7 +195,7 @@ def test_dump(product: KernelPlan) -> None:
 
 def test_blocks_of_a_product_are_as_even_as_its_rows_allow(product: KernelPlan) -> None:
     """What a launch takes by itself: nothing where a choice or a measurement says a size."""
-    assert [(product.sizes[one.place].host, one.unit) for one in even_parts(product.host_steps, product.sizes)] == [
+    assert [(product.sizes[each.place].host, each.unit) for each in even_parts(product.host_steps, product.sizes)] == [
         (96, 8)
     ]
     assert (
@@ -215,7 +215,7 @@ def test_columns_of_wavefronts_are_no_wider_than_the_share_of_a_thread() -> None
     body = "for (int t = 0; t < m; t++) for (int i = 1; i < n - 1; i++) a[i] = a[i-1] + a[i] + a[i+1];"
     waves = plan(REGION.format(body=body))
     usual = tuple(size.host for size in waves.sizes)
-    assert [(one.place, one.columns) for one in even_parts(waves.host_steps, waves.sizes)] == [(0, True)]
+    assert [(each.place, each.columns) for each in even_parts(waves.host_steps, waves.sizes)] == [(0, True)]
     assert "tilek_size_of_columns(tilek_run_, 0, (long)m - 1, 1)" in step_functions(waves, False).text
     assert sizes_on_hosts(waves, {"n": 5000, "m": 250, "s": 1}, threads=2) == (125, *usual[1:])
     assert sizes_on_hosts(waves, {"n": 5000, "m": 250, "s": 1}, threads=1) == usual
@@ -225,6 +225,8 @@ def test_columns_of_wavefronts_are_no_wider_than_the_share_of_a_thread() -> None
 def test_blocks_stay_where_their_order_rounds_a_sum(product: KernelPlan, operator: str, count: int) -> None:
     """Else the number of threads would."""
     reduced = (Reduction(operator, product.arrays[0].object),)
-    steps = tuple(replace(one, reductions=reduced) if isinstance(one, Launch) else one for one in product.host_steps)
-    assert any(isinstance(one, Launch) for one in steps)
+    steps = tuple(
+        replace(step, reductions=reduced) if isinstance(step, Launch) else step for step in product.host_steps
+    )
+    assert any(isinstance(step, Launch) for step in steps)
     assert len(list(even_parts(steps, product.sizes))) == count

@@ -111,10 +111,10 @@ def test_the_model_decides_outside_of_what_was_measured(
     others: list[tuple[int | None, int | None, int]], least: int, found: list[object]
 ) -> None:
     measured = MeasuredSizes(least, (choice(100, None, 7), choice(200, None, 8)))
-    merged = around(measured, [choice(*one) for one in others], (9,))
+    merged = around(measured, [choice(*each) for each in others], (9,))
     wanted: list[SizeChoice] = []
-    for one in found if "measured" in found else [*found, "measured"]:
-        wanted += measured.choices if not isinstance(one, tuple) else (choice(*one),)
+    for each in found if "measured" in found else [*found, "measured"]:
+        wanted += measured.choices if not isinstance(each, tuple) else (choice(*each),)
     assert list(merged) == wanted
 
 
@@ -124,7 +124,7 @@ def test_the_merged_choices_are_right(tmp_path: Path) -> None:
 
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
-    choices = tuple(RecordedChoice(one["bytes"], one.get("trips"), one["sizes"]) for one in CHOICES)  # type: ignore[arg-type]
+    choices = tuple(RecordedChoice(each["bytes"], each.get("trips"), each["sizes"]) for each in CHOICES)  # type: ignore[arg-type]
     winner = TuningRecord("sweep", HOST, "threads", {}, {"machine": "here"}, choices, 400)
     text = records_text(None, winner)
     assert json.loads(text)["kernels"]["sweep"]["host"]["choices"] == CHOICES
@@ -132,7 +132,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     (tmp_path / "sweep.tilek.json").write_text(text)
     [plan] = translate(TranslateRequest(str(tmp_path / "sweep.c"), last="verify")).plans
     assert plan.measured == MeasuredSizes(
-        400, tuple(SizeChoice(one.bytes, one.trips, tuple(one.sizes.values())) for one in choices)
+        400, tuple(SizeChoice(each.bytes, each.trips, tuple(each.sizes.values())) for each in choices)
     )
     assert json.loads(records_text(text, TuningRecord("sweep", HOST, "threads", {}, None)))["kernels"] == {}
 

@@ -134,7 +134,7 @@ def test_few_time_steps_are_said_not_to_be_tiled() -> None:
         """
     note = "tiles of iterations of the loop over 't', on cores: it has 2, and fewer than 8 are no gain"
     assert note in plan(source % 2).rejected
-    assert not [one for one in plan(source % 8).rejected if "are no gain" in one]
+    assert not [each for each in plan(source % 8).rejected if "are no gain" in each]
 
 
 def test_the_only_loop_is_said_to_be_one_that_cannot_be_counted() -> None:
@@ -168,4 +168,4 @@ for (unsigned long long i = low - {start}; i < 112; i++) a[i] += 1;
 }}"""
     )
     assert (found.untransformed == "a number in it does not fit in 64 bits") == written
-    assert all(bool(one.section) != written for one in found.arrays)
+    assert all(bool(array.section) != written for array in found.arrays)

@@ -74,8 +74,8 @@ def shape(found: KernelPlan) -> list[object]:
             elif isinstance(step, Launch):
                 nodes = list(walk(step.body))
                 result.append([str(axis) for axis in step.axes])
-                held = (one for node in nodes if isinstance(node, PackedPanels) for one in node.buffers)
-                result.append([expression_text(one.access) for one in held])
+                held = (buffer for node in nodes if isinstance(node, PackedPanels) for buffer in node.buffers)
+                result.append([expression_text(each.access) for each in held])
     return [*result, [(size.object.name, size.host, size.device) for size in found.sizes]]
 
 
@@ -89,6 +89,6 @@ def test_innermost_loops_run_up_to_an_end_and_not_through_one() -> None:
     for numbers in (None, {"n": 2000, "m": 100}):
         for launch in launches_in(planned(JACOBI, numbers).host_steps):
             loops = [node for node in walk(launch.body) if isinstance(node, Loop)]
-            inner = [one for one in loops if not any(isinstance(node, Loop) for node in walk(one.body))]
-            assert [one.iterator.host for one in inner] == ["j", "j"]
-            assert {one.comparison for one in inner} == {"<"}
+            inner = [loop for loop in loops if not any(isinstance(node, Loop) for node in walk(loop.body))]
+            assert [each.iterator.host for each in inner] == ["j", "j"]
+            assert {each.comparison for each in inner} == {"<"}

@@ -44,7 +44,7 @@ def tried(monkeypatch: pytest.MonkeyPatch, source: Path, *texts: str, on_devices
 def test_versions_are_embedded_without_rules(monkeypatch: pytest.MonkeyPatch, source: Path) -> None:
     result = tried(monkeypatch, source, THREADS, "z: tile(thread)", "unroll(4)")
     [plan] = result.plans
-    assert [(one.text, one.on_devices) for one in plan.versions] == [(THREADS, False), ("unroll(4)", False)]
+    assert [(version.text, version.on_devices) for version in plan.versions] == [(THREADS, False), ("unroll(4)", False)]
     assert plan.choices == ()
     assert plan.device_choices == ()
     assert plan.measured is None
@@ -53,7 +53,7 @@ def test_versions_are_embedded_without_rules(monkeypatch: pytest.MonkeyPatch, so
     assert warning.message == "version 'z: tile(thread)' is left out: it has no loop over 'z'"
     assert b".version_count = 2" in (result.output or b"")
     [plan] = tried(monkeypatch, source, "unroll(4)", on_devices=True).plans
-    assert [one.on_devices for one in plan.versions] == [True]
+    assert [version.on_devices for version in plan.versions] == [True]
 
 
 def test_other_sources_and_what_is_asked_of_a_source_itself_have_none(
@@ -65,7 +65,7 @@ def test_other_sources_and_what_is_asked_of_a_source_itself_have_none(
     assert translate(TranslateRequest(str(other))).plans[0].versions == ()
     assert translate(TranslateRequest(str(source), use_records=False)).plans[0].versions == ()
     monkeypatch.delenv("TILEK_CANDIDATES")
-    assert [one.text for one in translate(TranslateRequest(str(source))).plans[0].versions] == ["unroll(8)"]
+    assert [version.text for version in translate(TranslateRequest(str(source))).plans[0].versions] == ["unroll(8)"]
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}"])

@@ -43,9 +43,9 @@ def test_more_workers_than_a_block_has_threads_are_refused(
 ) -> None:
     found = Diagnostics()
     plans(COUNTED.format(*counts), found, defaults=PlanOptions(device=named_device(name) if name else None))
-    errors = [one for one in found if one.severity.value == "error"]
-    assert [one.message for one in errors] == ([] if said is None else [said])
-    assert [(one.range.start.line, one.notes[0].message[:7]) for one in errors] == (
+    errors = [each for each in found if each.severity.value == "error"]
+    assert [error.message for error in errors] == ([] if said is None else [said])
+    assert [(error.range.start.line, error.notes[0].message[:7]) for error in errors] == (
         [] if said is None else [(3, "ask for")]
     )
 

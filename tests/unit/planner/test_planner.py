@@ -50,7 +50,7 @@ def matrix(outer: str, inner: str, kernel: str = "") -> str:
     ],
 )
 def test_tiles_are_sorted_stably_and_inherit_orders(outer: str, inner: str, wanted: str) -> None:
-    assert [one.split()[0] for one in order(plan(matrix(outer, inner)))] == [
+    assert [each.split()[0] for each in order(plan(matrix(outer, inner)))] == [
         name for name in wanted.split() if outer != "tile[1](dynamic)" or name != "j.0"
     ]
 
@@ -267,7 +267,7 @@ def test_workers_wait_before_the_next_round_of_a_sequential_loop() -> None:
 
 
 def names(objects: object) -> list[str]:
-    return [one.name for one in objects]  # type: ignore[attr-defined]
+    return [object_.name for object_ in objects]  # type: ignore[attr-defined]
 
 
 def test_scalars_assigned_before_use_are_private() -> None:
@@ -349,7 +349,7 @@ def test_one_instance_copies_its_scalars_back() -> None:
 def test_updates_with_the_operator_reduce(operator: str, type_: str, update: str) -> None:
     found = plan(reduced(operator, type_, update))
     combined = "fmin" if "fmin" in update else operator
-    assert [(one.operator, one.object.name) for one in found.host[0].reductions] == [(combined, "s")]
+    assert [(reduction.operator, reduction.object.name) for reduction in found.host[0].reductions] == [(combined, "s")]
 
 
 @pytest.mark.parametrize(
@@ -474,7 +474,7 @@ def test_a_conditional_access_may_stay_inside_unconditional_ones() -> None:
     }}"""
     assert sections(source.format(""))["x"] == ["0l:((long)n >= 3l ? (long)n : 0l)"]
     beyond = plan(source.format(" + 2"))
-    assert [one.object.name for one in beyond.arrays if one.doubt is not None] == ["x"]
+    assert [array.object.name for array in beyond.arrays if array.doubt is not None] == ["x"]
     assert sections(source.format(" + 2"))["x"] == ["0l:((long)n >= 3l ? (long)n + 1l : 0l)"]
 
 

@@ -40,17 +40,17 @@ def region(source: str) -> tuple[PlannedRegion, list[str]]:
     assert unit is not None
     [kernel] = unit.kernels
     made = plan_region(kernel, lambda one, found: make_plan(one, unit.floating, found, DEFAULTS), diagnostics)
-    return made, [one.message for one in diagnostics]
+    return made, [diagnostic.message for diagnostic in diagnostics]
 
 
 def resident(source: str) -> dict[str, tuple[object, ...]]:
     """The sections of the arrays that are kept for all of the region."""
     made, _ = region(source)
-    return {one.object.host: one.section for one in made.resident[0].arrays}
+    return {array.object.host: array.section for array in made.resident[0].arrays}
 
 
 def parallel(made: PlannedRegion) -> dict[str, bool]:
-    return {one.plan.kernel.name: one.plan.untransformed is None for one in made.planned}
+    return {each.plan.kernel.name: each.plan.untransformed is None for each in made.planned}
 
 
 def test_nests_are_kernels_and_arrays_are_kept() -> None:
@@ -58,7 +58,7 @@ def test_nests_are_kernels_and_arrays_are_kept() -> None:
     assert parallel(made) == {"f_part1": True, "f_part2": True}
     assert [kernel.name for kernel in made.kernels] == ["f_part1", "f_part2"]
     assert said == []
-    assert [one.plan.resident for one in made.planned] == [{"u", "v"}, {"u", "v"}]
+    assert [each.plan.resident for each in made.planned] == [{"u", "v"}, {"u", "v"}]
     kept = resident(JACOBI % ("", ""))
     assert set(kept) == {"u", "v"}
     assert kept["u"] != kept["v"], "v is written inside of what u is read"
@@ -109,7 +109,7 @@ def test_what_the_host_may_leave_out_does_not_make_arrays_larger() -> None:
 
 def test_arrays_that_leave_with_no_values_are_not_copied_back() -> None:
     made, _ = region(JACOBI % ("data(u[0:n], live:in) data(v[0:n], live:not)", ""))
-    motions = {one.object.host: (one.copy_in, one.copy_out) for one in made.resident[0].arrays}
+    motions = {array.object.host: (array.copy_in, array.copy_out) for array in made.resident[0].arrays}
     assert motions == {"u": (True, False), "v": (False, False)}
     assert not any(clause.live for kernel in made.kernels for clause in kernel.directive.data)
 
@@ -193,9 +193,9 @@ def test_what_plans_copy_beyond_what_loops_touch_is_kept_too() -> None:
             } while (change > tol);
         }
         """)
-    sweeps, change = (one.plan for one in made.planned)
-    needed = [{one.object.host: one.section for one in plan.arrays}["g"] for plan in (sweeps, change)]
-    kept = {one.object.host: one.section for one in made.resident[0].arrays}
+    sweeps, change = (each.plan for each in made.planned)
+    needed = [{array.object.host: array.section for array in plan.arrays}["g"] for plan in (sweeps, change)]
+    kept = {array.object.host: array.section for array in made.resident[0].arrays}
     assert needed[0] != needed[1], "rows of subdomains are copied whole"
     assert kept["g"] == needed[0]
 

@@ -58,7 +58,7 @@ def test_what_is_spilled_costs_points() -> None:
     assert found.proof is not None and not found.proof.faults and found.proof.is_of(found.plan)
     verify(found.plan, found.proof)
     assert found.plan.registers == RegisterCounts("a compiler", (RegisterUse("f", 128, 0),))
-    (said,) = [one for one in found.plan.rejected if "points of a worker" in one]
+    (said,) = [each for each in found.plan.rejected if "points of a worker" in each]
     assert said.startswith("8 x 4 points of a worker of launch f, which takes 255 registers and spills 528 bytes: ")
 
 
@@ -67,7 +67,7 @@ def test_what_cannot_be_much_faster_is_not_compiled() -> None:
     found = with_measured_points(Planned(planned(SUMS, "h100")), gpu("h100"), compiler(lambda _: (127, 0), asked))
     assert asked == [32]
     assert points(found.plan) == 32
-    assert not any("points of a worker" in one for one in found.plan.rejected)
+    assert not any("points of a worker" in each for each in found.plan.rejected)
 
 
 @pytest.mark.parametrize(("device", "most"), [("c1060", 16), ("h100", 32)])
@@ -77,8 +77,8 @@ def test_without_a_compiler_points_are_estimated(device: str, most: int) -> None
     assert register_use(made, made.device[0], gpu(device)).registers == REGISTERS + 32
     found = with_measured_points(Planned(made), gpu(device), lambda _: RegisterCounts("estimated: nobody was asked"))
     assert points(found.plan) == most
-    said = [one for one in found.plan.rejected if "points of a worker" in one]
-    assert [one.split(": ")[1] for one in said] == (["no gang has room, with 8 x 2 it has"] if most == 16 else [])
+    said = [each for each in found.plan.rejected if "points of a worker" in each]
+    assert [each.split(": ")[1] for each in said] == (["no gang has room, with 8 x 2 it has"] if most == 16 else [])
 
 
 def test_what_a_gpu_has_no_registers_for_is_estimated_to_spill() -> None:

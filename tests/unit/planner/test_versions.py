@@ -57,8 +57,8 @@ def test_launches_choose_among_plans(tmp_path: Path) -> None:
     )
     assert result.diagnostics == ()
     plan = result.plans[0]
-    assert [one.text for one in plan.versions] == [THREADS, GANGS]
-    assert [(one.bytes, one.version, one.sizes) for one in plan.choices] == [(800, 1, ()), (9000, 2, ())]
+    assert [version.text for version in plan.versions] == [THREADS, GANGS]
+    assert [(choice.bytes, choice.version, choice.sizes) for choice in plan.choices] == [(800, 1, ()), (9000, 2, ())]
     assert plan.versions[0].plan.assumes_disjoint, "nobody vouches for arrays apart"
     assert sizes_on_hosts(plan, {"n": 5, "m": 5}) == tuple(size.host for size in plan.sizes)
     text = (result.output or b"").decode()
@@ -80,7 +80,7 @@ def test_devices_have_rules_too(tmp_path: Path) -> None:
     assert result.diagnostics == ()
     plan = result.plans[0]
     assert plan.choices == ()
-    assert [(one.bytes, one.version) for one in plan.device_choices] == [(800, 1)]
+    assert [(choice.bytes, choice.version) for choice in plan.device_choices] == [(800, 1)]
     assert b".device_choices = tilek_sweep_device_choices" in (result.output or b"")
     assert "on devices: version 1 for arrays up to 800 B" in " ".join(explain(kernel_reports(result)).split())
 
@@ -99,7 +99,7 @@ def test_versions_that_cannot_be_had(tmp_path: Path, kernel: str, version: objec
     result = translated(tmp_path, kernel, {"bytes": 800, "version": version}, last="emit")
     assert result.succeeded
     assert [plan.versions for plan in result.plans] == [(), (), ()]
-    [warning] = [one for one in result.diagnostics if "is ignored" in one.message]
+    [warning] = [diagnostic for diagnostic in result.diagnostics if "is ignored" in diagnostic.message]
     assert message in warning.message
     assert warning.range.start.line == 10
 
@@ -132,12 +132,12 @@ def test_names_and_programs_of_versions(tmp_path: Path) -> None:
     records_file(str(source)).write_text(json.dumps({"version": 1, "kernels": {"sweep": entry}}))
     result = translate(TranslateRequest(str(source), kernel_folder=tmp_path / "kernels"))
     assert [plan.kernel.name for plan in result.plans] == ["sweep", "sum", "sweep_version1"]
-    names = [one.plan.kernel.name for one in result.plans[0].versions]
+    names = [version.plan.kernel.name for version in result.plans[0].versions]
     assert names == ["sweep_version1_", "sweep_version2"], "another kernel has the name"
     files = {path.name for path in (tmp_path / "kernels").iterdir()}
     assert {f"sweep.{names[1]}.{ending}" for ending in ("cl", "cpu.cl", "cu")} <= files
-    assert {one for one in files if one.startswith(f"sweep.{names[0]}.")} == {f"sweep.{names[0]}.cpu.cl"}
+    assert {file for file in files if file.startswith(f"sweep.{names[0]}.")} == {f"sweep.{names[0]}.cpu.cl"}
     text = (result.output or b"").decode()
     for name, programs in ((names[0], ["processors"]), (names[1], ["opencl", "cuda", "processors"])):
-        embedded = [one for one in ("opencl", "cuda", "processors") if f"tilek_{name}_{one}[]" in text]
+        embedded = [each for each in ("opencl", "cuda", "processors") if f"tilek_{name}_{each}[]" in text]
         assert embedded == programs, "devices run none that hosts alone take"

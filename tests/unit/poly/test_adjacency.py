@@ -119,7 +119,7 @@ def test_scalars_and_statements_without_neighbours_are_one_element_for_all() -> 
 
 def test_the_next_worker_has_the_next_iteration_of_a_loop_with_a_step() -> None:
     made = statement("S", "i, j", f"{SQUARE} and i mod 3 = 1", (0, 0, 0), "A[i]", "A[j]", "B[i, j]")
-    of_i, of_j, of_both = (one.relation for one in made.references)
+    of_i, of_j, of_both = (reference.relation for reference in made.references)
     assert pattern(of_i, step_by(made.domain, (1, 0))) == Pattern(Reach.STRIDED, (3,))
     assert pattern(of_j, step_by(made.domain, (0, 1))) == Pattern(Reach.COALESCED)
     assert pattern(of_both, step_by(made.domain, (1, 0))) == Pattern(Reach.STRIDED, (3, 0))
@@ -145,7 +145,7 @@ def test_workers_along_skewed_rows() -> None:
     # i - 1 in the step t + 1.
     made = statement("S", "t, i", "0 <= t < T and 0 < i < N", (0, 0, 0), "A[i]", "B[t, i]")
     time, skewed = Row((1, 0), 0, 0), Row((1, 1), 0, 0)
-    of_a, of_b = (one.relation for one in made.references)
+    of_a, of_b = (reference.relation for reference in made.references)
     assert pattern(of_a, worker_step(made, (time,), skewed)) == Pattern(Reach.COALESCED)
     assert pattern(of_b, worker_step(made, (time,), skewed)) == Pattern(Reach.COALESCED)
     assert pattern(of_b, worker_step(made, (skewed,), time)) == Pattern(Reach.STRIDED, (1, -1))

@@ -65,8 +65,8 @@ def test_what_is_not_affine_is_named_and_may_be_any_element(subscript: str, reas
     reference = references(made, "a")[-1]
     assert not reference.exact and reference.kind is AccessKind.MAY_WRITE
     assert reference.relation.range().is_equal(isl.Set("[n] -> { a[x] : n > 0 }", context=made.context))
-    assert reason in [one.reason for one in made.reasons]
-    assert all(one.range.start.line > 1 for one in made.reasons)
+    assert reason in [each.reason for each in made.reasons]
+    assert all(each.range.start.line > 1 for each in made.reasons)
 
 
 def test_invariant_products_are_parameters_of_their_own() -> None:
@@ -171,8 +171,8 @@ PARTS = "int n, int m, int w, int h, int s, int c, double *a, const double *b"
 )
 def test_what_strides_are_taken_to_be_is_said(body: str, wanted: list[str]) -> None:
     made = scop(PARTS, body)
-    assert all(one.exact for one in references(made, "a"))
-    assert [plain_text(one) for one in made.assumptions] == wanted
+    assert all(reference.exact for reference in references(made, "a"))
+    assert [plain_text(each) for each in made.assumptions] == wanted
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_what_no_stride_makes_right_is_not_assumed(subscript: str) -> None:
 
 def test_one_reference_out_of_range_keeps_its_array_linear() -> None:
     made = scop(ARRAYS, "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) a[i*m + j] = a[i*m + j + 1];")
-    assert [one.exact for one in references(made, "a")] == [False, False]
+    assert [reference.exact for reference in references(made, "a")] == [False, False]
 
 
 def test_what_a_declaration_alone_gives_a_value_is_known_by_it() -> None:
@@ -273,7 +273,7 @@ def test_a_sum_that_begins_anywhere_may_wrap_before_it_is_divided() -> None:
     made = scop(
         ARRAYS, "for (unsigned i = 0; i < 60; i++) { a[(u + i) % 61u] = x; b[(u + i) % 64u][(i + 1u) % 61u] = x; }"
     )
-    assert [one.exact for name in "ab" for one in references(made, name)] == [False, True]
+    assert [reference.exact for name in "ab" for reference in references(made, name)] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,7 @@ def test_a_sum_that_begins_anywhere_may_wrap_before_it_is_divided() -> None:
 )
 def test_locals_are_not_known_while_they_change(body: str) -> None:
     made = scop(ARRAYS, f"for (int i = 0; i < n; i++) {{ int k = i; {body} }}")
-    assert not any(one.exact for one in references(made, "a"))
+    assert not any(reference.exact for reference in references(made, "a"))
 
 
 @pytest.mark.parametrize("type_", ["unsigned", "short", "float"])

@@ -92,7 +92,7 @@ def test_stencils_of_any_order_begin_together(dimensions: int, order: int, box: 
     _, started = start(jacobi(dimensions, order, box=box))
     assert started is not None
     slope = 2 * order
-    inner = [(slope, 0, *(int(one == other) for one in range(1, dimensions))) for other in range(1, dimensions)]
+    inner = [(slope, 0, *(int(each == other) for each in range(1, dimensions))) for other in range(1, dimensions)]
     first = [(slope, sign, *(0,) * (dimensions - 1)) for sign in (-1, 1)]
     assert matrices(started) == {(*first, *inner)}
     assert started.factor == 2 * slope

@@ -107,7 +107,7 @@ def test_lengths_may_be_parameters(bound: str, subscript: str, wanted: str, leng
     body = f"for (int y = 1; y < n; y++) for (int x = 0; x < {bound}; x++) a[{subscript}] = x;"
     rows = found(body, "int n, int w, float *a", "#include <stddef.h>")
     assert strides(rows) == [length]
-    assert [one.replace("(", "").replace(")", "") for one in texts(rows)] == [wanted]
+    assert [text.replace("(", "").replace(")", "") for text in texts(rows)] == [wanted]
 
 
 def test_lengths_may_be_products() -> None:

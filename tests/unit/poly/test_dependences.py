@@ -47,7 +47,7 @@ def test_table_3_1(
     figure_3_4: Scop, name: str, kind: str, source: str, sink: str, vector: tuple[int, ...], polyhedron: str
 ) -> None:
     values = value_dependences(memory_dependences(figure_3_4))
-    (one,) = [one for one in values if one.kind.value == kind and ends(one) == (source, sink)]
+    (one,) = [value for value in values if value.kind.value == kind and ends(value) == (source, sink)]
     assert distance_vector(one.distances) == vector, name
     expected = isl.Map(f"[J, I] -> {{ S0[js, is] -> S0[jt, it] : {polyhedron} }}", context=figure_3_4.context)
     assert one.relation.is_equal(expected)
@@ -59,9 +59,9 @@ def test_table_3_1_has_five_dependences(figure_3_4: Scop) -> None:
 
 def test_memory_based_dependences_hold_the_value_based_ones(figure_3_4: Scop) -> None:
     dependences = memory_dependences(figure_3_4)
-    memory = {(one.kind, ends(one)): one.relation for one in dependences}
-    for one in value_dependences(dependences):
-        assert one.relation.is_strict_subset(memory[one.kind, ends(one)]) or one.distances.dim_max_val(0).is_zero()
+    memory = {(dependence.kind, ends(dependence)): dependence.relation for dependence in dependences}
+    for each in value_dependences(dependences):
+        assert each.relation.is_strict_subset(memory[each.kind, ends(each)]) or each.distances.dim_max_val(0).is_zero()
     assert distance_text(dependences[0].distances) == "(+, 0)"
 
 
@@ -69,9 +69,9 @@ def classification(parameters: str, body: str) -> dict[str, set[str]]:
     """What each loop carries."""
     made = scop(parameters, body)
     carried: dict[str, set[str]] = {}
-    for one in memory_dependences(made):
-        for loop in carried_at(one):
-            carried.setdefault(loop.iterator.name, set()).add(f"{one.kind.value} {one.source.object.name}")
+    for each in memory_dependences(made):
+        for loop in carried_at(each):
+            carried.setdefault(loop.iterator.name, set()).add(f"{each.kind.value} {each.source.object.name}")
     return carried
 
 
@@ -106,7 +106,7 @@ def test_loops_are_classified(body: str, wanted: dict[str, set[str]]) -> None:
     ],
 )
 def test_distances_count_iterations_in_execution_order(body: str, wanted: str) -> None:
-    texts = {distance_text(one.distances) for one in memory_dependences(scop("int n, double *a", body))}
+    texts = {distance_text(each.distances) for each in memory_dependences(scop("int n, double *a", body))}
     assert wanted in texts
 
 

@@ -74,7 +74,7 @@ def _pairs(nest: Nest, kind: DependenceKind, value_based: bool) -> set[tuple[int
             if element != _element(sink, second):
                 continue
             between = instances[place + 1 : later]
-            if not (value_based and any(_element(nest.write, one) == element for one in between)):
+            if not (value_based and any(_element(nest.write, each) == element for each in between)):
                 found.add((*first, *second))
     return found
 
@@ -97,8 +97,8 @@ def test_dependences_are_those_of_the_execution(nest: Nest) -> None:
     memory = memory_dependences(made)
     for value_based, dependences in ((False, memory), (True, value_dependences(memory))):
         found = {kind: set() for kind in (DependenceKind.FLOW, DependenceKind.ANTI, DependenceKind.OUTPUT)}
-        for one in dependences:
-            assert one.exact
-            found[one.kind] |= _points(one.relation)
+        for dependence in dependences:
+            assert dependence.exact
+            found[dependence.kind] |= _points(dependence.relation)
         for kind, points in found.items():
             assert points == _pairs(nest, kind, value_based), (kind, value_based)

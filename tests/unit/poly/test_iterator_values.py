@@ -30,7 +30,7 @@ def text(value: Expression) -> str:
     if isinstance(value, Conditional):
         return f"({text(value.then)} if {text(value.condition)} else {text(value.otherwise)})"
     if isinstance(value, Call):
-        arguments = [text(one) for one in value.arguments]
+        arguments = [text(argument) for argument in value.arguments]
         if value.function == "tilek_floor_quotient":
             return f"({arguments[0]} // {arguments[1]})"
         if value.function == "tilek_ceiling_quotient":
@@ -67,7 +67,7 @@ def text(value: Expression) -> str:
 )
 def test_the_last_loop_entered_counts(body: str, python: str) -> None:
     kernel = kernel_of("int n, int m, int k, double *a", body)
-    (iterator,) = {one.iterator for one in walk(kernel.body) if isinstance(one, Loop) and one.iterator.host == "k"}
+    (iterator,) = {node.iterator for node in walk(kernel.body) if isinstance(node, Loop) and node.iterator.host == "k"}
     statements, written = kernel.body.statements, written_objects(kernel)
     found = loop_end(statements, iterator, written)
     assert found is not None
@@ -97,7 +97,7 @@ def test_the_last_loop_entered_counts(body: str, python: str) -> None:
 )
 def test_what_data_decide_is_not_known(body: str) -> None:
     kernel = kernel_of("int n, int m, int k, double *a", body)
-    (iterator,) = {one.iterator for one in walk(kernel.body) if isinstance(one, Loop) and one.iterator.host == "k"} or {
-        use for use in kernel.objects if use.host == "k"
-    }
+    (iterator,) = {
+        node.iterator for node in walk(kernel.body) if isinstance(node, Loop) and node.iterator.host == "k"
+    } or {use for use in kernel.objects if use.host == "k"}
     assert loop_end(kernel.body.statements, iterator, written_objects(kernel)) is None

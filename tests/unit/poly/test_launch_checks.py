@@ -68,4 +68,4 @@ def test_a_diagonal_is_no_length_of_rows() -> None:
         """,
     )
     assert can_hold(made.assumptions)
-    assert {one.relation.dim(isl.dim_type.out) for one in references(made, "a")} == {2}
+    assert {reference.relation.dim(isl.dim_type.out) for reference in references(made, "a")} == {2}

@@ -27,8 +27,8 @@ def elements(made: Scop, name: str, where: str) -> int:
     statement = made.statements[0]
     chosen = isl.Set(where, context=made.context)
     touched = (
-        one.relation.intersect_domain(statement.domain).intersect_domain(chosen).range()
-        for one in references(made, name)
+        reference.relation.intersect_domain(statement.domain).intersect_domain(chosen).range()
+        for reference in references(made, name)
     )
     return int(str(reduce(isl.Set.union, touched).count_val()))
 
@@ -69,9 +69,9 @@ def carried(parameters: str, body: str) -> list[tuple[bool, ...]]:
     """Per dependence whether it crosses the iterations of each loop."""
     made = scop(parameters, body)
     return [
-        tuple(may_differ(one.distances, depth) for depth in range(len(one.loops)))
-        for one in memory_dependences(made)
-        if one.loops
+        tuple(may_differ(each.distances, depth) for depth in range(len(each.loops)))
+        for each in memory_dependences(made)
+        if each.loops
     ]
 
 
@@ -85,13 +85,13 @@ def test_the_wavefront_of_the_slides_is_carried_by_both_loops() -> None:
                 c[n][k] = c[n - 1][k] + c[n][k - 1];
         """,
     )
-    found = [one for one in memory_dependences(made) if one.loops]
-    assert {tuple(may_differ(one.distances, depth) for depth in (0, 1)) for one in found} == {
+    found = [each for each in memory_dependences(made) if each.loops]
+    assert {tuple(may_differ(each.distances, depth) for depth in (0, 1)) for each in found} == {
         (True, False),
         (False, True),
     }
     same_wavefront = isl.Set("{ [n, k] : n + k = 0 }", context=made.context)
-    assert all(one.distances.intersect(same_wavefront).is_empty() for one in found)
+    assert all(each.distances.intersect(same_wavefront).is_empty() for each in found)
 
 
 def test_the_polynomial_product_is_parallel_in_its_coefficients() -> None:
@@ -104,10 +104,10 @@ def test_the_polynomial_product_is_parallel_in_its_coefficients() -> None:
                 c[i + j] += a[i] * b[j];
         """,
     )
-    found = [one for one in memory_dependences(made) if one.loops]
+    found = [each for each in memory_dependences(made) if each.loops]
     other_coefficient = isl.Set("{ [i, j] : i + j != 0 }", context=made.context)
     assert found
-    assert all(one.distances.intersect(other_coefficient).is_empty() for one in found)
+    assert all(each.distances.intersect(other_coefficient).is_empty() for each in found)
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,11 @@ def movable(body: str, parameters: str = ANY) -> Scop:
 
 
 def texts(extracted: Scop) -> list[str]:
-    return [" ".join(statement_text(one.node).split()) for one in extracted.statements]
+    return [" ".join(statement_text(statement.node).split()) for statement in extracted.statements]
 
 
 def accesses(statement: ScopStatement, name: str) -> list[tuple[AccessKind, isl.Map]]:
-    return [(one.kind, one.relation) for one in statement.references if one.object.name == name]
+    return [(reference.kind, reference.relation) for reference in statement.references if reference.object.name == name]
 
 
 def same(found: isl.Map, text: str) -> bool:
@@ -31,7 +31,7 @@ def same(found: isl.Map, text: str) -> bool:
 def test_affine_control_is_taken_apart() -> None:
     extracted = movable("for (int i = 0; i < n; i++) { b[i] = 0; if (i > 2) b[i] = 1; else { b[i] = 2; } }")
     assert texts(extracted) == ["b[i] = 0;", "b[i] = 1;", "b[i] = 2;"]
-    assert [len(one.loops) for one in extracted.statements] == [1, 1, 1]
+    assert [len(statement.loops) for statement in extracted.statements] == [1, 1, 1]
 
 
 def test_a_condition_on_data_is_one_leaf_with_its_body() -> None:
@@ -61,7 +61,9 @@ def test_a_loop_whose_iterator_is_used_after_it_is_one_leaf() -> None:
     body = "for (int i = 0; i < n; i++) { for (j = 0; j < n; j++) A[i][j] = 0; key[i] = j; }"
     extracted = movable(body, f"{ANY}, int j")
     loop, use = extracted.statements
-    assert isinstance(loop.node, Loop) and [one.writes for one in loop.references if one.object.name == "j"]
+    assert isinstance(loop.node, Loop) and [
+        reference.writes for reference in loop.references if reference.object.name == "j"
+    ]
     assert [kind for kind, _ in accesses(use, "j")] == [AccessKind.READ]
 
 
@@ -79,7 +81,7 @@ def test_a_declaration_stays_with_its_uses_and_with_no_more() -> None:
     assert texts(extracted) == ["b[i] = 1;", "double t = b[i]; A[i][0] = 3; A[i][1] = t;", "key[i] = 0;"]
     middle = extracted.statements[1]
     assert isinstance(middle.node, Block)
-    assert {one.object.name for one in middle.references} == {"b", "A"}
+    assert {reference.object.name for reference in middle.references} == {"b", "A"}
 
 
 def test_overlapping_declarations_are_one_leaf() -> None:
@@ -112,7 +114,7 @@ def test_what_the_caller_names_is_one_leaf() -> None:
 
     body = "for (int i = 0; i < n; i++) { b[i] = 0; for (int j = 0; j < n; j++) b[i] += A[i][j]; }"
     extracted = scop(ANY, body, movable=inner)
-    assert [len(one.loops) for one in extracted.statements] == [1, 1]
+    assert [len(statement.loops) for statement in extracted.statements] == [1, 1]
     assert isinstance(extracted.statements[1].node, Loop)
 
 

@@ -26,7 +26,9 @@ MOVED = scop("b", "for (int i = 1; i < n; i++) b[i + 3] = b[i + 2] + b[i + 4];")
 
 
 def named(of: Scop, name: str) -> DataObject:
-    return next(one.object for each in of.statements for one in each.references if one.object.name == name)
+    return next(
+        reference.object for each in of.statements for reference in each.references if reference.object.name == name
+    )
 
 
 INSTEAD = {named(MOVED, "b"): named(USERS, "a")}
@@ -35,9 +37,11 @@ INSTEAD = {named(MOVED, "b"): named(USERS, "a")}
 def test_they_are_those_that_the_new_accesses_have() -> None:
     found = moved_dependences(USERS, memory_dependences(USERS), MOVED, INSTEAD)
     assert found is not None
-    assert {one.source.object.name for one in found} == {"b"}
+    assert {each.source.object.name for each in found} == {"b"}
     expected = memory_dependences(MOVED)
-    assert [(one.kind, one.source, one.sink) for one in found] == [(one.kind, one.source, one.sink) for one in expected]
+    assert [(each.kind, each.source, each.sink) for each in found] == [
+        (each.kind, each.source, each.sink) for each in expected
+    ]
     for mine, computed in zip(found, expected, strict=True):
         assert mine.relation.is_equal(computed.relation)
 
@@ -52,7 +56,7 @@ def test_other_statements_have_others() -> None:
 
 
 def test_those_between_the_same_statements_are_one_relation() -> None:
-    relations = [one.relation for one in memory_dependences(USERS)]
+    relations = [each.relation for each in memory_dependences(USERS)]
     every = union_of(memory_dependences(USERS))
-    assert all(one.is_subset(every) for one in relations)
+    assert all(relation.is_subset(every) for relation in relations)
     assert every.is_equal(relations[0].union(relations[1]))

@@ -45,7 +45,7 @@ def test_imperfect_triangular_nest_has_a_schedule_of_execution_order() -> None:
         a[0] = 1;
         """,
     )
-    assert [str(one.schedule) for one in made.statements] == [
+    assert [str(statement.schedule) for statement in made.statements] == [
         "{ S0[i0] -> [0, -i0, 0, 0, 0] }",
         "{ S1[i0, i1] -> [0, -i0, 1, i1, 0] }",
         "{ S2[] -> [1, 0, 0, 0, 0] }",
@@ -66,8 +66,8 @@ def test_affine_conditions_narrow_the_domain_and_data_make_may_writes() -> None:
         }
         """,
     )
-    writes = [one for one in references(made, "a") if one.writes]
-    assert [one.kind for one in writes] == [AccessKind.MUST_WRITE, AccessKind.MUST_WRITE, AccessKind.MAY_WRITE]
+    writes = [reference for reference in references(made, "a") if reference.writes]
+    assert [each.kind for each in writes] == [AccessKind.MUST_WRITE, AccessKind.MUST_WRITE, AccessKind.MAY_WRITE]
     assert (
         writes[0]
         .relation.domain()
@@ -78,7 +78,7 @@ def test_affine_conditions_narrow_the_domain_and_data_make_may_writes() -> None:
         .relation.domain()
         .is_equal(isl.Set("[n, m] -> { S1[i] : 0 <= i < n and i >= m }", context=made.context))
     )
-    assert [one.kind for one in references(made, "index")] == [AccessKind.READ]
+    assert [reference.kind for reference in references(made, "index")] == [AccessKind.READ]
 
 
 def test_unsigned_comparisons_that_convert_a_sign_are_not_believed() -> None:
@@ -97,13 +97,13 @@ def test_a_symbolic_step_over_approximates() -> None:
     made = scop(ARRAYS, "for (int i = 0; i < n; i += s) a[i] = 0;")
     assert made.statements[0].domain.is_equal(isl.Set("[n] -> { S0[i] : 0 <= i < n }", context=made.context))
     assert references(made, "a")[0].kind is AccessKind.MAY_WRITE
-    assert "the step of the loop over 'i' is no constant" in [one.reason for one in made.reasons]
+    assert "the step of the loop over 'i' is no constant" in [each.reason for each in made.reasons]
 
 
 def test_loops_that_cannot_be_counted_are_one_statement() -> None:
     made = scop(ARRAYS, "for (int i = 0; i < n; i++) { int k = 0; while (index[k] > i) { a[k] = 1; k++; } }")
     assert len(made.statements) == 2
-    assert [one.kind for one in references(made, "a")] == [AccessKind.MAY_WRITE]
+    assert [reference.kind for reference in references(made, "a")] == [AccessKind.MAY_WRITE]
 
 
 def test_functions_may_touch_what_they_get_an_address_of() -> None:
@@ -112,7 +112,7 @@ def test_functions_may_touch_what_they_get_an_address_of() -> None:
         "for (int i = 0; i < n; i++) step(&a[i]);",
         "static void step(double *p) { p[1] = p[0]; }",
     )
-    assert not any(one.exact for one in references(made, "a"))
+    assert not any(reference.exact for reference in references(made, "a"))
 
 
 @pytest.mark.parametrize("place", ["if ({}) a[i] = 1;", "a[i] = {};", "for (int j = {}; j < 3; j++) a[i] += j;"])

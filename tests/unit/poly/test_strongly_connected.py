@@ -34,16 +34,18 @@ def test_strong_components_come_in_topological_order_and_the_first_that_may_firs
         left = list(nodes)
         for component in strongly_connected(nodes, links):
             ready = [
-                one
-                for one in left
-                if all(one.name not in reach[each.name] or each.name in reach[one.name] for each in left)
+                item
+                for item in left
+                if all(item.name not in reach[each.name] or each.name in reach[item.name] for each in left)
             ]
             first = ready[0]
             mutual = [
-                one for one in left if one is first or (one.name in reach[first.name] and first.name in reach[one.name])
+                each
+                for each in left
+                if each is first or (each.name in reach[first.name] and first.name in reach[each.name])
             ]
             assert list(component) == mutual, (seed, links)
-            left = [one for one in left if one not in component]
+            left = [each for each in left if each not in component]
         assert not left
 
 
@@ -53,7 +55,7 @@ def test_weak_components_join_what_links_join_in_either_direction() -> None:
         both = links + [(target, source) for source, target in links]
         expected: list[tuple[Node, ...]] = []
         for node in nodes:
-            component = tuple(one for one in nodes if one is node or one.name in reached(both, node.name))
+            component = tuple(each for each in nodes if each is node or each.name in reached(both, node.name))
             if component not in expected:
                 expected.append(component)
         assert weakly_connected(nodes, links) == expected, (seed, links)

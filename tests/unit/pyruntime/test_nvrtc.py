@@ -39,7 +39,7 @@ def test_what_was_compiled_once_is_kept(cache: Path, monkeypatch: pytest.MonkeyP
     found = open_nvrtc().compiled(PROGRAM, 80)
     assert set(found) == {"one", "two"}
     assert 0 < found["one"].registers < found["two"].registers < 256
-    assert {one.spilled for one in found.values()} == {0}
+    assert {value.spilled for value in found.values()} == {0}
     (kept,) = cache.iterdir()
     with monkeypatch.context() as context:
         context.setattr(Nvrtc, "_log", refuse)

@@ -47,7 +47,7 @@ def test_a_marker_for_every_instance(name: str) -> None:
 @pytest.mark.parametrize("name", TILED)
 def test_a_shape_for_every_tile(name: str) -> None:
     space = space_of(golden(name))
-    assert len(elements(drawn(space)["tiles"], "tile")) == len({one.tile for one in space.instances})
+    assert len(elements(drawn(space)["tiles"], "tile")) == len({instance.tile for instance in space.instances})
 
 
 def test_an_arrow_for_every_pair_of_dependent_iterations() -> None:
@@ -91,12 +91,12 @@ ON_DATA = """void f(int n, double a[n][n], double b[n][n])
 def test_what_may_be_absent_is_drawn_apart() -> None:
     space = space_of(ON_DATA)
     figure = drawn(space)["dependences"]
-    for one in elements(figure, "arrow"):
-        shaft, head = list(next(iter(one)))
+    for each in elements(figure, "arrow"):
+        shaft, head = list(next(iter(each)))
         assert (
             (shaft.get("stroke-dasharray") == "9 4")
             == (head.get("fill") == "#ffffff")
-            == ("perhaps" in one.get("class", ""))
+            == ("perhaps" in each.get("class", ""))
         )
     assert ">perhaps flow (0, 1)<" in figure.svg
     assert ">flow (0, 0), (1, 0)<" in figure.svg

@@ -16,7 +16,9 @@ def test_points_of_a_triangle_are_those_of_the_loops() -> None:
     for k in range(5):
         expected += [(0, (k, i)) for i in range(k + 1, 5)]
         expected += [(1, (k, i, j)) for i in range(k + 1, 5) for j in range(k + 1, 5)]
-    assert [(one.statement, one.point) for one in space.instances] == expected  # in the order of execution, too
+    assert [
+        (instance.statement, instance.point) for instance in space.instances
+    ] == expected  # in the order of execution, too
     assert space.sizes == {"n": 5}
 
 
@@ -38,21 +40,21 @@ def test_pairs_are_table_3_1() -> None:
 def test_tiles_are_those_of_the_hyperplanes() -> None:
     """floor(j/4) and floor((j + i)/4), and wavefronts of equal sums (the thesis's Figure 4.1 with tiles of 4)."""
     space = space_of(golden("smooth"))
-    sums = sorted({sum(one.tile) for one in space.instances})
-    for one in space.instances:
-        j, i = one.point
-        assert one.tile == (j // 4, (j + i) // 4)
-        assert one.wavefront == sums.index(sum(one.tile))
+    sums = sorted({sum(instance.tile) for instance in space.instances})
+    for instance in space.instances:
+        j, i = instance.point
+        assert instance.tile == (j // 4, (j + i) // 4)
+        assert instance.wavefront == sums.index(sum(instance.tile))
 
 
 def test_diamonds_all_begin_together() -> None:
     space = space_of(golden("jacobi_1d"))
     per_wavefront: dict[int, set[tuple[int, ...]]] = {}
-    for one in space.instances:
-        t, i = one.point
-        half = one.statement
-        assert one.tile == ((2 * t - i + half) // space.extent, (2 * t + i + half) // space.extent)
-        per_wavefront.setdefault(one.wavefront, set()).add(one.tile)
+    for instance in space.instances:
+        t, i = instance.point
+        half = instance.statement
+        assert instance.tile == ((2 * t - i + half) // space.extent, (2 * t + i + half) // space.extent)
+        per_wavefront.setdefault(instance.wavefront, set()).add(instance.tile)
     counts = [len(per_wavefront[number]) for number in sorted(per_wavefront)]
     assert min(counts) > 1
     assert max(counts) - min(counts) <= 1
@@ -60,7 +62,7 @@ def test_diamonds_all_begin_together() -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_tiles_are_drawn_where_the_plan_has_such(name: str) -> None:
-    tiles = {one.tile for one in space_of(golden(name)).instances}
+    tiles = {instance.tile for instance in space_of(golden(name)).instances}
     assert (tiles != {()}) == (name in TILED)
 
 
@@ -80,7 +82,7 @@ def test_loops_that_count_their_iterations_have_no_tiles_drawn() -> None:
         "void f(int n, double a[n][n])\n{\n#pragma tilek kernel\n    for (int i = 2; i < n - 1; i += 2)\n"
         "        for (int j = 1; j < n - 1; j++)\n            a[i][j] = a[i - 2][j] + a[i][j - 1];\n}\n"
     )
-    assert {one.tile for one in space.instances} == {()}
+    assert {instance.tile for instance in space.instances} == {()}
 
 
 def test_sizes_of_the_user_are_taken_where_they_are_small() -> None:
@@ -94,7 +96,7 @@ def test_long_constant_loops_are_cut_short() -> None:
         "    for (int i = 3999; i > 0; i -= 2)\n        a[i] = a[i] + 1.0;\n}\n"
     )
     assert space.cut
-    assert [one.point for one in space.instances] == [(value,) for value in range(3999, 3999 - 2 * 40, -2)]
+    assert [instance.point for instance in space.instances] == [(value,) for value in range(3999, 3999 - 2 * 40, -2)]
 
 
 @pytest.mark.parametrize(
@@ -115,7 +117,7 @@ def test_nests_without_a_picture(body: str, said: str) -> None:
 def test_every_instance_is_there_once() -> None:
     for name in CASES:
         space = space_of(golden(name))
-        keys = [(one.statement, one.point) for one in space.instances]
+        keys = [(instance.statement, instance.point) for instance in space.instances]
         assert len(set(keys)) == len(keys)
         assert all(0 <= end < len(keys) for pair in space.pairs for end in (pair.source, pair.sink))
         assert not any(a == b for a, b in itertools.pairwise(keys))
@@ -130,5 +132,7 @@ def test_of_four_loops_three_are_drawn() -> None:
     )
     assert space.depth == 3
     assert space.fixed == {"k": 2}
-    assert [one.point for one in space.instances] == [(t, i, j) for t in range(4) for i in (1, 2, 3) for j in (1, 2, 3)]
+    assert [instance.point for instance in space.instances] == [
+        (t, i, j) for t in range(4) for i in (1, 2, 3) for j in (1, 2, 3)
+    ]
     assert {pair.distance for pair in space.pairs} == {(0, 1, 0), (1, -1, 0), (1, 0, 0)}

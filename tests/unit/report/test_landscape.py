@@ -25,7 +25,9 @@ def landscape(
 ) -> Landscape:
     """All layouts of SIDES but those to `leave` out."""
     found = itertools.product(SIDES, repeat=len(names.split()))
-    return Landscape(tuple(names.split()), {one: time(*one) for one in found if not leave(*one)}, default, "a device")
+    return Landscape(
+        tuple(names.split()), {each: time(*each) for each in found if not leave(*each)}, default, "a device"
+    )
 
 
 def picture(of: Landscape) -> Figure:

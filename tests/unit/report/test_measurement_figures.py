@@ -145,7 +145,7 @@ def test_spans_are_united_and_short_lanes_put_together() -> None:
 def test_a_timeline_has_a_bar_where_something_went_on() -> None:
     lanes = lanes_of({("kernel", "sweep on opencl"): [(0.0, 0.5), (0.5, 0.6)], ("copy in", "copy in"): [(0.75, 1.0)]})
     figure = timeline_figure(lanes, "")
-    bars = [(float(one.get("x", "")), float(one.get("width", ""))) for one in elements(figure, "span")]
+    bars = [(float(each.get("x", "")), float(each.get("width", ""))) for each in elements(figure, "span")]
     assert bars == [pytest.approx((0.0, 205.2)), pytest.approx((256.5, 85.5))]
     assert "sweep on opencl: 600 ms, 2 times" in figure.svg
     assert "s since the first activity" in figure.svg

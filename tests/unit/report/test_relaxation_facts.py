@@ -36,13 +36,13 @@ SAID = {
 
 @pytest.mark.parametrize("name", SAID)
 def test_sentences(name: str) -> None:
-    (case,) = (one for one in (*RELAXATIONS, *OTHERS) if one.name == name)
+    (case,) = (each for each in (*RELAXATIONS, *OTHERS) if each.name == name)
     assert relaxation_rows(region(case)) == (SAID[name],)
 
 
 @pytest.mark.parametrize("name", ["jacobi", "gaussian_elimination", "only_sums"])
 def test_nothing_is_said_of_what_looks_like_none(name: str) -> None:
-    (case,) = (one for one in OTHERS if one.name == name)
+    (case,) = (each for each in OTHERS if each.name == name)
     assert relaxation_rows(region(case)) == ()
 
 
@@ -63,11 +63,11 @@ def swept(clause: str) -> TranslateResult:
 def test_a_faster_method_is_noted_where_none_is_chosen() -> None:
     note = "sor(redblack) relaxes 'a' faster, but computes other iterates: it is used only where you ask for it"
     plain = swept("")
-    (found,) = (one for one in advice(plain, False) if "redblack" in one.message)
+    (found,) = (each for each in advice(plain, False) if "redblack" in each.message)
     assert (found.message, found.severity.value, found.range.start.line) == (note, "note", 4)
     assert f" relaxation line 4: {note} " in " ".join(explain(kernel_reports(plain)).split())
     for clause in ("sor(wavefront)", "sor(redblack)"):
-        assert not any("only where you ask for it" in one.message for one in advice(swept(clause), False))
+        assert not any("only where you ask for it" in each.message for each in advice(swept(clause), False))
         assert "relaxes 'a' faster" not in explain(kernel_reports(swept(clause)))
 
 

@@ -297,7 +297,7 @@ def test_a_sum_that_the_user_lets_go_is_reduced_inside_host_loops_too() -> None:
         }"""
     )
     assert tree(found.host_steps) == "for t [one launch(i) one launch(i)]"
-    assert [[one.object.name for one in launch.reductions] for launch in found.host] == [[], ["s"], [], []]
+    assert [[reduction.object.name for reduction in launch.reductions] for launch in found.host] == [[], ["s"], [], []]
 
 
 ATAX = """

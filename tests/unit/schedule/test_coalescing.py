@@ -40,7 +40,7 @@ def region(parameters: str, body: str, clauses: str = "") -> KernelPlan:
 def staged(made: KernelPlan) -> list[list[str]]:
     """Of each launch, the arrays that are not coalesced."""
     accesses = accesses_of(made)
-    return [[one.host for one in uncoalesced(accesses, launch.name)] for launch in made.device]
+    return [[each.host for each in uncoalesced(accesses, launch.name)] for launch in made.device]
 
 
 def neighbours(made: KernelPlan) -> list[str]:
@@ -61,7 +61,7 @@ def neighbours(made: KernelPlan) -> list[str]:
 
 def reaches(made: KernelPlan) -> set[tuple[str, str]]:
     """What neighbouring workers make of each array."""
-    return {(one.reference.object.host, one.pattern.reach.value) for one in accesses_of(made) if one.first}
+    return {(each.reference.object.host, each.pattern.reach.value) for each in accesses_of(made) if each.first}
 
 
 # -- section 4.3
@@ -83,15 +83,15 @@ def test_tmv_reads_its_matrix_directly() -> None:
 
 def test_tmv_is_distributed_cyclically() -> None:
     # Table 3: blocks of neighbours for one worker would undo it.
-    for one in accesses_of(figure_3("tmv")):
-        assert not one.blocked
+    for each in accesses_of(figure_3("tmv")):
+        assert not each.blocked
     blocked = region(
         "int n, float a[n][n], float x[n], float y[n]",
         '_Pragma("tilek loop tile(gang) tile(worker) tile(dynamic)") for (int i = 0; i < n; i++) { x[i] = 0; '
         "for (int j = 0; j < n; j++) x[i] += a[j][i] * y[j]; }",
         "independent",
     )
-    assert all(one.blocked for one in accesses_of(blocked))
+    assert all(each.blocked for each in accesses_of(blocked))
     assert staged(blocked) == [["a", "x"]]
 
 
@@ -105,7 +105,9 @@ def test_mvt_stages_the_one_and_reads_the_other() -> None:
 def test_what_no_order_coalesces_is_what_is_staged(name: str, expected: list[list[str]]) -> None:
     made = figure_3(name)
     assert staged(made) == expected
-    assert [[one.object.host for one in staged_arrays(launch)] for launch in made.device] == expected, "Tables 2 and 3"
+    assert [[each.object.host for each in staged_arrays(launch)] for launch in made.device] == expected, (
+        "Tables 2 and 3"
+    )
 
 
 # -- which loop
@@ -191,9 +193,9 @@ def test_strides_are_said_in_elements() -> None:
         "for (int i = 0; i < n; i++) { c[i][0] = 0; for (int j = 1; j < m; j++) c[i][0] += a[i][j - 1] + b[i * m + j] + a[i][i]; }",
     )
     found = {
-        (one.reference.object.host, one.pattern.reach.value, plain_text(expression(one.apart)))
-        for one in accesses_of(made)
-        if one.depth == 2 and one.apart is not None
+        (each.reference.object.host, each.pattern.reach.value, plain_text(expression(each.apart)))
+        for each in accesses_of(made)
+        if each.depth == 2 and each.apart is not None
     }
     assert found == {
         ("a", "strided", "m"),
@@ -250,7 +252,7 @@ def with_condition(made: KernelPlan, condition: Expression) -> KernelPlan:
         inner = with_blocks(one, changed)
         return replace(inner, condition=condition) if isinstance(inner, If) else inner
 
-    return replace(made, device_steps=tuple(replace(one, body=changed(one.body)) for one in made.device))
+    return replace(made, device_steps=tuple(replace(launch, body=changed(launch.body)) for launch in made.device))
 
 
 @pytest.mark.parametrize(
@@ -272,7 +274,7 @@ def test_a_colour_is_distributed_over_all_its_points(inner: str, box: str, guard
     assert heads(made) == ["i 1 < n", box]
     assert neighbours(made) == ["j"]
     assert prove(made) == ()
-    (found,) = [one for launch in made.device for one in walk(launch.body) if isinstance(one, If)]
+    (found,) = [node for launch in made.device for node in walk(launch.body) if isinstance(node, If)]
     assert re.sub(r"\((?!long)|(?<!long)\)", "", expression_text(found.condition)) == guard
     # Without half of its condition the box is not the loop; but within a step of the least the
     # loop's own start is found by its residue.

@@ -52,20 +52,20 @@ def buffers(found: KernelPlan) -> list[Panel]:
 def described(found: list[Panel]) -> list[str]:
     """`6x{COLUMNS} c[i][j]`, one a buffer."""
     return [
-        "x".join(str(getattr(length, "value", None)) for length in one.object.lengths)
-        + f" {expression_text(one.access)}"
-        for one in found
+        "x".join(str(getattr(length, "value", None)) for length in each.object.lengths)
+        + f" {expression_text(each.access)}"
+        for each in found
     ]
 
 
 def held(found: KernelPlan, *, padded: bool = False) -> list[str]:
     """The register tiles, of the columns that fill them or of those that are left."""
-    return described([one for one in buffers(found) if one.stored and one.padded == padded])
+    return described([buffer for buffer in buffers(found) if buffer.stored and buffer.padded == padded])
 
 
 def packed(found: KernelPlan, *, padded: bool = False) -> list[str]:
     """The panels, of the columns that fill them or of those that are left."""
-    return described([one for one in buffers(found) if not one.stored and one.padded == padded])
+    return described([buffer for buffer in buffers(found) if not buffer.stored and buffer.padded == padded])
 
 
 @pytest.mark.parametrize("order", ["".join(order) for order in itertools.permutations("ijk")])
@@ -119,7 +119,9 @@ def test_what_scales_the_elements_first_runs_before() -> None:
     (block,) = launch.loops
     names = {size.object.name: (size.host, size.unit) for size in found.sizes}
     assert names == {"i_size": (96, ROWS)}, "scaling has the product's blocks"
-    scaled, product = (one for one in _nest(launch).body.statements if not isinstance(one, Declaration))
+    scaled, product = (
+        statement for statement in _nest(launch).body.statements if not isinstance(statement, Declaration)
+    )
     assert not any(isinstance(node, PackedPanels) for node in walk(scaled))
     assert any(isinstance(node, PackedPanels) for node in walk(product))
 
@@ -225,13 +227,13 @@ def test_a_panel_for_tiles_that_may_not_be_there_is_packed_behind_a_test() -> No
         node.condition
         for launch in found.host
         for node in walk(launch.body)
-        if isinstance(node, If) and any(not one.stored for one in _buffers_in(node.then))
+        if isinstance(node, If) and any(not each.stored for each in _buffers_in(node.then))
     ]
-    assert any("m >= 1" in expression_text(one) for one in tests), "without any q nothing of b is read"
+    assert any("m >= 1" in expression_text(each) for each in tests), "without any q nothing of b is read"
 
 
 def _buffers_in(block: Block) -> list[Panel]:
-    return [one for node in walk(block) if isinstance(node, PackedPanels) for one in node.buffers]
+    return [buffer for node in walk(block) if isinstance(node, PackedPanels) for buffer in node.buffers]
 
 
 def test_the_same_array_may_be_read_where_a_full_tile_has_no_element() -> None:
@@ -360,8 +362,8 @@ def panel_parts(found: KernelPlan, change: Callable[[PackedPanels], Statement]) 
 
     def in_block(block: Block) -> Block:
         statements = []
-        for one in block.statements:
-            inner = in_block(one) if isinstance(one, Block) else with_blocks(one, in_block)
+        for statement in block.statements:
+            inner = in_block(statement) if isinstance(statement, Block) else with_blocks(statement, in_block)
             statements.append(change(inner) if isinstance(inner, PackedPanels) else inner)
         return replace(block, statements=tuple(statements))
 
@@ -375,13 +377,16 @@ def panel_parts(found: KernelPlan, change: Callable[[PackedPanels], Statement]) 
 def with_buffer(change: Callable[[Panel], Panel]) -> Callable[[PackedPanels], PackedPanels]:
     """With what changes full register tiles; panels stay."""
     return lambda node: replace(
-        node, buffers=tuple(change(one) if one.stored and not one.padded else one for one in node.buffers)
+        node,
+        buffers=tuple(change(buffer) if buffer.stored and not buffer.padded else buffer for buffer in node.buffers),
     )
 
 
 def with_padded(change: Callable[[Panel], Panel]) -> Callable[[PackedPanels], PackedPanels]:
     """With what changes padded buffers; others stay."""
-    return lambda node: replace(node, buffers=tuple(change(one) if one.padded else one for one in node.buffers))
+    return lambda node: replace(
+        node, buffers=tuple(change(buffer) if buffer.padded else buffer for buffer in node.buffers)
+    )
 
 
 def extent(number: int, place: int) -> Callable[[Panel], Panel]:
@@ -462,7 +467,7 @@ def test_wrong_padding_is_refused(change: Callable[[Panel], Panel], sentence: st
 def test_a_buffer_around_nothing_but_reads_is_not_written_back() -> None:
     found = product("ijk", update="c[i][j] += a[i][k] * d[j][k];")
     broken = panel_parts(
-        found, lambda node: replace(node, buffers=tuple(replace(one, stored=True) for one in node.buffers))
+        found, lambda node: replace(node, buffers=tuple(replace(buffer, stored=True) for buffer in node.buffers))
     )
     assert "the buffer of 'd' has elements that are not surely accessed" in " ".join(
         fault.message for fault in prove(broken)
@@ -489,7 +494,7 @@ def test_an_element_that_is_read_otherwise_meanwhile_is_refused() -> None:
         """k from the first row of the tile on."""
 
         def in_block(block: Block) -> Block:
-            (loop,) = (one for one in block.statements if isinstance(one, Loop))
+            (loop,) = (statement for statement in block.statements if isinstance(statement, Loop))
             return replace(block, statements=(replace(loop, lower=integer(0)),))
 
         return replace(node, body=in_block(node.body))
@@ -502,7 +507,7 @@ def test_what_is_in_a_buffer_runs_as_the_statement_stands() -> None:
     statements = [
         node for launch in product().host for node in walk(launch.body) if isinstance(node, ExpressionStatement)
     ]
-    assert {expression_text(one.expression) for one in statements} == {"c[i][j] += a[i][k] * b[k][j]"}
+    assert {expression_text(statement.expression) for statement in statements} == {"c[i][j] += a[i][k] * b[k][j]"}
 
 
 @pytest.mark.parametrize(

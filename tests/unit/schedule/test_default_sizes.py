@@ -127,12 +127,12 @@ def test_sizes_on_opencl_processors() -> None:
         places = [found.sizes.index(size) for size in used_sizes(found.host_steps, found.sizes)]
         assert rows == [
             (
-                "–" if one.bytes is None else f"{one.bytes // 2**10} KiB",
-                ", ".join(str(one.sizes[place]) for place in places),
+                "–" if choice.bytes is None else f"{choice.bytes // 2**10} KiB",
+                ", ".join(str(choice.sizes[place]) for place in places),
             )
-            for one in found.processor_choices
+            for choice in found.processor_choices
         ]
-        assert all(one.trips is None for one in found.processor_choices)
+        assert all(choice.trips is None for choice in found.processor_choices)
 
 
 def test_every_nest_stands_in_the_table() -> None:

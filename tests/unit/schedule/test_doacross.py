@@ -129,7 +129,9 @@ def test_neighbours_of_the_wavefront_before_are_waited_for(offset: str) -> None:
 def test_others_are_not(offset: str) -> None:
     assert prove(rows(offset)) == ()
     faults = prove(pipelined(rows(offset)))
-    assert any("may run before what they need of an earlier wavefront is done" in one.message for one in faults), faults
+    assert any("may run before what they need of an earlier wavefront is done" in fault.message for fault in faults), (
+        faults
+    )
 
 
 @pytest.mark.parametrize("read", ["a[t][i][j]", "a[t][i - 1][j] + a[t][i][j - 1]"])
@@ -143,12 +145,14 @@ def test_columns_of_two_coordinates_do_not_wait_for_others(read: str) -> None:
     found = planes(read)
     assert prove(found) == ()
     faults = prove(pipelined(found))
-    assert any("may run before what they need of an earlier wavefront is done" in one.message for one in faults), faults
+    assert any("may run before what they need of an earlier wavefront is done" in fault.message for fault in faults), (
+        faults
+    )
 
 
 def test_instances_that_two_nests_deal_out_are_no_columns() -> None:
     found = plan_of(PLANES.format(read="a[t][i][j]"))
-    assert any("are not of tiled loops" in one.message for one in prove(pipelined(found)))
+    assert any("are not of tiled loops" in each.message for each in prove(pipelined(found)))
 
 
 def test_wavefronts_against_the_loop_are_refused() -> None:
@@ -159,8 +163,8 @@ def test_wavefronts_against_the_loop_are_refused() -> None:
     found = plan_of(backward.format(offset="", time="ht"))
     assert prove(found) == ()
     assert any(
-        "are not of tiled loops that count up by 1 in a loop of the host" in one.message
-        for one in prove(pipelined(found))
+        "are not of tiled loops that count up by 1 in a loop of the host" in each.message
+        for each in prove(pipelined(found))
     )
 
 
@@ -188,5 +192,5 @@ def test_elements_in_registers_wait_for_whole_wavefronts() -> None:
         " for (int j = 0; j < i; j++) { for (int k = 0; k < j; k++) A[i][j] -= A[i][k] * A[k][j]; A[i][j] /= A[j][j]; }"
         " for (int j = i; j < n; j++) for (int k = 0; k < i; k++) A[i][j] -= A[i][k] * A[k][j]; } }"
     )
-    assert any(isinstance(node, PackedPanels) for one in found.host for node in walk(one.body))
-    assert not any(one.pipelined for one in found.host)
+    assert any(isinstance(node, PackedPanels) for launch in found.host for node in walk(launch.body))
+    assert not any(launch.pipelined for launch in found.host)

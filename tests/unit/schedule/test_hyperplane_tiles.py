@@ -171,13 +171,13 @@ def test_tiles_of_cores_begin_together() -> None:
     assert sizes(made) == {"t_i_size": pair, "t_j_size": along}
     assert plan_kind(made) is PlanKind.HOST_LOOPS
     assert are_wavefronts(made.host_steps, made.sizes)
-    assert [one.shape for one in made.host_steps if isinstance(one, HostLoop)] == [DIAMONDS]
+    assert [step.shape for step in made.host_steps if isinstance(step, HostLoop)] == [DIAMONDS]
 
 
 def test_diamonds_on_devices_are_for_those_who_ask() -> None:
     made = jacobi(TemporalTiles.DIAMOND)
     assert plan_kind(made) is PlanKind.WAVEFRONTS
-    assert [one.shape for one in made.device_steps if isinstance(one, HostLoop)] == [DIAMONDS]
+    assert [step.shape for step in made.device_steps if isinstance(step, HostLoop)] == [DIAMONDS]
     (launch,) = made.device
     assert [axis.kind for axis in launch.axes] == [AxisKind.GANG, AxisKind.WORKER, AxisKind.WORKER]
     assert any("TILEK_TILES" in reason for reason in made.rejected)
@@ -185,7 +185,7 @@ def test_diamonds_on_devices_are_for_those_who_ask() -> None:
 
 def test_a_sweep_that_waits_in_its_own_step_has_no_diamonds_to_ask_for() -> None:
     made = plan(GAUSS_SEIDEL, PlanOptions(temporal=TemporalTiles.DIAMOND))
-    assert [one.shape for one in made.device_steps if isinstance(one, HostLoop)] == [""]
+    assert [step.shape for step in made.device_steps if isinstance(step, HostLoop)] == [""]
 
 
 def test_tiles_are_long_along_memory() -> None:
@@ -226,7 +226,7 @@ def test_a_row_of_the_host_is_not_asked_again() -> None:
     made = plan(TWO_ROWS_READ)
     (stepped,) = made.device_steps
     assert isinstance(stepped, HostLoop)
-    assert not any(f"{stepped.loop.iterator.name} " in one for one in conditions(made))
+    assert not any(f"{stepped.loop.iterator.name} " in each for each in conditions(made))
 
 
 def innermost(launch: Launch) -> str:
@@ -315,7 +315,7 @@ def in_strips(found: KernelPlan) -> list[list[bool]]:
     loops = [step for step in found.host_steps if isinstance(step, HostLoop)]
     assert all("_strip" in loop.loop.iterator.name for loop in loops)
     launches = [[step for step in loop.steps if isinstance(step, Launch)] for loop in loops]
-    return [[any(isinstance(node, PackedPanels) for node in walk(one.body)) for one in each] for each in launches]
+    return [[any(isinstance(node, PackedPanels) for node in walk(item.body)) for item in each] for each in launches]
 
 
 @pytest.mark.parametrize(("first", "second", "registers"), [(ROW, COLUMN, [True, False]), (COLUMN, ROW, [False, True])])

@@ -50,7 +50,7 @@ def in_the_loop(found: KernelPlan, change: Callable[[Steps], Steps]) -> KernelPl
     """With other steps in the host's loop, for cores and for devices."""
 
     def changed(steps: Steps) -> Steps:
-        return tuple(replace(one, steps=change(one.steps)) if isinstance(one, HostLoop) else one for one in steps)
+        return tuple(replace(step, steps=change(step.steps)) if isinstance(step, HostLoop) else step for step in steps)
 
     return replace(found, host_steps=changed(found.host_steps), device_steps=changed(found.device_steps))
 
@@ -109,12 +109,12 @@ def test_another_loop_of_the_host(layers: KernelPlan, parts: tuple[OrderedNest, 
         (fault,) = proof_in_order(replace(layers, host_steps=steps), layers.kernel.body.statements, parts).faults
         assert fault.message == OUT_OF_ORDER
     messages = [
-        one.message
-        for one in proof_in_order(
+        fault.message
+        for fault in proof_in_order(
             replace(layers, host_steps=(first, around)), layers.kernel.body.statements, parts
         ).faults
     ]
-    assert any("never runs for" in one for one in messages)
+    assert any("never runs for" in message for message in messages)
 
 
 def test_lanes_go_inside_on_cores_alone(layers: KernelPlan) -> None:
@@ -123,9 +123,9 @@ def test_lanes_go_inside_on_cores_alone(layers: KernelPlan) -> None:
     (device,) = (step for step in layers.device_steps if isinstance(step, HostLoop))
     for on_cores, on_devices in zip(host.steps, device.steps, strict=True):
         assert isinstance(on_cores, Launch) and isinstance(on_devices, Launch)
-        innermost = [one for one in walk(on_cores.body) if isinstance(one, Loop) and not any(loops_in(one.body))]
-        assert innermost and all("j_subdomain" in one.iterator.name for one in innermost)
+        innermost = [node for node in walk(on_cores.body) if isinstance(node, Loop) and not any(loops_in(node.body))]
+        assert innermost and all("j_subdomain" in each.iterator.name for each in innermost)
         (nest,) = on_devices.body.statements
         assert isinstance(nest, TileNest)
-        assert ["j_subdomain" in one.loop.iterator.name for one in nest.loops] == [False, True]
+        assert ["j_subdomain" in loop.loop.iterator.name for loop in nest.loops] == [False, True]
         assert Axis(AxisKind.WORKER, 0) in [tile.axis for tile in nest.loops[1].tiles]

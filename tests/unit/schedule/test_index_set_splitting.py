@@ -36,9 +36,9 @@ def region(parameters: str, body: str) -> Region:
 def headers(statements: tuple[Statement, ...]) -> list[str]:
     """Each loop as `i: lower < upper`, outermost first, in textual order."""
     return [
-        f"{one.iterator.host}: {plain_text(one.lower)} {one.comparison} {plain_text(one.upper)}"
+        f"{loop.iterator.host}: {plain_text(loop.lower)} {loop.comparison} {plain_text(loop.upper)}"
         for statement in statements
-        for one in loops_in(statement)
+        for loop in loops_in(statement)
     ]
 
 
@@ -101,7 +101,7 @@ def test_a_value_is_asked_for_where_a_loop_may_run_no_iteration(parameters: str,
     found = split(parameters, body)
     assert found is not None
     inner = found[0].body.statements if isinstance(found[0], Loop) and len(found) == 1 else found
-    assert [type(one).__name__ for one in inner] == kinds
+    assert [type(each).__name__ for each in inner] == kinds
 
 
 def test_all_but_the_first_element_are_made_of_it_at_once() -> None:
@@ -114,7 +114,7 @@ def test_all_but_the_first_element_are_made_of_it_at_once() -> None:
 def test_a_value_that_may_lie_outside_is_asked_for() -> None:
     found = split("int n, int p, double *a", "for (int i = 0; i < n; i++) a[i] -= a[p];")
     assert found is not None
-    assert [type(one).__name__ for one in found] == ["Loop", "If", "Loop"]
+    assert [type(each).__name__ for each in found] == ["Loop", "If", "Loop"]
     assert headers(found) == ["i: 0 < min(p, n)", "i: p <= p", "i: max(p + 1, 0) < n"]
 
 
@@ -139,15 +139,15 @@ def test_other_loops_stay_whole(parameters: str, body: str) -> None:
 def test_parts_are_nodes_of_their_own_with_numbers_of_their_own() -> None:
     found = split(*FLOYD)
     assert found is not None
-    loops = [one for statement in found for one in loops_in(statement)]
-    assert len(loops) == len({one.index for one in loops}) == 1 + 3 + 9
+    loops = [loop for statement in found for loop in loops_in(statement)]
+    assert len(loops) == len({loop.index for loop in loops}) == 1 + 3 + 9
     nodes = [id(node) for statement in found for node in walk(statement) if isinstance(node, Statement)]
     assert len(nodes) == len(set(nodes))
 
 
 def test_explain_can_say_where() -> None:
     places = planned(*FLOYD).split
-    assert places == tuple(f"the loop over {one}, line 3, at k, which its other iterations read" for one in "ij")
+    assert places == tuple(f"the loop over {each}, line 3, at k, which its other iterations read" for each in "ij")
     assert planned("int n, double *a", "for (int i = 0; i < n; i++) a[i] = i;").split == ()
 
 
@@ -176,4 +176,4 @@ def test_what_is_parallel_as_it_stands_is_not_taken_apart() -> None:
     body = "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) a[i][j] = b[j] * 2;"
     found = planned("int n, int m, double a[n][m], const double *b", body)
     assert len(launches_in(found.device_steps)) == 1
-    assert not any(isinstance(one, Loop) and one.comparison == "<=" for one in walk(found.device[0].body))
+    assert not any(isinstance(node, Loop) and node.comparison == "<=" for node in walk(found.device[0].body))

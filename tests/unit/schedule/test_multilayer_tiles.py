@@ -47,8 +47,8 @@ def scratchpads(made: KernelPlan) -> list[list[tuple[str, ...]]]:
     """The names and lengths of each launch's scratchpads."""
     return [
         [
-            (one.array.name, *(getattr(length, "spelling", "") for length in one.object.lengths))
-            for one in launch.scratchpads
+            (each.array.name, *(getattr(length, "spelling", "") for length in each.object.lengths))
+            for each in launch.scratchpads
         ]
         for launch in made.device
     ]
@@ -62,9 +62,9 @@ def test_what_a_tile_touches_is_staged() -> None:
     made = plan(PLANE)
     assert scratchpads(made) == [[("u", "5", "6"), ("f", "3", "4")]] * 8
     assert made.device_kernel is not None and all(
-        one.name in ("u", "f") for one in made.device_kernel.objects if one.rank
+        object_.name in ("u", "f") for object_ in made.device_kernel.objects if object_.rank
     )
-    (note,) = (one for one in made.storage if one.startswith("subdomains"))
+    (note,) = (each for each in made.storage if each.startswith("subdomains"))
     assert "touch of 'u' and 'f' in shared memory, 336 bytes at most" in note
 
 
@@ -109,7 +109,7 @@ def messages(made: KernelPlan, parts: tuple[OrderedNest, ...], change: Callable[
     assert isinstance(first, Launch)
     steps = (replace(loop, steps=(change(first), *loop.steps[1:])),)
     on_devices = replace(made, kernel=made.device_kernel, host_steps=steps, device_steps=steps)
-    return [one.message for one in proof_in_order(on_devices, made.device_kernel.body.statements, parts).faults]
+    return [fault.message for fault in proof_in_order(on_devices, made.device_kernel.body.statements, parts).faults]
 
 
 def tile(launch: Launch) -> list[Statement]:
@@ -130,14 +130,14 @@ def without(kind: int) -> Callable[[Launch], Launch]:
 
     def change(launch: Launch) -> Launch:
         statements = tile(launch)
-        nests = [one for one in statements if isinstance(one, (TileNest, Loop))]
-        return with_tile(launch, [one for one in statements if one is not nests[kind]])
+        nests = [statement for statement in statements if isinstance(statement, (TileNest, Loop))]
+        return with_tile(launch, [statement for statement in statements if statement is not nests[kind]])
 
     return change
 
 
 def with_fronts(change: Callable[[Loop], Loop]) -> Callable[[Launch], Launch]:
-    return lambda launch: with_tile(launch, [change(one) if isinstance(one, Loop) else one for one in tile(launch)])
+    return lambda launch: with_tile(launch, [change(each) if isinstance(each, Loop) else each for each in tile(launch)])
 
 
 def fewer(fronts: Loop) -> Loop:
@@ -146,7 +146,10 @@ def fewer(fronts: Loop) -> Loop:
 
 
 def hurried(fronts: Loop) -> Loop:
-    return replace(fronts, body=Block(tuple(one for one in fronts.body.statements if not isinstance(one, Barrier))))
+    return replace(
+        fronts,
+        body=Block(tuple(statement for statement in fronts.body.statements if not isinstance(statement, Barrier))),
+    )
 
 
 def turned(fronts: Loop) -> Loop:
@@ -199,10 +202,10 @@ def test_the_plan_as_it_is(made: KernelPlan, parts: tuple[OrderedNest, ...]) -> 
 def test_wrong_tiles(
     made: KernelPlan, parts: tuple[OrderedNest, ...], change: Callable[[Launch], Launch], message: str
 ) -> None:
-    assert any(message in one for one in messages(made, parts, change))
+    assert any(message in each for each in messages(made, parts, change))
 
 
 def test_declarations_come_first(made: KernelPlan) -> None:
     """What a tile computes with is declared once, for all workers."""
-    kinds = [isinstance(one, Declaration) for one in tile(made.device[0])]
+    kinds = [isinstance(each, Declaration) for each in tile(made.device[0])]
     assert kinds == sorted(kinds, reverse=True) and any(kinds)

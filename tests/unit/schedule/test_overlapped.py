@@ -67,12 +67,12 @@ def test_a_stencil_gets_them_on_devices_where_they_are_asked_for(good: KernelPla
     assert not any(launch.scratchpads for launch in good.host)
     kinds = {axis.kind for launch in good.device for axis in launch.axes}
     assert kinds == {AxisKind.GANG, AxisKind.WORKER}
-    assert [one.object.name for one in good.arrays if one.object.scope is Scope.TEMPORARY] == ["a_next"]
+    assert [each.object.name for each in good.arrays if each.object.scope is Scope.TEMPORARY] == ["a_next"]
     assert any("again" in note and "'a' and 'a_next'" in note for note in good.storage)
 
 
 def test_cores_have_no_second_array(good: KernelPlan) -> None:
-    alone = {one.object.host: "DEVICES_ONLY" in array_flags(one, good) for one in good.arrays}
+    alone = {each.object.host: "DEVICES_ONLY" in array_flags(each, good) for each in good.arrays}
     assert alone == {"a": False, "b": False, "a_next": True}
 
 
@@ -103,7 +103,7 @@ def test_others_keep_what_they_have_with_a_reason(body: str) -> None:
         ASKED,
     )
     assert not any(launch.scratchpads for launch in made.device)
-    assert made.untransformed is not None or any(one.startswith("overlapped tiles: ") for one in made.rejected)
+    assert made.untransformed is not None or any(each.startswith("overlapped tiles: ") for each in made.rejected)
 
 
 def test_what_does_not_fit_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +111,7 @@ def test_what_does_not_fit_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     box = "a[i + 8][j][k] + a[i][j - 8][k] + a[i][j][k + 8]"
     made = plan((CUBE % (15 * (8,))).replace("= b[i][j][k];", f"= {box.replace('a[', 'b[')};"), ASKED)
     assert not any(launch.scratchpads for launch in made.device)
-    assert any("bytes of shared memory" in one for one in made.rejected)
+    assert any("bytes of shared memory" in each for each in made.rejected)
 
 
 # -- broken plans
@@ -128,8 +128,8 @@ def without_last_barrier(made: KernelPlan) -> KernelPlan:
 
 def without_barriers_of_steps(made: KernelPlan) -> KernelPlan:
     def change(node: Any) -> Any:
-        if isinstance(node, Loop) and any(isinstance(one, Barrier) for one in node.body.statements):
-            kept = tuple(one for one in node.body.statements if not isinstance(one, Barrier))
+        if isinstance(node, Loop) and any(isinstance(statement, Barrier) for statement in node.body.statements):
+            kept = tuple(statement for statement in node.body.statements if not isinstance(statement, Barrier))
             return replace(node, body=replace(node.body, statements=kept))
         return node
 
@@ -138,14 +138,14 @@ def without_barriers_of_steps(made: KernelPlan) -> KernelPlan:
 
 def reading(made: KernelPlan, which: int, old: str, new: str) -> KernelPlan:
     """Accesses to one array made to another."""
-    objects = {one.object.name: one.object for one in made.arrays}
+    objects = {each.object.name: each.object for each in made.arrays}
 
     def change(access: Access) -> Access:
         return replace(access, object=objects[new]) if access.object == objects[old] else access
 
     (loop,) = made.device_steps
     assert isinstance(loop, HostLoop)
-    launches = [one for one in loop.steps if isinstance(one, Launch)]
+    launches = [step for step in loop.steps if isinstance(step, Launch)]
     launches[which] = replace(launches[which], body=with_accesses(launches[which].body, change))
     return replace(made, device_steps=(replace(loop, steps=tuple(launches)),))
 
@@ -154,14 +154,16 @@ def shorter_scratchpads(made: KernelPlan) -> KernelPlan:
     (loop,) = made.device_steps
     assert isinstance(loop, HostLoop)
     launches = []
-    for one in launches_in(loop.steps):
+    for launch in launches_in(loop.steps):
         short = {
             scratchpad.object: replace(scratchpad.object, lengths=(integer(LOCAL_BYTES // 16 - 1),))
-            for scratchpad in one.scratchpads
+            for scratchpad in launch.scratchpads
         }
-        body = with_accesses(one.body, lambda access: replace(access, object=short.get(access.object, access.object)))  # noqa: B023
-        own = tuple(replace(scratchpad, object=short[scratchpad.object]) for scratchpad in one.scratchpads)
-        launches.append(replace(one, body=body, scratchpads=own))
+        body = with_accesses(
+            launch.body, lambda access: replace(access, object=short.get(access.object, access.object))
+        )  # noqa: B023
+        own = tuple(replace(scratchpad, object=short[scratchpad.object]) for scratchpad in launch.scratchpads)
+        launches.append(replace(launch, body=body, scratchpads=own))
     return replace(made, device_steps=(replace(loop, steps=tuple(launches)),))
 
 
@@ -253,9 +255,9 @@ SHORTCOMINGS = {
     "growth": lambda found: replace(found, growth=((1, 2),)),
     "margin": lambda found: replace(found, margins=dict.fromkeys(found.margins, ((0, 0),))),
     "reach": lambda found: replace(found, reach=((1, 2),)),
-    "border": lambda found: replace(found, arrays=tuple(replace(one, border=False) for one in found.arrays)),
+    "border": lambda found: replace(found, arrays=tuple(replace(each, border=False) for each in found.arrays)),
     "carried": lambda found: replace(
-        found, arrays=tuple(replace(one, carried=one.object.name == "b") for one in found.arrays)
+        found, arrays=tuple(replace(each, carried=each.object.name == "b") for each in found.arrays)
     ),
 }
 
@@ -266,7 +268,7 @@ def test_a_planner_that_errs_gets_nothing(change: Change, monkeypatch: pytest.Mo
     monkeypatch.setattr(overlapped, "overlap", lambda *given: change(right(*given)))
     made = plan(LINE, ASKED)
     assert not any(launch.scratchpads for launch in made.device)
-    assert any("not proven right" in one for one in made.rejected)
+    assert any("not proven right" in each for each in made.rejected)
 
 
 def test_scratchpads_are_for_gangs_of_devices(good: KernelPlan) -> None:
@@ -282,7 +284,9 @@ def test_scratchpads_are_for_gangs_of_devices(good: KernelPlan) -> None:
 def shared_by_two(made: KernelPlan) -> KernelPlan:
     (loop,) = made.device_steps
     assert isinstance(loop, HostLoop)
-    launches = [replace(one, scratchpads=(*one.scratchpads, one.scratchpads[0])) for one in launches_in(loop.steps)]
+    launches = [
+        replace(launch, scratchpads=(*launch.scratchpads, launch.scratchpads[0])) for launch in launches_in(loop.steps)
+    ]
     return replace(made, device_steps=(replace(loop, steps=tuple(launches)),))
 
 
@@ -292,7 +296,7 @@ def as_local(node: Any) -> Any:
 
 def test_accesses_name_scratchpads_alone(good: KernelPlan) -> None:
     (first, _) = good.device
-    inner = {one.object for one in walk(first.body) if isinstance(one, Access) and one.object.scope is Scope.GANG}
+    inner = {node.object for node in walk(first.body) if isinstance(node, Access) and node.object.scope is Scope.GANG}
     assert inner == {scratchpad.object for scratchpad in first.scratchpads}
 
 
@@ -312,7 +316,7 @@ def streamed() -> KernelPlan:
 
 
 def test_a_gang_walks_along_the_first_dimension(streamed: KernelPlan) -> None:
-    assert [one.object.name for one in streamed.sizes] == ["t_degree", "i_chunk", "j_scratchpad"]
+    assert [size.object.name for size in streamed.sizes] == ["t_degree", "i_chunk", "j_scratchpad"]
     degree = streamed.sizes[0].device
     # At a position a step is two planes behind the one before it; what is left is taken two planes
     # behind the last step: 2 * degree + 1 planes of a. The border of b is filled with a's plane,
@@ -322,11 +326,11 @@ def test_a_gang_walks_along_the_first_dimension(streamed: KernelPlan) -> None:
     assert LOCAL_BYTES - 8 * (planes + others) < 8 * width * (planes + others) <= LOCAL_BYTES
     assert all(
         scratchpad.origin[0] is None and scratchpad.origin[1]
-        for one in streamed.device
-        for scratchpad in one.scratchpads
+        for launch in streamed.device
+        for scratchpad in launch.scratchpads
     )
-    assert all(len([axis for axis in one.axes if axis.kind is AxisKind.WORKER]) == 1 for one in streamed.device)
-    assert any(one.startswith("streamed tiles: ") and "a few planes at a time" in one for one in streamed.storage)
+    assert all(len([axis for axis in launch.axes if axis.kind is AxisKind.WORKER]) == 1 for launch in streamed.device)
+    assert any(each.startswith("streamed tiles: ") and "a few planes at a time" in each for each in streamed.storage)
 
 
 def test_workers_wait_once_for_a_position(streamed: KernelPlan) -> None:
@@ -340,8 +344,8 @@ def with_rings(made: KernelPlan, name: str, more: int, *, spelled: bool = True) 
     (loop,) = made.device_steps
     assert isinstance(loop, HostLoop)
     launches = []
-    for one in launches_in(loop.steps):
-        (old,) = (scratchpad for scratchpad in one.scratchpads if scratchpad.array.name == name)
+    for launch in launches_in(loop.steps):
+        (old,) = (scratchpad for scratchpad in launch.scratchpads if scratchpad.array.name == name)
         length = old.object.lengths[0]
         assert isinstance(length, IntegerLiteral)
         places = length.value * more // 100
@@ -358,8 +362,8 @@ def with_rings(made: KernelPlan, name: str, more: int, *, spelled: bool = True) 
             first = replace(index, right=integer(places - 1)) if spelled else index
             return replace(access, object=named[access.object], subscripts=(first, *access.subscripts[1:]))
 
-        own = tuple(new if scratchpad is old else scratchpad for scratchpad in one.scratchpads)
-        launches.append(replace(one, body=with_accesses(one.body, change), scratchpads=own))
+        own = tuple(new if scratchpad is old else scratchpad for scratchpad in launch.scratchpads)
+        launches.append(replace(launch, body=with_accesses(launch.body, change), scratchpads=own))
     return replace(made, device_steps=(replace(loop, steps=tuple(launches)),))
 
 
@@ -407,20 +411,20 @@ def with_columns(made: KernelPlan, change: Callable[[RegisterQueue], RegisterQue
     (loop,) = made.device_steps
     assert isinstance(loop, HostLoop)
     launches = []
-    for one in launches_in(loop.steps):
+    for launch in launches_in(loop.steps):
         scratchpads = tuple(
             replace(scratchpad, column=change(scratchpad.column))
             if scratchpad.column and scratchpad.array.name == "a"
             else scratchpad
-            for scratchpad in one.scratchpads
+            for scratchpad in launch.scratchpads
         )
-        launches.append(replace(one, scratchpads=scratchpads))
+        launches.append(replace(launch, scratchpads=scratchpads))
     return replace(made, device_steps=(replace(loop, steps=tuple(launches)),))
 
 
 def named_otherwise(made: KernelPlan, change: Callable[[Access, Scratchpad, RegisterQueue], Access]) -> KernelPlan:
     """Accesses to the scratchpads of a changed, in the first launch."""
-    (scratchpad,) = (one for one in made.device[0].scratchpads if one.array.name == "a")
+    (scratchpad,) = (each for each in made.device[0].scratchpads if each.array.name == "a")
     column = scratchpad.column
     assert column is not None
     found = 0
@@ -590,7 +594,7 @@ def test_broken_streams_are_refused(
 def with_loops_listed(made: KernelPlan) -> KernelPlan:
     (loop,) = made.device_steps
     assert isinstance(loop, HostLoop)
-    launches = (replace(one, loops=launch_loops(one.body)) for one in launches_in(loop.steps))
+    launches = (replace(launch, loops=launch_loops(launch.body)) for launch in launches_in(loop.steps))
     return replace(made, device_steps=(replace(loop, steps=tuple(launches)),))
 
 
@@ -639,23 +643,23 @@ def test_a_planner_that_errs_gets_boxes(change: Change, monkeypatch: pytest.Monk
     monkeypatch.setattr(candidate_search, "STRATEGIES", candidate_search.STRATEGIES[:1])
     monkeypatch.setattr(overlapped, "stream", lambda *given, once: change(right(*given, once=once)))
     made = plan(PLANE, STREAMED)
-    assert all(scratchpad.origin[0] is not None for one in made.device for scratchpad in one.scratchpads)
-    assert any(one.startswith("streamed tiles: ") and "not proven right" in one for one in made.rejected)
+    assert all(scratchpad.origin[0] is not None for launch in made.device for scratchpad in launch.scratchpads)
+    assert any(each.startswith("streamed tiles: ") and "not proven right" in each for each in made.rejected)
 
 
 def test_why_there_are_no_streams_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(candidate_search, "STRATEGIES", candidate_search.STRATEGIES[:1])
     monkeypatch.setattr(overlapped, "stream", lambda *_, once: "planes wait")
     made = plan(PLANE, STREAMED)
-    assert all(scratchpad.origin[0] is not None for one in made.device for scratchpad in one.scratchpads)
+    assert all(scratchpad.origin[0] is not None for launch in made.device for scratchpad in launch.scratchpads)
     assert "streamed tiles: planes wait" in made.rejected
 
 
 def test_boxes_are_taken_where_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(candidate_search, "STRATEGIES", candidate_search.STRATEGIES[:1])
     made = plan(PLANE, PlanOptions(temporal=TemporalTiles.BOXES))
-    assert made.device and all(scratchpad.origin[0] for one in made.device for scratchpad in one.scratchpads)
-    assert not any(one.startswith("streamed tiles: ") for one in made.rejected)
+    assert made.device and all(scratchpad.origin[0] for launch in made.device for scratchpad in launch.scratchpads)
+    assert not any(each.startswith("streamed tiles: ") for each in made.rejected)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ def kernel(declaration: str, update: str, clause: str = "", before: str = "") ->
 
 
 def operators(made: KernelPlan) -> set[str]:
-    return {one.operator for launch in launches_in(made.host_steps) for one in launch.reductions}
+    return {reduction.operator for launch in launches_in(made.host_steps) for reduction in launch.reductions}
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_a_kernel_that_writes_other_arrays_than_it_reads_can_run_again() -> None
           return w;
         }"""
     )
-    assert operators(made) == {"max"} and [one.object.host for one in ordered_zeros(made)] == ["w"]
+    assert operators(made) == {"max"} and [each.object.host for each in ordered_zeros(made)] == ["w"]
 
 
 @pytest.mark.parametrize(

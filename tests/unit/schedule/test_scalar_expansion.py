@@ -25,7 +25,9 @@ SIGNATURES = {
 
 def in_registers(found: KernelPlan) -> set[str]:
     """The arrays whose elements launches on cores keep in registers."""
-    return {buffer.access.object.name for one in buffered(found.host_steps) for buffer in one.buffers if buffer.stored}
+    return {
+        buffer.access.object.name for each in buffered(found.host_steps) for buffer in each.buffers if buffer.stored
+    }
 
 
 def product(
@@ -54,8 +56,13 @@ def test_a_sum_in_a_scalar_of_the_body_stays_in_registers(name: str) -> None:
 def test_the_source_stays_the_users() -> None:
     found = product(*SIGNATURES["arrays of rows"])
     assert found.source is not None
-    declared = [one for node in walk(found.source.body) if isinstance(node, Declaration) for one in node.declarators]
-    assert [one.object.host for one in declared] == ["s"]
+    declared = [
+        declarator
+        for node in walk(found.source.body)
+        if isinstance(node, Declaration)
+        for declarator in node.declarators
+    ]
+    assert [each.object.host for each in declared] == ["s"]
 
 
 @pytest.mark.parametrize(

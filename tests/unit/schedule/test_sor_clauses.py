@@ -18,7 +18,7 @@ def program(case: NestCase, clause: str = "sor(wavefront)") -> str:
 
 
 def named(name: str) -> NestCase:
-    (case,) = (one for one in (*RELAXATIONS, *OTHERS) if one.name == name)
+    (case,) = (each for each in (*RELAXATIONS, *OTHERS) if each.name == name)
     return case
 
 
@@ -37,7 +37,7 @@ def test_a_relaxation_is_planned_as_without_the_clause(name: str) -> None:
     runs_as_written = with_clause.untransformed is not None
     assert not diagnostics.has_errors
     assert (
-        runs_as_written == (name == "sor_with_a_residual") == any("finds no wavefronts here" in one for one in warned)
+        runs_as_written == (name == "sor_with_a_residual") == any("finds no wavefronts here" in each for each in warned)
     )
 
 
@@ -110,7 +110,7 @@ def test_sums_in_their_order_are_what_keeps_wavefronts_away() -> None:
     greatest = NestCase("", case.parameters, case.body.replace("s += r * r;", "if (r * r > s)\ns = r * r;"), "")
     (plan,) = plans(program(greatest))
     assert plan.untransformed is None
-    assert {one.operator for launch in plan.host for one in launch.reductions} == {"max"}
+    assert {reduction.operator for launch in plan.host for reduction in launch.reductions} == {"max"}
 
 
 def test_a_total_that_begins_anew_is_reduced_once_a_sweep() -> None:
@@ -121,7 +121,7 @@ def test_a_total_that_begins_anew_is_reduced_once_a_sweep() -> None:
     text = text.replace("double s = 0;\nfor", "for").replace("double w,", "double w, double s,")
     (plan,) = plans(text)
     assert plan.untransformed is None
-    assert [[one.object.host for one in launch.reductions] for launch in plan.host] == [[], ["s"], []]
+    assert [[reduction.object.host for reduction in launch.reductions] for launch in plan.host] == [[], ["s"], []]
 
 
 def test_only_red_black_changes_the_order() -> None:

@@ -115,7 +115,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(
-    ("body", "reason", "line", "remedy"), [one[1:] for one in REFUSED], ids=[one[0] for one in REFUSED]
+    ("body", "reason", "line", "remedy"), [each[1:] for each in REFUSED], ids=[each[0] for each in REFUSED]
 )
 def test_what_is_refused(body: str, reason: str, line: int, remedy: str) -> None:
     diagnostics = Diagnostics()
@@ -199,9 +199,12 @@ void f(int steps, int n, int *m, double u[n][n])
     ids=["three points", "five points", "nine points", "seven points"],
 )
 def test_kernels_that_do_not_meet_are_one(body: str, nests: list[list[str]]) -> None:
-    (groups,) = (one for one in order_of(program(body)).kernel.body.statements if isinstance(one, Loop))
+    (groups,) = (
+        statement for statement in order_of(program(body)).kernel.body.statements if isinstance(statement, Loop)
+    )
     tiles = [
-        [tile_of(one) for one in inner.body.statements] for inner in map(innermost_subdomains, groups.body.statements)
+        [tile_of(statement) for statement in inner.body.statements]
+        for inner in map(innermost_subdomains, groups.body.statements)
     ]
     assert tiles == 2 * nests
 

@@ -52,8 +52,8 @@ def launch_of(made: KernelPlan) -> Launch:
 def boxes(text: str) -> list[tuple[str, ...]]:
     """The names of arrays that are staged, with the lengths of their scratchpads."""
     return [
-        (one.array.name, *(plain_text(length) for length in one.object.lengths if length is not None))
-        for one in launch_of(plan(text)).staged_scratchpads
+        (each.array.name, *(plain_text(length) for length in each.object.lengths if length is not None))
+        for each in launch_of(plan(text)).staged_scratchpads
     ]
 
 
@@ -108,14 +108,14 @@ def faults(text: str, change: Change, lengths: int = 0) -> list[str]:
     work = replace(asked, then=Block(tuple(change(list(asked.then.statements)))))
     body = Block((replace(nest, body=Block((*head, work, barrier))),))
     longer = {
-        one.object: replace(
-            one.object,
-            lengths=tuple(expression(polynomial(length) + number(lengths)) for length in one.object.lengths if length),
+        each.object: replace(
+            each.object,
+            lengths=tuple(expression(polynomial(length) + number(lengths)) for length in each.object.lengths if length),
         )
-        for one in launch.staged_scratchpads
+        for each in launch.staged_scratchpads
     }
     body = with_objects(body, longer)
-    scratchpads = tuple(replace(one, object=longer[one.object]) for one in launch.staged_scratchpads)
+    scratchpads = tuple(replace(each, object=longer[each.object]) for each in launch.staged_scratchpads)
     (loop,) = made.device_steps
     assert isinstance(loop, HostLoop)
     wrong = replace(launch, staged=body, staged_scratchpads=scratchpads)
@@ -128,8 +128,8 @@ def without(kind: type, place: int) -> Change:
     """Less a statement of that kind: nests copy, the loop computes."""
 
     def change(statements: list[Statement]) -> list[Statement]:
-        found = [one for one in statements if isinstance(one, kind)]
-        return [one for one in statements if one is not found[place]]
+        found = [statement for statement in statements if isinstance(statement, kind)]
+        return [statement for statement in statements if statement is not found[place]]
 
     return change
 
@@ -138,8 +138,11 @@ def asking(place: int, old: str, new: str) -> Change:
     """Less what a copy asks: comparisons that read so."""
 
     def change(statements: list[Statement]) -> list[Statement]:
-        nests = [one for one in statements if isinstance(one, (TileNest, Loop))]
-        return [with_each(one, Binary, instead) if one is nests[place] else one for one in statements]
+        nests = [statement for statement in statements if isinstance(statement, (TileNest, Loop))]
+        return [
+            with_each(statement, Binary, instead) if statement is nests[place] else statement
+            for statement in statements
+        ]
 
     def instead(node: Binary) -> Binary:
         return replace(node, right=integer(1), operator=new, left=integer(1)) if node.operator == old else node
@@ -164,7 +167,7 @@ def test_the_form_itself_is_right() -> None:
 )
 def test_wrong_tiles_are_refused(change: Change, message: str) -> None:
     found = faults(ONCE.replace(" - f[i][j]", ""), change)
-    assert any(message in one for one in found), found
+    assert any(message in each for each in found), found
 
 
 def test_scratchpads_too_small_are_refused() -> None:

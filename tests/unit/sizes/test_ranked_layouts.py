@@ -42,9 +42,9 @@ LONG = {
 def test_layouts_are_in_the_order_of_their_times(name: str) -> None:
     ranking = rank_layouts(planned(name), LONG[name], Target.THREADS, PROCESSOR)
     assert ranking.reason == ""
-    times = [one.seconds for one in ranking.layouts]
+    times = [layout.seconds for layout in ranking.layouts]
     assert times == sorted(times, key=lambda time: time or 0.0)
-    assert len({one.sizes for one in ranking.layouts}) == len(times) <= MOST_LAYOUTS
+    assert len({layout.sizes for layout in ranking.layouts}) == len(times) <= MOST_LAYOUTS
     assert ranking.default in ranking.layouts
     assert ranking.default.sizes == sizes_on_hosts(planned(name), LONG[name], PROCESSOR.cores)
 
@@ -80,7 +80,7 @@ def test_without_ground_layouts_are_near_the_default(
 ) -> None:
     ranking = rank_layouts(planned(name), scalars, target, device)
     assert reason in ranking.reason
-    assert all(one.seconds is None for one in ranking.layouts)
+    assert all(layout.seconds is None for layout in ranking.layouts)
     assert ranking.layouts[0].sizes == ranking.default.sizes
 
 
@@ -90,7 +90,7 @@ def test_layouts_of_a_gpu_are_in_the_order_of_their_times(name: str, target: Tar
     found = planned(name)
     ranking = rank_layouts(found, LONG.get(name, LONG["sor 1-d"]), target, named_device("h100"))
     assert ranking.reason == ""
-    times = [one.seconds or 0.0 for one in ranking.layouts]
+    times = [layout.seconds or 0.0 for layout in ranking.layouts]
     assert times == sorted(times)
     assert 0 < times[0] <= times[-1] < math.inf
     assert ranking.default in ranking.layouts
@@ -98,14 +98,14 @@ def test_layouts_of_a_gpu_are_in_the_order_of_their_times(name: str, target: Tar
     # Sizes of hosts alone stay as they are.
     used = used_sizes(found.device_steps, found.sizes)
     for place, size in enumerate(found.sizes):
-        values = {one.sizes[place] for one in ranking.layouts}
+        values = {layout.sizes[place] for layout in ranking.layouts}
         assert (len(values) > 1) if size in used else (values == {size.device})
 
 
 def test_the_default_of_hosts_is_what_a_launch_takes() -> None:
     scalars = {"n": 4096, "m": 4096, "steps": 200}
     own = tuple(size.host for size in planned("sor 2-d").sizes)
-    choosing = replace(planned("sor 2-d"), choices=(SizeChoice(None, 300, tuple(2 * one for one in own)),))
+    choosing = replace(planned("sor 2-d"), choices=(SizeChoice(None, 300, tuple(2 * each for each in own)),))
     chosen = sizes_on_hosts(choosing, scalars)
     ranking = rank_layouts(choosing, scalars, Target.THREADS, PROCESSOR)
     assert ranking.default.sizes == chosen != own
@@ -126,7 +126,7 @@ def test_choices_are_what_the_model_takes_to_be_much_faster() -> None:
     scalars = {"n": 2800}
     chosen = sizes_on_hosts(with_model_choices(found, PROCESSOR), scalars)
     ranking = rank_layouts(found, scalars, Target.THREADS, PROCESSOR, [chosen])
-    seconds = {one.sizes: one.seconds for one in ranking.layouts}
+    seconds = {layout.sizes: layout.seconds for layout in ranking.layouts}
     assert chosen != ranking.default.sizes
     assert ranking.default.seconds is not None
     assert (seconds[chosen] or 0.0) < worth_of(found) * ranking.default.seconds
@@ -181,13 +181,13 @@ def test_runs_put_layouts_in_the_order_of_their_prices(name: str) -> None:
     ranking = rank_layouts(planned(name), LONG[name], Target.THREADS, PROCESSOR)
     assert ranking.terms is not None
     prices = np.array([0.6, 1.2, 2.5, 1.0, 8.0, 1.5, 0.8, 1.7])[: len(ranking.terms.names)]
-    real = dict(zip([one.sizes for one in ranking.layouts], ranking.terms.priced(prices).tolist(), strict=True))
+    real = dict(zip([layout.sizes for layout in ranking.layouts], ranking.terms.priced(prices).tolist(), strict=True))
     rows = most_informative(ranking.terms, [0, 1, 2], range(len(real)), 5)
     runs = [ranking.layouts[row].sizes for row in (0, 1, 2, *rows)]
     fitted = ranking.fitted({sizes: real[sizes] for sizes in runs})
     assert fitted is not None
-    assert {one.sizes for one in fitted.layouts} == real.keys()
-    times = [one.seconds or 0.0 for one in fitted.layouts]
+    assert {layout.sizes for layout in fitted.layouts} == real.keys()
+    times = [layout.seconds or 0.0 for layout in fitted.layouts]
     assert times == sorted(times)
     best = min(real.values())
     assert real[fitted.layouts[0].sizes] <= min(1.05 * best, 1.01 * real[ranking.layouts[0].sizes])
@@ -225,5 +225,5 @@ def test_sizes_that_cores_do_not_use_stay_as_they_are() -> None:
         assert 0 < len(used) < len(ranking.names)
         free = [place for place, name in enumerate(ranking.names) if name not in used]
         for place in free:
-            assert {one.sizes[place] for one in ranking.layouts} == {ranking.default.sizes[place]}
+            assert {layout.sizes[place] for layout in ranking.layouts} == {ranking.default.sizes[place]}
         assert len(ranking.layouts) > 5

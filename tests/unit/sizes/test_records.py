@@ -161,7 +161,7 @@ def test_hosts_choose_at_launch_no_more(plain: TranslateResult) -> None:
     plan = replace(plan, choices=(SizeChoice(None, None, (8, 8)),))
     kept = parse_records(text_of(host=SIZES, device=SIZES), "sweep.tilek.json", Diagnostics())
     on_hosts, on_devices = (
-        with_records(plan, [one for one in kept if one.size_class == own]) for own in (HOST, DEVICE)
+        with_records(plan, [each for each in kept if each.size_class == own]) for own in (HOST, DEVICE)
     )
     assert (on_hosts.choices, on_hosts.processor_choices) == ((), ())
     assert (on_devices.choices, on_devices.processor_choices) == (plan.choices, plan.processor_choices)
@@ -172,7 +172,7 @@ def test_text_is_read_back_and_others_stay() -> None:
     first = records_text(None, TuningRecord("sweep", HOST, "threads", SIZES, facts))
     second = records_text(first, TuningRecord("other", DEVICE, "cuda", {"i_size": 8}, facts))
     found = Diagnostics()
-    kept = {(one.kernel, one.size_class): dict(one.sizes) for one in parse_records(second, "f", found)}
+    kept = {(each.kernel, each.size_class): dict(each.sizes) for each in parse_records(second, "f", found)}
     assert kept == {("sweep", HOST): SIZES, ("other", DEVICE): {"i_size": 8}}
     assert list(found) == []
     assert json.loads(second)["kernels"]["sweep"]["host"]["machine"] == "a box"

@@ -43,7 +43,7 @@ def region(parameters: str, body: str) -> KernelPlan:
 
 
 def temporaries(found: KernelPlan) -> list[str]:
-    return [one.object.name for one in found.arrays if one.object.scope is Scope.TEMPORARY]
+    return [array.object.name for array in found.arrays if array.object.scope is Scope.TEMPORARY]
 
 
 def test_doitgen_has_a_row_for_each_iteration_and_no_host_loop() -> None:
@@ -113,8 +113,8 @@ def fault(original: Region, expanded: ExpandedKernel, statements: tuple[Statemen
 def test_what_is_made_is_proven_and_copies_are_needed(nest: tuple[str, str]) -> None:
     original, expanded = changed(*nest)
     assert fault(original, expanded, expanded.kernel.body.statements) is None
-    left_out = {id(one) for one in expanded.copies}
-    without = tuple(one for one in expanded.kernel.body.statements if id(one) not in left_out)
+    left_out = {id(each) for each in expanded.copies}
+    without = tuple(statement for statement in expanded.kernel.body.statements if id(statement) not in left_out)
     assert fault(original, expanded, without) is not None
 
 
@@ -134,7 +134,11 @@ def test_a_wrong_iteration_of_new_storage_is_found_out() -> None:
 def test_a_read_of_what_is_written_meanwhile_is_found_out() -> None:
     original, expanded = changed(*SHIFT)
     (new,) = expanded.instead
-    moved = [one for one in expanded.kernel.body.statements if all(one is not copy for copy in expanded.copies)]
+    moved = [
+        statement
+        for statement in expanded.kernel.body.statements
+        if all(statement is not copy for copy in expanded.copies)
+    ]
     # The copies come too late.
     assert fault(original, expanded, (*moved, *expanded.copies)) is not None
     assert new.name == "a_old"
@@ -146,7 +150,7 @@ def test_a_copy_beyond_what_the_region_touches_is_found_out() -> None:
     assert isinstance(copy, Loop)
     longer = dataclasses.replace(copy, upper=Binary("+", copy.upper, integer(1, LONG), LONG))
     expanded = dataclasses.replace(expanded, copies=(longer,))
-    statements = tuple(longer if one is copy else one for one in expanded.kernel.body.statements)
+    statements = tuple(longer if statement is copy else statement for statement in expanded.kernel.body.statements)
     found = fault(original, expanded, statements)
     assert found == "a copy touches elements that the region does not, which need not be there"
 
@@ -156,7 +160,7 @@ def in_place_of(node: Any, old: object, new: object) -> Any:
     if node == old:
         return new
     if isinstance(node, tuple):
-        return tuple(in_place_of(one, old, new) for one in node)
+        return tuple(in_place_of(each, old, new) for each in node)
     if not dataclasses.is_dataclass(node) or isinstance(node, type):
         return node
     return dataclasses.replace(
@@ -168,7 +172,7 @@ def in_place_of(node: Any, old: object, new: object) -> Any:
 def test_new_storage_that_is_too_small_is_found_out() -> None:
     found = region(*SHIFT)
     assert not prove(found)
-    (array,) = (one.object for one in found.arrays if one.object.scope is Scope.TEMPORARY)
+    (array,) = (array.object for array in found.arrays if array.object.scope is Scope.TEMPORARY)
     (length,) = array.lengths
     assert length is not None
     shorter = Binary("-", length, integer(1, LONG), LONG)
@@ -181,7 +185,11 @@ def test_new_storage_that_is_too_small_is_found_out() -> None:
 
 def test_another_text_is_found_out() -> None:
     original, expanded = changed(*SHIFT)
-    loop = next(one for one in expanded.kernel.body.statements if all(one is not copy for copy in expanded.copies))
+    loop = next(
+        statement
+        for statement in expanded.kernel.body.statements
+        if all(statement is not copy for copy in expanded.copies)
+    )
     assignment = next(node.expression for node in walk(loop) if isinstance(node, ExpressionStatement))
     assert isinstance(assignment, Assignment) and assignment.operator == "+="
     other = region(SHIFT[0], SHIFT[1].replace("+=", "-=")).source

@@ -27,7 +27,7 @@ def relaxed(body: str, parameters: str = "int steps, int n, double u[n], const d
 
 
 def temporaries(found: KernelPlan) -> list[str]:
-    return [one.object.name for one in found.arrays if one.object.scope is Scope.TEMPORARY]
+    return [array.object.name for array in found.arrays if array.object.scope is Scope.TEMPORARY]
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,11 @@ def test_sweeps_step_one_by_one() -> None:
         if isinstance(node, Access) and node.object.scope is Scope.TEMPORARY
     ]
     factors = {
-        factor for one in accesses for part in one.subscripts for product, factor in polynomial(part).terms if product
+        factor
+        for access in accesses
+        for part in access.subscripts
+        for product, factor in polynomial(part).terms
+        if product
     }
     assert factors == {1}
     assert found.source is not None and found.reordered is not None
@@ -91,8 +95,8 @@ def test_what_is_made_is_proven(made: tuple[Region, ExpandedKernel]) -> None:
 def test_every_copy_is_needed(made: tuple[Region, ExpandedKernel]) -> None:
     original, expanded = made
     statements = expanded.kernel.body.statements
-    for one in expanded.copies:
-        assert fault(original, expanded, tuple(other for other in statements if other is not one)) is not None
+    for each in expanded.copies:
+        assert fault(original, expanded, tuple(other for other in statements if other is not each)) is not None
 
 
 def test_copies_stand_where_they_must(made: tuple[Region, ExpandedKernel]) -> None:
@@ -120,9 +124,10 @@ def test_other_places_are_found_out(
             access, subscripts=(expression(polynomial(access.subscripts[0]) + number(distance)),)
         )
 
-    copies = {id(one) for one in expanded.copies}
+    copies = {id(each) for each in expanded.copies}
     statements = tuple(
-        one if id(one) in copies else with_accesses(one, change) for one in expanded.kernel.body.statements
+        statement if id(statement) in copies else with_accesses(statement, change)
+        for statement in expanded.kernel.body.statements
     )
     assert fault(original, expanded, statements) == message
 
@@ -135,5 +140,5 @@ def test_two_elements_in_one_place_are_found_out(made: tuple[Region, ExpandedKer
 
     (first, *rest) = expanded.kernel.body.statements
     broken = with_accesses(first, change)
-    kernel = dataclasses.replace(expanded, copies=(broken, *(one for one in expanded.copies if one is not first)))
+    kernel = dataclasses.replace(expanded, copies=(broken, *(each for each in expanded.copies if each is not first)))
     assert fault(original, kernel, (broken, *rest)) == "a place in 'u_0' is not that of one element"

@@ -49,15 +49,15 @@ void five(int steps, int n, double u[n][n], double f[n][n]) {
 
 def fault(region: Region, own: ExpandedKernel, statements: tuple[Statement, ...]) -> str | None:
     scop = extract_scop(statements, (), written_objects(own.kernel), context=region.scop.context)
-    ids = {id(one) for one in statements}
-    copies = tuple(one for one in own.copies if id(one) in ids)
+    ids = {id(statement) for statement in statements}
+    copies = tuple(each for each in own.copies if id(each) in ids)
     kept = StorageMap(own.instead, copies, own.dead)
     return layout_fault(Version(region.statements, region.scop), Version(statements, scop), kept, own.touching)
 
 
 def test_what_is_made_is_proven(made: tuple[Region, ExpandedKernel]) -> None:
     region, own = made
-    assert [one.name for one in own.instead] == ["u_lanes", "f_lanes"]
+    assert [each.name for each in own.instead] == ["u_lanes", "f_lanes"]
     assert len(own.copies) == 3
     assert fault(region, own, own.kernel.body.statements) is None
 
@@ -65,8 +65,8 @@ def test_what_is_made_is_proven(made: tuple[Region, ExpandedKernel]) -> None:
 def test_every_copy_is_needed(made: tuple[Region, ExpandedKernel]) -> None:
     region, own = made
     statements = own.kernel.body.statements
-    for one in own.copies:
-        assert fault(region, own, tuple(other for other in statements if other is not one)) is not None
+    for each in own.copies:
+        assert fault(region, own, tuple(other for other in statements if other is not each)) is not None
 
 
 @pytest.mark.parametrize(("name", "subscript"), [("u_lanes", 0), ("u_lanes", 1), ("u_lanes", 2), ("f_lanes", 2)])
@@ -80,8 +80,11 @@ def test_other_places_are_found_out(made: tuple[Region, ExpandedKernel], name: s
         moved[subscript] = expression(polynomial(moved[subscript]) + number(1))
         return dataclasses.replace(access, subscripts=tuple(moved))
 
-    copies = {id(one) for one in own.copies}
-    statements = tuple(one if id(one) in copies else with_accesses(one, change) for one in own.kernel.body.statements)
+    copies = {id(each) for each in own.copies}
+    statements = tuple(
+        statement if id(statement) in copies else with_accesses(statement, change)
+        for statement in own.kernel.body.statements
+    )
     array = name.removesuffix("_lanes")
     assert fault(region, own, statements) == f"an access to '{array}' does not touch the place of its element"
 
@@ -93,8 +96,10 @@ def test_copies_touch_what_the_sweeps_touch(made: tuple[Region, ExpandedKernel])
     less = dataclasses.replace(
         own.touching,
         statements=tuple(
-            dataclasses.replace(one, references=tuple(each for each in one.references if each.object.name != "f"))
-            for one in own.touching.statements
+            dataclasses.replace(
+                statement, references=tuple(each for each in statement.references if each.object.name != "f")
+            )
+            for statement in own.touching.statements
         ),
     )
     found = fault(region, dataclasses.replace(own, touching=less), own.kernel.body.statements)

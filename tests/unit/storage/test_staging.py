@@ -69,7 +69,7 @@ void f(int n, int m, int p, const float a[n][p], const float b[p][m], float c[n]
 
 def boxes(source: str) -> list[str]:
     """What the launches of a plan stage."""
-    return [staged_text(one) for launch in plan(source).device for one in staged_arrays(launch)]
+    return [staged_text(each) for launch in plan(source).device for each in staged_arrays(launch)]
 
 
 def body(statement: str, arrays: str = "const double a[n][m], double b[n][m]") -> str:
@@ -100,7 +100,7 @@ def test_boxes_take_what_the_named_device_has(name: str, tile: int, bytes_: int)
     """256 rows of a box: of 8 doubles and one more to lie apart, 18 KB; of 16, 34 KB."""
     made = plan(WIDE, PlanOptions(device=named_device(name) if name else None))
     assert made.kernel.directive.local_bytes == bytes_
-    (box,) = [one for one in staged_arrays(made.device[0]) if one.object.host == "a"]
+    (box,) = [each for each in staged_arrays(made.device[0]) if each.object.host == "a"]
     assert [term.extent for term in box.sides[1].terms] == [tile]
 
 
@@ -122,7 +122,7 @@ void f(int n, int m, int p, const float a[m][p], const float c[n][p][m], float b
 )
 def test_rows_of_boxes_lie_apart_as_algorithm_2_says(subscripts: str, odd: bool | None) -> None:
     boxes = {
-        one.object.host: one.odd for one in staged_arrays(plan(NEIGHBOURS.format(subscripts=subscripts)).device[0])
+        each.object.host: each.odd for each in staged_arrays(plan(NEIGHBOURS.format(subscripts=subscripts)).device[0])
     }
     assert boxes["a"] is odd
 
@@ -249,11 +249,12 @@ def with_blocks_changed(found: KernelPlan, change: Callable[[Block], Block]) -> 
     def visit(block: Block) -> Block:
         inner = Block(
             tuple(
-                with_blocks(one, visit) if isinstance(one, (Loop, PackedPanels)) else one for one in block.statements
+                with_blocks(statement, visit) if isinstance(statement, (Loop, PackedPanels)) else statement
+                for statement in block.statements
             ),
             block.range,
         )
-        return change(inner) if any(isinstance(one, Stage) for one in inner.statements) else inner
+        return change(inner) if any(isinstance(statement, Stage) for statement in inner.statements) else inner
 
     return with_staged(found, visit)
 
@@ -263,7 +264,8 @@ def with_array_tiles(found: KernelPlan, change: Callable[[Staged], Staged]) -> K
         return replace(
             block,
             statements=tuple(
-                Stage(tuple(map(change, one.arrays))) if isinstance(one, Stage) else one for one in block.statements
+                Stage(tuple(map(change, statement.arrays))) if isinstance(statement, Stage) else statement
+                for statement in block.statements
             ),
         )
 
@@ -304,19 +306,30 @@ def under_condition(block: Block) -> Block:
 
 
 def ahead(block: Block) -> Block:
-    statements = (replace(one, ahead=True) if isinstance(one, Stage) else one for one in block.statements)
+    statements = (
+        replace(statement, ahead=True) if isinstance(statement, Stage) else statement for statement in block.statements
+    )
     return replace(block, statements=tuple(statements))
 
 
 def backwards(block: Block) -> Block:
     """A nest's body whose loop over tiles goes down."""
-    statements = (replace(one, decreasing=True) if isinstance(one, Loop) else one for one in block.statements)
-    inside = (with_blocks(one, backwards) if isinstance(one, PackedPanels) else one for one in statements)
+    statements = (
+        replace(statement, decreasing=True) if isinstance(statement, Loop) else statement
+        for statement in block.statements
+    )
+    inside = (
+        with_blocks(statement, backwards) if isinstance(statement, PackedPanels) else statement
+        for statement in statements
+    )
     return replace(block, statements=tuple(inside))
 
 
 def twice(block: Block) -> Block:
-    statements = (Stage((*one.arrays, *one.arrays)) if isinstance(one, Stage) else one for one in block.statements)
+    statements = (
+        Stage((*statement.arrays, *statement.arrays)) if isinstance(statement, Stage) else statement
+        for statement in block.statements
+    )
     return replace(block, statements=tuple(statements))
 
 
@@ -325,8 +338,10 @@ def with_buffer(found: KernelPlan, change: Callable[[Panel], Panel]) -> KernelPl
 
     def in_body(block: Block) -> Block:
         held = (
-            replace(one, buffers=tuple(map(change, one.buffers))) if isinstance(one, PackedPanels) else one
-            for one in block.statements
+            replace(statement, buffers=tuple(map(change, statement.buffers)))
+            if isinstance(statement, PackedPanels)
+            else statement
+            for statement in block.statements
         )
         return replace(block, statements=tuple(held))
 
@@ -509,7 +524,7 @@ def with_nest(found: KernelPlan, change: Callable[[TileNest], TileNest]) -> Kern
 
 
 def argument(found: KernelPlan, name: str) -> DataObject:
-    return next(one.object for one in found.arrays if one.object.name == name)
+    return next(array.object for array in found.arrays if array.object.name == name)
 
 
 def _computes(statement: Statement) -> bool:
@@ -543,8 +558,11 @@ def test_broken_stages_are_refused(name: str) -> None:
 
 def test_iterations_that_a_staged_form_leaves_out_are_missed() -> None:
     def shorter(block: Block) -> Block:
-        loops = tuple(replace(one, lower=integer(1)) if _is_split(one) else one for one in block.statements)
-        inner = tuple(with_blocks(one, shorter) if isinstance(one, PackedPanels) else one for one in loops)
+        loops = tuple(
+            replace(statement, lower=integer(1)) if _is_split(statement) else statement
+            for statement in block.statements
+        )
+        inner = tuple(with_blocks(loop, shorter) if isinstance(loop, PackedPanels) else loop for loop in loops)
         return replace(block, statements=inner)
 
     broken = with_staged(plan(PRODUCT), shorter)
@@ -554,4 +572,4 @@ def test_iterations_that_a_staged_form_leaves_out_are_missed() -> None:
 
 
 def _is_split(statement: Statement) -> bool:
-    return isinstance(statement, Loop) and any(isinstance(one, Stage) for one in walk(statement))
+    return isinstance(statement, Loop) and any(isinstance(node, Stage) for node in walk(statement))

@@ -94,7 +94,9 @@ def answer(word: str) -> Series:
 
 def answers(subject: CalibrationTarget, effort: Effort = FULL, without: tuple[str, ...] = ()) -> Findings:
     series = [answer(word) for word in words_for(subject, HOST, effort)]
-    return Findings(tuple(Series(one.word, (), "not today") if one.word.startswith(without) else one for one in series))
+    return Findings(
+        tuple(Series(each.word, (), "not today") if each.word.startswith(without) else each for each in series)
+    )
 
 
 def test_streams_lie_inside_their_level_and_beyond_the_one_before() -> None:
@@ -214,7 +216,7 @@ def test_what_a_gpus_descriptor_cannot_do_without(missing: str) -> None:
 
 
 def test_numbers_that_make_no_sense_are_refused() -> None:
-    series = [Series(one.word, (3.0,)) if one.word == "clock" else one for one in answers(THREADS).series]
+    series = [Series(each.word, (3.0,)) if each.word == "clock" else each for each in answers(THREADS).series]
     with pytest.raises(CalibrationError, match="'clock' is 3.0"):
         described(THREADS, HOST, FULL, Findings(tuple(series)), [])
 

@@ -85,8 +85,8 @@ def test_costs_are_those_of_one_kind() -> None:
     assert found.costs("wavefront") == ((1, 1e-6), (16, 1.5e-6))
     assert found.value("launch", 2) == 9e-6
     assert found.value("wavefront", 64) is None
-    assert [one.word for one in found.failures()] == ["wavefront:64"]
-    assert [one.word for one in found.wide()] == ["wavefront:16"]
+    assert [each.word for each in found.failures()] == ["wavefront:64"]
+    assert [each.word for each in found.wide()] == ["wavefront:16"]
 
 
 def test_the_steadier_of_two_runs_is_taken() -> None:

@@ -23,7 +23,7 @@ def occasion(length: int, trips: int = 1, **times: float) -> Occasion:
 
 def rules(decision: Decision | None) -> list[tuple[int | None, int | None, tuple[int, ...]]]:
     assert decision is not None
-    return [(one.bytes, one.trips, one.sizes) for one in decision.measured.choices]
+    return [(choice.bytes, choice.trips, choice.sizes) for choice in decision.measured.choices]
 
 
 def test_one_rule_where_one_layout_is_good_enough() -> None:
@@ -67,7 +67,7 @@ def test_there_are_no_more_layouts_than_asked_for() -> None:
     for most in range(1, 5):
         decision = decided(lengths, most)
         assert decision is not None
-        assert len({one.sizes for one in decision.measured.choices}) == min(most, 3)
+        assert len({choice.sizes for choice in decision.measured.choices}) == min(most, 3)
         assert decision.least == (1.0 if most >= 3 else 0.5)
         assert decision.mean == pytest.approx((5 / 7, 6 / 7, 1.0, 1.0)[most - 1])
         assert rules(decision)[-1][0] == 4**7
@@ -76,7 +76,7 @@ def test_there_are_no_more_layouts_than_asked_for() -> None:
 def taken(decision: Decision, occasions: list[Occasion]) -> list[float]:
     """The shares of the best that launches reach which take what the rules say."""
     choices = decision.measured.choices
-    return [one.share(chosen_sizes(choices, (one.bytes, one.trips)) or ()) for one in occasions]
+    return [each.share(chosen_sizes(choices, (each.bytes, each.trips)) or ()) for each in occasions]
 
 
 def test_more_rules_than_layouts_where_few_do_not_tell_launches_apart() -> None:
@@ -108,7 +108,7 @@ def test_layouts_are_chosen_that_are_good_everywhere_together() -> None:
     decision = decided(lengths)
     assert decision is not None
     assert decision.least >= 0.97
-    assert len({one.sizes for one in decision.measured.choices}) <= 4
+    assert len({choice.sizes for choice in decision.measured.choices}) <= 4
     assert min(taken(decision, lengths)) == decision.least
 
 
@@ -170,7 +170,7 @@ def test_no_other_ranges_are_better() -> None:
         assert decision is not None
         ways = [
             min(
-                max(min(one.share(layout) for one in lengths[low:high]) for layout in (A, B, C))
+                max(min(each.share(layout) for each in lengths[low:high]) for layout in (A, B, C))
                 for low, high in ((0, i), (i, j), (j, 6))
                 if low < high
             )
@@ -178,4 +178,4 @@ def test_no_other_ranges_are_better() -> None:
             for j in range(i, 7)
         ]
         assert decision.least >= min(max(ways), 0.97)
-        assert all(isinstance(one, SizeChoice) and one.bytes is not None for one in decision.measured.choices)
+        assert all(isinstance(choice, SizeChoice) and choice.bytes is not None for choice in decision.measured.choices)

@@ -75,7 +75,7 @@ def test_the_budget_holds_and_the_models_best_go_first() -> None:
     for sizes in SIZES:
         tried = [version for version in VERSIONS if version in search.seconds[sizes]]
         assert 2 <= len(tried) < len(VERSIONS)
-        least = min(len(search.seconds[one]) for one in SIZES)
+        least = min(len(search.seconds[each]) for each in SIZES)
         assert set(VERSIONS[: least - 4]) <= set(tried), "in the order that was given, winners of other sizes besides"
 
 
@@ -161,7 +161,10 @@ class Machine:
 
 def rows(path: Path) -> list[tuple[Trial, tuple[float, ...], str]]:
     with opened(path) as database:
-        return [(one.trial, one.outcome.seconds, one.outcome.failure) for one in database.measurements()]
+        return [
+            (measurement.trial, measurement.outcome.seconds, measurement.outcome.failure)
+            for measurement in database.measurements()
+        ]
 
 
 def explore(path: Path, machine: Machine, budget: float) -> Search:
@@ -216,8 +219,8 @@ def test_two_that_explore_one_database_keep_all(tmp_path: Path) -> None:
     path = tmp_path / "both.sqlite"
     with opened(path) as first, opened(path) as second:
         takes: list[Callable[[Trial], Outcome]] = [
-            recorded(one.study(KERNEL, HERE), machine.measure, machine.check, lambda: machine.time, lambda: "now")
-            for one in (first, second)
+            recorded(each.study(KERNEL, HERE), machine.measure, machine.check, lambda: machine.time, lambda: "now")
+            for each in (first, second)
         ]
 
         def both(trial: Trial) -> Outcome:

@@ -51,8 +51,8 @@ def lesson(builds: dict[str, Build], time: Callable[[Version, str], float], on_h
     versions = [Version(), Version(SKEWED)]
     for name, build in builds.items():
         assert build.plan is not None
-        versions.append(Version(name, tuple((one.object.name, 5) for one in build.plan.sizes)))
-    named = {one.text: one for one in versions}
+        versions.append(Version(name, tuple((size.object.name, 5) for size in build.plan.sizes)))
+    named = {version.text: version for version in versions}
     assert DEFAULT in named
 
     def take(trial: Trial) -> Outcome:
@@ -74,7 +74,7 @@ def test_a_build_with_other_tiles_of_time_steps_is_taken_where_it_is_faster(buil
     assert (found.build, found.decision.least, found.before, found.others) == (SKEWED, 1.0, (0.5, 0.5), {})
     winner = found.winner("here", datetime(2026, 11, 23))
     assert winner.tiles is TemporalTiles.SKEWED
-    assert [set(one.sizes.values()) for one in winner.choices] == [{5}]
+    assert [set(choice.sizes.values()) for choice in winner.choices] == [{5}]
     assert winner.facts == {
         "machine": "here",
         "date": "2026-11-23",

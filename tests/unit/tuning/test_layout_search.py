@@ -27,7 +27,7 @@ def ranking_with_terms() -> Ranking:
     work = np.column_stack([1 + sizes / 100, 0.3 / sizes])
     order = np.argsort(work.sum(axis=1), kind="stable")
     layouts = tuple(Layout((int(sizes[row]),), float(work[row].sum())) for row in order)
-    default = next(one for one in layouts if one.sizes == DEFAULT.sizes)
+    default = next(layout for layout in layouts if layout.sizes == DEFAULT.sizes)
     return Ranking(("i_size",), layouts, default, terms=Terms(("points", "launches"), work[order]))
 
 
@@ -62,18 +62,18 @@ def searched(machine: Machine, layouts: LayoutSearch | None = None) -> LayoutSea
 
 def test_the_best_few_and_the_default_are_tried() -> None:
     layouts = layout_search(ranking(), 12)
-    assert [one.layout.sizes[0] for one in layouts.others] == list(range(1, 13))
+    assert [each.layout.sizes[0] for each in layouts.others] == list(range(1, 13))
     assert layouts.default.layout == DEFAULT
-    assert [one.rank for one in layouts.trials] == [16, *range(1, 13)]
+    assert [trial.rank for trial in layouts.trials] == [16, *range(1, 13)]
 
 
 def test_the_default_is_not_tried_twice() -> None:
     layouts = layout_search(ranking(), 20)
-    assert [one.layout.sizes[0] for one in layouts.others] == [size for size in range(1, 22) if size != 16]
+    assert [each.layout.sizes[0] for each in layouts.others] == [size for size in range(1, 22) if size != 16]
 
 
 def test_layouts_that_the_model_did_not_order_have_no_rank() -> None:
-    assert {one.rank for one in layout_search(ranking(reason="it has no ground"), 5).trials} == {None}
+    assert {trial.rank for trial in layout_search(ranking(reason="it has no ground"), 5).trials} == {None}
 
 
 def test_halving() -> None:
@@ -123,7 +123,7 @@ def test_the_winner_leads_what_was_compared(seed: int) -> None:
     layouts = layout_search(ranking(), 12)
     search(layouts, measure, Random(1), lambda trial: None)
     first = layouts.compared[0]
-    ratios = [layouts.ratio(one) or 0.0 for one in layouts.compared]
+    ratios = [layouts.ratio(each) or 0.0 for each in layouts.compared]
     assert ratios == sorted(ratios)
     assert len(ratios) == FINALISTS + 1
     assert layouts.winner is (first if ratios[0] <= 0.98 else layouts.default)
@@ -134,9 +134,9 @@ def test_a_failure_costs_one_version() -> None:
     layouts = searched(machine)
     assert layouts.winner.layout.sizes == (5,)
     assert [machine.asked.count(size) for size in (3, 4)] == [1, 1]
-    failed = [one for one in layouts.trials if one.failure]
-    assert {one.layout.sizes[0] for one in failed} == {3, 4}
-    assert all(one.median is None and layouts.ratio(one) is None for one in failed)
+    failed = [trial for trial in layouts.trials if trial.failure]
+    assert {each.layout.sizes[0] for each in failed} == {3, 4}
+    assert all(each.median is None and layouts.ratio(each) is None for each in failed)
 
 
 def test_a_version_that_fails_late_does_not_win() -> None:
@@ -173,7 +173,7 @@ def test_what_was_measured_before_an_interrupt_is_there() -> None:
     layouts = layout_search(ranking(), 12)
     with pytest.raises(KeyboardInterrupt):
         search(layouts, Interrupted(), Random(1), lambda _: None)
-    assert sum(one.median is not None for one in layouts.trials) == 5
+    assert sum(trial.median is not None for trial in layouts.trials) == 5
     assert layouts.winner is layouts.default
 
 
@@ -184,7 +184,7 @@ def test_half_of_the_layouts_are_the_best_by_fitted_prices() -> None:
     machine = Machine(REAL)
     layouts = layout_search(ranking_with_terms(), 7)
     assert (len(layouts.others), layouts.more) == (4, 3)
-    assert {one.layout.sizes[0] for one in layouts.others} >= {5, 6}, "the best by the estimate"
+    assert {each.layout.sizes[0] for each in layouts.others} >= {5, 6}, "the best by the estimate"
     searched(machine, layouts)
     assert set(machine.asked[5:8]) == {23, 24, 25} or set(machine.asked[5:8]) == {24, 25, 26}
     assert len(machine.asked) == layouts.runs
@@ -222,19 +222,19 @@ def test_the_fit_does_without_what_fails() -> None:
 
 def test_where_nothing_could_be_fitted_the_estimate_stands() -> None:
     layouts = layout_search(ranking_with_terms(), 6, is_mixed=True)
-    failing = tuple(one.layout.sizes[0] for one in layouts.others)
+    failing = tuple(each.layout.sizes[0] for each in layouts.others)
     searched(Machine(REAL, failing=failing), layouts)
     assert layouts.fit is None
     assert len(layouts.others) == 6
-    assert [one.rank for one in layouts.others[3:]] == sorted(
-        set(range(1, 9)) - {one.rank for one in layouts.others[:3]}
+    assert [each.rank for each in layouts.others[3:]] == sorted(
+        set(range(1, 9)) - {each.rank for each in layouts.others[:3]}
     )[:3]
 
 
 def test_a_default_of_several_layouts_is_none_of_those_that_are_fitted() -> None:
     layouts = layout_search(ranking_with_terms(), 6, (5,), [(5,), (2,)], is_mixed=True)
     assert layouts.default.rank is None
-    assert [one.layout.sizes for one in layouts.others[:2]] == [(5,), (2,)]
+    assert [each.layout.sizes for each in layouts.others[:2]] == [(5,), (2,)]
     searched(Machine(REAL), layouts)
     assert layouts.fit is not None
     assert len(layouts.fitted) == 5, "two of the program's, and three of ours"
@@ -243,8 +243,8 @@ def test_a_default_of_several_layouts_is_none_of_those_that_are_fitted() -> None
 def test_what_somebody_chose_is_measured_in_any_case() -> None:
     layouts = layout_search(ranking(), 3, (2,), [(2,), (29,), (77,), (29,)])
     assert layouts.default.layout == Layout((2,), 1.02)
-    assert [one.layout.sizes for one in layouts.others] == [(29,), (77,), (1,), (3,), (4,)]
-    assert [one.rank for one in layouts.trials] == [2, 29, None, 1, 3, 4]
+    assert [each.layout.sizes for each in layouts.others] == [(29,), (77,), (1,), (3,), (4,)]
+    assert [trial.rank for trial in layouts.trials] == [2, 29, None, 1, 3, 4]
 
 
 @pytest.mark.parametrize(("most", "first", "more"), [(1, 1, 0), (2, 1, 1), (3, 2, 1), (100, 15, 14)])
@@ -252,5 +252,5 @@ def test_no_layout_is_measured_twice_or_left_out(most: int, first: int, more: in
     layouts = layout_search(ranking_with_terms(), most)
     assert (len(layouts.others), layouts.more) == (first, more)
     searched(Machine(REAL), layouts)
-    measured = [one.layout.sizes for one in layouts.trials]
+    measured = [trial.layout.sizes for trial in layouts.trials]
     assert len(set(measured)) == len(measured) == 1 + min(most, 29)

@@ -16,7 +16,7 @@ def measurement(name: str, day: int, options: str = "-O2", target: str = "thread
 
 def test_each_kernel_on_each_target_by_name() -> None:
     found = measured_kernels([measurement("b", 1), measurement("a", 2, target="opencl"), measurement("a", 1)])
-    assert [(one.kernel.name, one.environment.target) for one in found] == [
+    assert [(each.kernel.name, each.environment.target) for each in found] == [
         ("a", "opencl"),
         ("a", "threads"),
         ("b", "threads"),

@@ -27,7 +27,7 @@ def test_sizes_that_make_the_same_launches_are_one_version(tmp_path: Path, monke
     source.write_text(PRODUCT)
     [plan] = translate(TranslateRequest(str(source), last="choose_sizes", use_records=False)).plans
     [size] = plan.sizes
-    layouts = [Layout((one,)) for one in (16, 8, 40, 96, 4)]
+    layouts = [Layout((each,)) for each in (16, 8, 40, 96, 4)]
     ranking = Ranking((size.object.name,), tuple(layouts), layouts[3])
     monkeypatch.setattr(trial_versions, "rank_layouts", lambda *_: ranking)
     points = {"small": {"r": 10, "p": 40}, "large": {"r": 30, "p": 40}}

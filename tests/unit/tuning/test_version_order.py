@@ -19,7 +19,7 @@ def build(name: str, *terms: float) -> Candidate:
 
 
 def texts(*order: Version) -> list[str]:
-    return [one.text for one in order]
+    return [each.text for each in order]
 
 
 def test_the_default_is_first_and_the_others_follow_by_predicted_time() -> None:

@@ -91,21 +91,21 @@ def test_builds_are_named_as_versions(result: TranslateResult, builds: dict[str,
     assert families_of([*builds, DEFAULT]) == ("sizes", "counts", "unroll", "paper8")
     assert result.unit is not None
     request = TranslateRequest(result.unit.files[0].path)
-    for one in builds.values():
-        if one.version:
-            assert planned_version(request, result, result.plans[0], one.version).text == one.version
+    for value in builds.values():
+        if value.version:
+            assert planned_version(request, result, result.plans[0], value.version).text == value.version
 
 
 def test_each_size_may_have_its_own_version(result: TranslateResult, builds: dict[str, Build]) -> None:
     times = {DEFAULT: (4.0, 4.0, 1.0, 3.0), "num_threads(1)": (1.0, 9.0, 9.0, 9.0), "thread3": (9.0, 2.0, 9.0, 9.0)}
     found = learned(result, builds, times)
-    assert [one.text for one in found.plan.versions] == ["num_threads(1)", builds["thread3"].version]
-    assert [(one.version, one.sizes) for one in found.decision.measured.choices] == [(1, ()), (2, ()), (0, ())]
+    assert [version.text for version in found.plan.versions] == ["num_threads(1)", builds["thread3"].version]
+    assert [(choice.version, choice.sizes) for choice in found.decision.measured.choices] == [(1, ()), (2, ()), (0, ())]
     assert found.decision.least == 1.0
     assert found.reached == dict.fromkeys(SIZES, 1.0)
     winner = found.winner("here", datetime(2026, 11, 23))
     assert winner.size_class == HOST
-    assert [(one.version, one.sizes) for one in winner.choices] == [
+    assert [(choice.version, choice.sizes) for choice in winner.choices] == [
         ("num_threads(1)", {}),
         (builds["thread3"].version, {}),
         ("", {}),
@@ -116,7 +116,7 @@ def test_each_size_may_have_its_own_version(result: TranslateResult, builds: dic
 def test_a_version_that_cannot_be_embedded_is_done_without(result: TranslateResult, builds: dict[str, Build]) -> None:
     times = {DEFAULT: (4.0, 4.0, 4.0, 4.0), "unroll(8)": (1.0, 1.0, 1.0, 1.0), "unroll(4)": (2.0, 2.0, 5.0, 5.0)}
     found = learned(result, builds, times)
-    assert [one.text for one in found.plan.versions] == ["unroll(4)"]
+    assert [version.text for version in found.plan.versions] == ["unroll(4)"]
     assert found.reached == {"n=10": 0.5, "n=100": 0.5, "n=1000": 0.25, "n=10000": 0.25}
     assert found.others == {"unroll(8)": 4}
 

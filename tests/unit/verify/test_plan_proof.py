@@ -346,12 +346,12 @@ void f(int n, double *a, double *b) {
 
 
 def with_array(planned: KernelPlan, name: str, **changes: Any) -> KernelPlan:
-    arrays = tuple(replace(one, **changes) if one.object.name == name else one for one in planned.arrays)
+    arrays = tuple(replace(array, **changes) if array.object.name == name else array for array in planned.arrays)
     return replace(planned, arrays=arrays)
 
 
 def section(planned: KernelPlan, name: str) -> SectionBound:
-    return next(one.section[0] for one in planned.arrays if one.object.name == name)
+    return next(array.section[0] for array in planned.arrays if array.object.name == name)
 
 
 def test_an_untested_assumption_is_refused() -> None:
@@ -364,12 +364,12 @@ def test_an_untested_assumption_is_refused() -> None:
               a[y * s + x] += 1;
         }"""
     )
-    assert [plain_text(one) for one in planned.conditions] == ["s >= w"]
+    assert [plain_text(each) for each in planned.conditions] == ["s >= w"]
     assert not prove(planned)
     untested = replace(planned, conditions=())
     assert prove(untested)
     (fault,) = (
-        one for one in prove(untested, original_of(planned)) if one.rule == "what is assumed is tested at launch"
+        each for each in prove(untested, original_of(planned)) if each.rule == "what is assumed is tested at launch"
     )
     assert fault.message == "nothing tests 's >= w' at launch"
 
