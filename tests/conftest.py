@@ -117,7 +117,7 @@ def device_target(request: pytest.FixtureRequest, shared_scratch: Path) -> Targe
 
 
 def _present(name: str, scratch: Path) -> TargetEnvironment:
-    found = target_environment(name, scratch)
-    if found.absent is not None:
-        pytest.skip(found.absent)
-    return found
+    result = target_environment(name, scratch)
+    if result.absent is not None:
+        pytest.skip(result.absent)
+    return result

@@ -59,10 +59,10 @@ def arguments() -> argparse.Namespace:
 
 def calibrated(target: str, cores: int | None) -> Processor:
     """Raises SubjectError."""
-    found = calibrated_device(DESCRIPTORS[target])
-    if not isinstance(found, Processor):
+    result = calibrated_device(DESCRIPTORS[target])
+    if not isinstance(result, Processor):
         raise SubjectError(f"{target} is not calibrated here: tilepragma devices --calibrate")
-    return found if cores is None else found.with_cores(cores)
+    return result if cores is None else result.with_cores(cores)
 
 
 def wanted(given: argparse.Namespace) -> list[Problem]:
@@ -82,7 +82,7 @@ def measured_problems(given: argparse.Namespace, sources: Sources, folder: Path,
             subjects.append(make(problem, sizes, sources, folder))
         except SubjectError as error:
             console.print(f"{problem.program} {error}", style="yellow", markup=False)
-    found: list[Judged] = []
+    results: list[Judged] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         bar = progress.add_task("running", total=processes(given.layouts) * len(subjects))
@@ -91,11 +91,11 @@ def measured_problems(given: argparse.Namespace, sources: Sources, folder: Path,
             try:
                 heard = partial(progress.advance, bar)
                 one = measure(subject, given.target, processor, chooser, given.layouts, heard)
-                found.append(judged(subject, one, processor))
+                results.append(judged(subject, one, processor))
             except SubjectError as error:
                 console.print(f"{subject.problem.program} {subject.sizes} {error}", style="yellow", markup=False)
-            keep(given, [each.measured for each in found])
-    return found
+            keep(given, [each.measured for each in results])
+    return results
 
 
 def judged(subject: CalibrationTarget, measured: Measured, processor: Processor) -> Judged:
@@ -115,17 +115,17 @@ def judged_again(
     given: argparse.Namespace, kept: Stored, sources: Sources, folder: Path, console: Console
 ) -> list[Judged]:
     """What was measured earlier, by the model of today."""
-    found: list[Judged] = []
+    results: list[Judged] = []
     problems = {each.program: each for each in (*PROBLEMS, *POLYBENCH_PROBLEMS)}
     for each in kept.measured:
         if given.only and each.program not in given.only:
             continue
         try:
             subject = make(problems[each.program], each.sizes, sources, folder)
-            found.append(judged(subject, each, calibrated(each.target, given.cores)))
+            results.append(judged(subject, each, calibrated(each.target, given.cores)))
         except SubjectError as error:
             console.print(f"{each.program} {error}", style="yellow", markup=False)
-    return found
+    return results
 
 
 def main() -> int:
@@ -143,24 +143,24 @@ def main() -> int:
         with tempfile.TemporaryDirectory(prefix="tilepragma-accuracy-") as name:
             build_support(Path(name))
             if given.again is not None:
-                found = judged_again(given, stored(json.loads(given.again.read_text())), sources, Path(name), console)
+                result = judged_again(given, stored(json.loads(given.again.read_text())), sources, Path(name), console)
             else:
-                found = measured_problems(given, sources, Path(name), console)
+                result = measured_problems(given, sources, Path(name), console)
     except (SubjectError, PolybenchError, OSError, ValueError) as error:
         console.print(str(error), style="red", markup=False)
         return 2
-    if not found:
+    if not result:
         return 2
     console.print(
-        tables.table(found, "shares are of the fastest random layout's time; errors: median, 95th percentile, most")
+        tables.table(result, "shares are of the fastest random layout's time; errors: median, 95th percentile, most")
     )
-    for line in tables.summary(found):
+    for line in tables.summary(result):
         console.print(line, highlight=False)
     if given.markdown is not None:
-        given.markdown.write_text(tables.markdown(found))
+        given.markdown.write_text(tables.markdown(result))
     if given.plot is not None:
-        plot.draw(found, given.plot)
-    return 1 if any(each.measured.wrong for each in found) else 0
+        plot.draw(result, given.plot)
+    return 1 if any(each.measured.wrong for each in result) else 0
 
 
 if __name__ == "__main__":

@@ -34,16 +34,16 @@ PATIENCE, LEAST_LIMIT = 40.0, 5.0
 def random_layouts(subject: CalibrationTarget, count: int, random: Random) -> list[TileSizes]:
     """Different ones, or all there are. Sizes that hosts do not use stay."""
     used = used_sizes(subject.plan.host_steps, subject.plan.sizes)
-    found: dict[TileSizes, None] = {}
+    result: dict[TileSizes, None] = {}
     for _ in range(20 * count):
         layout = tuple(
             max(1, round(size.host * 2 ** random.uniform(-SPAN, SPAN))) if size in used else size.host
             for size in subject.plan.sizes
         )
-        found.setdefault(layout)
-        if len(found) == count:
+        result.setdefault(layout)
+        if len(result) == count:
             break
-    return list(found)
+    return list(result)
 
 
 def terms_of(subject: CalibrationTarget, layouts: Iterable[TileSizes], processor: Processor) -> Terms:

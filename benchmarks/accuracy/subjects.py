@@ -48,14 +48,14 @@ class CalibrationTarget:
         # The first run of a process starts threads, and compiles on devices.
         contender = Contender(our_name(target), self.program, variables, warm=True)
         try:
-            found = run(contender, f"type={self.problem.type},seed=1,time=1", limit)
+            result = run(contender, f"type={self.problem.type},seed=1,time=1", limit)
         except StoppedError:
             return None
         except RunError as error:
             raise SubjectError(f"{error} with {said}") from None
-        if "TILEK_SIZES" in found.said:
-            raise SubjectError(found.said.strip())
-        return found
+        if "TILEK_SIZES" in result.said:
+            raise SubjectError(result.said.strip())
+        return result
 
 
 def make(problem: Problem, sizes: Sizes, sources: Sources, folder: Path) -> CalibrationTarget:

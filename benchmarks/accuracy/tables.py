@@ -67,9 +67,9 @@ def markdown(judged: Sequence[Judged]) -> str:
 
 def summary(judged: Sequence[Judged]) -> list[str]:
     """What the goals are of, for all problems and those held out, and layouts with wrong results."""
-    found = [line for title, some in _groups(judged) for line in _summary(title, some)]
+    results = [line for title, some in _groups(judged) for line in _summary(title, some)]
     wrong = sum(len(each.measured.wrong) for each in judged)
-    return [*found, f"layouts whose results differ from the default's: {wrong}"]
+    return [*results, f"layouts whose results differ from the default's: {wrong}"]
 
 
 def _groups(judged: Sequence[Judged]) -> list[tuple[str, list[Judged]]]:

@@ -78,12 +78,12 @@ def build(compiler: list[str], program: str, options: list[str], *sources: str) 
 
 def libraries() -> dict[str, str]:
     """Where Python packages keep libcublas and NVRTC, for machines without CUDA's toolkit."""
-    found = {}
+    result = {}
     for variable, name in (("TILEK_CUBLAS_LIBRARY", "libcublas.so.1*"), ("TILEK_NVRTC_LIBRARY", "libnvrtc.so.1*")):
         paths = [path for folder in sys.path for path in glob.glob(f"{folder}/nvidia/*/lib/{name}")]
         if paths and variable not in os.environ:
-            found[variable] = paths[0]
-    return found
+            result[variable] = paths[0]
+    return result
 
 
 def launch_seconds(trace: Path, runs: int) -> list[float]:
@@ -141,11 +141,11 @@ def measure(case: dict, compiler: list[str], variables: dict[str, str], runs: in
 
 def figures(cases: list[dict], results: dict[str, dict], limits: dict, tiny: bool) -> dict[str, dict]:
     """By goal, the value reached and a note."""
-    found: dict[str, dict] = {}
+    outcome: dict[str, dict] = {}
     for case in cases:
         result = results[case["name"]]
         if "median" not in result:
-            found[case["figure"]] = {"value": None, "note": f"{case['name']} failed: {result['failed']}"}
+            outcome[case["figure"]] = {"value": None, "note": f"{case['name']} failed: {result['failed']}"}
             continue
         copied = case["check_moved" if tiny else "full_moved"] / limits["copy"]
         share = copied / result["median"]
@@ -161,14 +161,14 @@ def figures(cases: list[dict], results: dict[str, dict], limits: dict, tiny: boo
         else:
             value = 1.0 / share if case["figure"] == "reversal" else share
             entry = {"value": value, "note": f"{case['name']}, {result['gbs']:.0f} of {1e-9 * limits['copy']:.0f} GB/s"}
-        before = found.get(case["figure"])
+        before = outcome.get(case["figure"])
         worse = max if case["figure"] in ("reversal", *SETTINGS) else min
         if before is not None and (
             before["value"] is None or worse(before["value"], entry["value"]) == before["value"]
         ):
             continue
-        found[case["figure"]] = entry
-    return found
+        outcome[case["figure"]] = entry
+    return outcome
 
 
 def main() -> int:

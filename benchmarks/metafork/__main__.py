@@ -38,7 +38,7 @@ def arguments() -> argparse.Namespace:
 
 def measured(programs: list[Program], targets: list[str], quick: bool) -> list[Measured]:
     """Everything; a program that fails is named and left out."""
-    found: list[Measured] = []
+    results: list[Measured] = []
     rounds = ROUNDS[not quick]
     with tempfile.TemporaryDirectory(prefix="tilepragma-metafork-") as name, measuring_progress() as progress:
         for target in targets:
@@ -50,10 +50,12 @@ def measured(programs: list[Program], targets: list[str], quick: bool) -> list[M
                 total = rounds * len(sizes) * (1 + len(lines_of(program, target)))
                 bar = progress.add_task(f"{program.name} on {target}", total=total)
                 try:
-                    found.append(measure(program, target, sizes, rounds, folder, lambda bar=bar: progress.advance(bar)))
+                    results.append(
+                        measure(program, target, sizes, rounds, folder, lambda bar=bar: progress.advance(bar))
+                    )
                 except RunError as error:
                     print(f"{program.name}: the original fails: {error}", file=sys.stderr)
-    return found
+    return results
 
 
 def main() -> int:
@@ -67,9 +69,9 @@ def main() -> int:
     if unknown:
         print(f"there is no program or target {' or '.join(sorted(unknown))}", file=sys.stderr)
         return 2
-    found = measured(programs, targets, given.quick)
+    result = measured(programs, targets, given.quick)
     parts: list[str] = []
-    for item in found:
+    for item in result:
         [program] = [each for each in programs if each.name == item.program]
         sizes = program.quick if given.quick else program.full
         head, rows = table(program, item, sizes)
@@ -79,10 +81,10 @@ def main() -> int:
         print("\n".join(said))
         parts += [f"{title}\n", markdown(head, rows), *(f"- {each}" for each in said), ""]
     if given.json is not None:
-        given.json.write_text(json.dumps(as_json(machine_description(), found)) + "\n")
+        given.json.write_text(json.dumps(as_json(machine_description(), result)) + "\n")
     if given.markdown is not None:
         given.markdown.write_text("\n".join(parts) + "\n")
-    return 1 if any(each.wrong for each in found) else 0
+    return 1 if any(each.wrong for each in result) else 0
 
 
 if __name__ == "__main__":

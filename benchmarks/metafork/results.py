@@ -52,8 +52,8 @@ class Measured:
 
     def best(self, form: str, size: int) -> Line | None:
         """The fastest of the blocks in a form."""
-        found = {line: speed for line in self.ours if line.form == form and (speed := self.speedup(line, size))}
-        return max(found, key=found.__getitem__) if found else None
+        result = {line: speed for line in self.ours if line.form == form and (speed := self.speedup(line, size))}
+        return max(result, key=result.__getitem__) if result else None
 
 
 def table(program: Program, measured: Measured, sizes: Sequence[int]) -> tuple[list[str], list[list[str]]]:

@@ -181,8 +181,8 @@ def read_gpu(given: argparse.Namespace) -> dict[str, Any] | None:
     if given.gpu is None:
         return None
     try:
-        found: dict[str, Any] = json.loads(given.gpu.read_text())
-        return {"machine": found["machine"], "comparable": found["comparable"], "figures": found["figures"]}
+        result: dict[str, Any] = json.loads(given.gpu.read_text())
+        return {"machine": result["machine"], "comparable": result["comparable"], "figures": result["figures"]}
     except (ValueError, KeyError, TypeError) as error:
         raise StoredError(f"{given.gpu}: no results of the GPU's benchmark ({type(error).__name__}: {error})") from None
 

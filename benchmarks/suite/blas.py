@@ -65,15 +65,15 @@ def _candidates() -> Iterable[Path]:
     for folder in (package.parent / "numpy.libs", package / ".libs"):
         yield from sorted(folder.glob("*openblas*.so*"))
     for name in ("openblas", "openblasp"):
-        found = ctypes.util.find_library(name)
-        if found is not None:
+        result = ctypes.util.find_library(name)
+        if result is not None:
             folders = (
                 Path("/usr/lib64"),
                 Path("/usr/lib"),
                 Path("/usr/local/lib"),
                 *Path("/usr/lib").glob("*-linux-gnu*"),
             )
-            yield from (place / found for place in folders if (place / found).is_file())
+            yield from (place / result for place in folders if (place / result).is_file())
 
 
 def find_library() -> Library | None:

@@ -49,10 +49,10 @@ class Goal:
 
 def goals(report: Report) -> list[Goal]:
     """Every figure, in the order in which the suite prints them. Those of small sizes decide nothing."""
-    found = [*_threads(report), *_opencl(report), *_parametric(report)]
+    results = [*_threads(report), *_opencl(report), *_parametric(report)]
     if report.machine.get("quick"):
-        found = [replace(goal, comparable=False, note=f"small sizes; {goal.note}") for goal in found]
-    return [*found, *_cuda(report)]
+        results = [replace(goal, comparable=False, note=f"small sizes; {goal.note}") for goal in results]
+    return [*results, *_cuda(report)]
 
 
 def _named(found: Iterable[tuple[Row, float]]) -> str:
@@ -63,8 +63,8 @@ def _named(found: Iterable[tuple[Row, float]]) -> str:
 
 
 def _ratios(rows: Iterable[Row], target: str, against: str) -> Found:
-    found = ((row, ratio(row, target, against)) for row in rows)
-    return [(row, each.value) for row, each in found if each is not None]
+    result = ((row, ratio(row, target, against)) for row in rows)
+    return [(row, each.value) for row, each in result if each is not None]
 
 
 def _mean(found: Found, figure: str, goal: float, absent: str) -> Goal:
@@ -107,14 +107,14 @@ def _one(report: Report, figure: str, case: tuple[str, str, Mapping[str, int]], 
     """A figure of one case on threads, at the sizes that the goal names."""
     name, type_, sizes = case
     row = next((row for row in report.rows if (row.case, row.type) == (name, type_)), None)
-    found = None if row is None else ratio(row, "threads", against)
-    if row is None or found is None:
+    result = None if row is None else ratio(row, "threads", against)
+    if row is None or result is None:
         return Goal(f"threads, {figure}", goal, None, f"{name} {type_} was not measured on threads and {against}")
-    spread = f"{found.least:.2f} to {found.most:.2f} in one round"
+    spread = f"{result.least:.2f} to {result.most:.2f} in one round"
     other = (
         "" if row.sizes == sizes else "; other sizes: " + " ".join(f"{size}={row.sizes[size]}" for size in row.sizes)
     )
-    return Goal(f"threads, {figure}", goal, found.value, spread + other, comparable=not other)
+    return Goal(f"threads, {figure}", goal, result.value, spread + other, comparable=not other)
 
 
 def _opencl(report: Report) -> list[Goal]:
@@ -130,12 +130,12 @@ def _opencl(report: Report) -> list[Goal]:
 
 def _costs(rows: Sequence[Row], target: str, form: str) -> Found:
     """By row, how many times the literals' time a form takes."""
-    found = []
+    results = []
     for row in rows:
         literal, other = (row.contenders.get(our_name(target, each)) for each in (LITERALS, form))
         if literal is not None and other is not None and literal.right and other.right and literal.ran and other.ran:
-            found.append((row, other.median / literal.median))
-    return found
+            results.append((row, other.median / literal.median))
+    return results
 
 
 def _parametric(report: Report) -> list[Goal]:
@@ -145,14 +145,14 @@ def _parametric(report: Report) -> list[Goal]:
         if target not in report.targets and target != "opencl":
             continue
         for form, words, goal in ((PARAMETERS, "specialised", 2.0), (UNSPECIALIZED, "TILEK_SPECIALIZE=0", 15.0)):
-            found = _costs(report.rows, target, form)
+            result = _costs(report.rows, target, form)
             figure = f"{target}, sizes as parameters, {words}: time over numbers in the text"
-            if not found:
+            if not result:
                 made.append(Goal(figure, goal, None, "not measured", least=False, unit=" %"))
                 continue
-            percent = 100.0 * (geometric_mean([value for _, value in found]) - 1.0)
-            over = [each for each in found if 100.0 * (each[1] - 1.0) > goal]
-            note = f"{len(found)} kernels" + (f"; times over: {_named(over)}" if over else "")
+            percent = 100.0 * (geometric_mean([value for _, value in result]) - 1.0)
+            over = [each for each in result if 100.0 * (each[1] - 1.0) > goal]
+            note = f"{len(result)} kernels" + (f"; times over: {_named(over)}" if over else "")
             made.append(Goal(figure, goal, percent, note, least=False, unit=" %"))
     return made
 
@@ -173,8 +173,8 @@ def _cuda(report: Report) -> list[Goal]:
         if report.gpu is None:
             made.append(Goal(f"CUDA, {figure}", goal, None, "no GPU here", least=least))
             continue
-        found = report.gpu["figures"].get(name, {})
-        note = str(found.get("note", "not measured"))
-        comparable = bool(report.gpu["comparable"]) and bool(found.get("whole", True))
-        made.append(Goal(f"CUDA, {figure}", goal, found.get("value"), note, least=least, comparable=comparable))
+        result = report.gpu["figures"].get(name, {})
+        note = str(result.get("note", "not measured"))
+        comparable = bool(report.gpu["comparable"]) and bool(result.get("whole", True))
+        made.append(Goal(f"CUDA, {figure}", goal, result.get("value"), note, least=least, comparable=comparable))
     return made

@@ -137,10 +137,10 @@ def blanked(text: str) -> str:
 
 def scop_of(text: str) -> tuple[int, int]:
     """Where the one scop's lines begin and end. Raises PatchError."""
-    found = list(_SCOP.finditer(text))
-    if len(found) != 1:
-        raise PatchError(f"{len(found)} scops where there should be one")
-    return found[0].span(1)
+    results = list(_SCOP.finditer(text))
+    if len(results) != 1:
+        raise PatchError(f"{len(results)} scops where there should be one")
+    return results[0].span(1)
 
 
 def with_additions(text: str, additions: tuple[Addition, ...]) -> str:

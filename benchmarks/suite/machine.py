@@ -25,11 +25,11 @@ def measured_limits(place: Workplace) -> Limits:
 
 def present_devices() -> list[ListedDevice]:
     """The devices that our targets would use: the first of each."""
-    found: dict[str, ListedDevice] = {}
+    result: dict[str, ListedDevice] = {}
     for device in (*host_devices(), *accelerators()):
         if device.number is not None:
-            found.setdefault(device.target, device)
-    return list(found.values())
+            result.setdefault(device.target, device)
+    return list(result.values())
 
 
 def description(place: Workplace) -> dict[str, Any]:

@@ -63,9 +63,9 @@ def find_tools(ppcg: str | None = None, pluto: str | None = None) -> tuple[PeerT
         tools.append(PeerTool(PPCG_OPENMP, (*openmp, "OPTIONS", "SOURCE"), ".ppcg.c", ("-fopenmp",)))
         tools.append(PeerTool(PPCG_TILED, (*openmp, "--tile", "OPTIONS", "SOURCE"), ".ppcg.c", ("-fopenmp",)))
         utilities = [folder / _OCL_UTILITIES for folder in _around(Path(ppcg))]
-        found = next((path for path in utilities if path.is_file()), None)
-        if found is not None:
-            tools.append(_ppcg_opencl(ppcg, found))
+        result = next((path for path in utilities if path.is_file()), None)
+        if result is not None:
+            tools.append(_ppcg_opencl(ppcg, result))
     polycc = shutil.which(pluto or "polycc")
     if polycc is not None:
         base = (polycc, "--pet", "--tile", "--parallel")

@@ -25,8 +25,8 @@ def check() -> None:
 def bars(rows: Sequence[Row], target: str) -> list[tuple[str, Ratio]]:
     """Title and ratio of each bar: on threads against the best of the peers, else against the original."""
     against = BEST if target == "threads" else GCC
-    found = ((f"{row.case} {row.type}", ratio(row, target, against)) for row in rows)
-    return [(title, each) for title, each in found if each is not None]
+    result = ((f"{row.case} {row.type}", ratio(row, target, against)) for row in rows)
+    return [(title, each) for title, each in result if each is not None]
 
 
 def ticks(found: Iterable[Ratio]) -> list[float]:

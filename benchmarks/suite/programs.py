@@ -99,10 +99,10 @@ def read_sources(polybench: Path | None) -> Sources:
 
 def faults(sources: Sources, cases: tuple[Case, ...]) -> list[str]:
     """What is wrong with the tables for these texts: programs that are missing, loops that are not found."""
-    found = []
+    results = []
     for case in cases:
         if case.source not in sources.programs:
-            found.append(
+            results.append(
                 f"{case.name}: no program {case.source}" + (" in that folder" if case.group == POLYBENCH else "")
             )
             continue
@@ -111,5 +111,5 @@ def faults(sources: Sources, cases: tuple[Case, ...]) -> list[str]:
             sources.with_library(case.source)
             sources.ours(case.source)
         except PatchError as error:
-            found.append(f"{case.name}: {error}")
-    return found
+            results.append(f"{case.name}: {error}")
+    return results

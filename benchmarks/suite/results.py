@@ -124,8 +124,8 @@ def ratio(row: Row, target: str, against: str) -> Ratio | None:
 
 def ratios(row: Row, targets: Iterable[str]) -> list[Ratio]:
     """Every ratio that a row has."""
-    found = (ratio(row, target, against) for target in targets for against in _AGAINST.get(target, (GCC,)))
-    return [each for each in found if each is not None]
+    result = (ratio(row, target, against) for target in targets for against in _AGAINST.get(target, (GCC,)))
+    return [each for each in result if each is not None]
 
 
 def geometric_mean(values: Sequence[float]) -> float:
@@ -163,8 +163,8 @@ def means(rows: Sequence[Row], targets: Sequence[str]) -> list[Mean]:
             for kind in kinds:
                 values = collected.setdefault((*kind, each.target, each.against), [])
                 values.append((each.value, f"{row.case} {row.type}"))
-    found = [
+    results = [
         Mean(*key, len(values), geometric_mean([value for value, _ in values]), *min(values))
         for key, values in collected.items()
     ]
-    return sorted(found, key=lambda mean: (mean.group != ALL, mean.group, mean.type != ALL, mean.type, mean.target))
+    return sorted(results, key=lambda mean: (mean.group != ALL, mean.group, mean.type != ALL, mean.type, mean.target))

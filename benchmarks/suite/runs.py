@@ -187,11 +187,11 @@ class CaseRuns:
             return "bits", 0.0
         if not dump.exists():
             run(original, self.settings, self.limit, str(dump))
-        found = self.scratch / "found.dump"
+        result = self.scratch / "found.dump"
         try:
-            run(contender, self.settings, self.limit, str(found))
-            apart = difference(self.program, dump, found, self.built.case.scratch)
+            run(contender, self.settings, self.limit, str(result))
+            apart = difference(self.program, dump, result, self.built.case.scratch)
         finally:
-            found.unlink(missing_ok=True)
+            result.unlink(missing_ok=True)
         allowed = min(TOLERANCE[self.row.type] * self.built.case.condition, MOST_TOLERANCE)
         return ("tolerance" if apart <= allowed else f"differs by {apart:.1e}"), apart

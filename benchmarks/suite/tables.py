@@ -89,12 +89,12 @@ def target_table(rows: Sequence[Row], limits: Limits, target: str) -> Table:
 
 def means_table(rows: Sequence[Row], targets: Sequence[str]) -> Table:
     """Geometric means of the ratios: a line for each group and target, a column for each contender; the least ratio of all."""
-    found = means(rows, targets)
-    against = list(dict.fromkeys(mean.against for mean in found))
+    result = means(rows, targets)
+    against = list(dict.fromkeys(mean.against for mean in result))
     columns = ("kernels", "type", "target", *(f"vs {name}" for name in against), "least")
     table = _table("geometric means of the ratios (of how many kernels)", columns)
-    for kind in dict.fromkeys((mean.group, mean.type, mean.target) for mean in found):
-        line = {mean.against: mean for mean in found if (mean.group, mean.type, mean.target) == kind}
+    for kind in dict.fromkeys((mean.group, mean.type, mean.target) for mean in result):
+        line = {mean.against: mean for mean in result if (mean.group, mean.type, mean.target) == kind}
         cells = (f"{line[name].value:.2f} ({line[name].count})" if name in line else "" for name in against)
         worst = line.get(BEST) or line.get(GCC) or next(iter(line.values()))
         table.add_row(*kind, *cells, f"{worst.least:.2f} {worst.least_case}")

@@ -81,7 +81,7 @@ def row_of(given: argparse.Namespace, subject: CalibrationTarget, target: str, f
     comparison = compared(rates, inputs, own.get(DEFAULT))
     budget = given.budget if given.budget is not None else BUDGETS[not given.quick]
     places = searched(one, points, budget)
-    failures = {version: why for found in results.failures.values() for version, why in found.items()}
+    failures = {version: why for value in results.failures.values() for version, why in value.items()}
     return Row(subject.name, target, comparison, tuple(places), rates, own.get(DEFAULT, {}), failures)
 
 
@@ -97,8 +97,8 @@ def searched(one: Explored, points: Mapping[str, Mapping[str, int]], budget: flo
     versions, space = one.space(some, with_sizes=True)
     search = Search(space, budget, one.take(versions, some))
     search.run()
-    found = [place_of_best(search, space[text], text, DEFAULT) for text in some]
-    return [each for each in found if each is not None]
+    results = [place_of_best(search, space[text], text, DEFAULT) for text in some]
+    return [each for each in results if each is not None]
 
 
 def targets_of(given: argparse.Namespace) -> list[str]:

@@ -76,13 +76,13 @@ Rates = Mapping[str, Mapping[str, float]]
 
 def rates_of(results: Results, inputs: Sequence[Input], versions: Sequence[str]) -> dict[str, dict[str, float]]:
     """1e9 operations a second by version and input, of the typical seconds; versions that did not run at all inputs are left out."""
-    found: dict[str, dict[str, float]] = {}
+    result: dict[str, dict[str, float]] = {}
     for version in versions:
         seconds = {each.text: results.typical(version, each.text) for each in inputs}
         own = {each.text: 1e-9 * each.flops / taken for each in inputs if (taken := seconds[each.text])}
         if len(own) == len(inputs):
-            found[version] = own
-    return found
+            result[version] = own
+    return result
 
 
 def best_on_average(rates: Rates) -> str:
@@ -122,8 +122,10 @@ def _with_rules(rates: Rates, learned: Sequence[Input], judged: Sequence[Input])
     decision = learned_rules(rates, learned)
     reached = []
     for each in judged:
-        found = chosen_sizes(decision.measured.choices, (each.bytes, each.trips)) or decision.measured.choices[-1].sizes
-        reached.append(rates[versions[found[0]]][each.text])
+        result = (
+            chosen_sizes(decision.measured.choices, (each.bytes, each.trips)) or decision.measured.choices[-1].sizes
+        )
+        reached.append(rates[versions[result[0]]][each.text])
     return Rules(len(decision.measured.choices), spread_of(reached))
 
 
@@ -138,10 +140,10 @@ def learned_rules(rates: Rates, inputs: Sequence[Input]) -> Decision:
         )
         for each in inputs
     ]
-    found = decided(occasions)
-    if found is None:
+    result = decided(occasions)
+    if result is None:
         raise ValueError("there are no inputs")
-    return found
+    return result
 
 
 @dataclass(frozen=True)

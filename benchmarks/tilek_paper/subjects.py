@@ -33,8 +33,8 @@ class CalibrationTarget:
 
     def points(self, quick: bool) -> dict[str, Numbers]:
         """The inputs by their texts, the smallest first."""
-        found = parse_ranges([self.quick if quick else self.full])
-        return {sizes_text(each): each for each in sorted(found, key=self.flops)}
+        result = parse_ranges([self.quick if quick else self.full])
+        return {sizes_text(each): each for each in sorted(result, key=self.flops)}
 
 
 SUBJECTS = (

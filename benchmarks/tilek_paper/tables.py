@@ -28,24 +28,24 @@ def _times(speedup: tuple[float, float]) -> tuple[str, ...]:
 def table_4(rows: Sequence[Row]) -> list[tuple[str, ...]]:
     """As the paper's, for one target: the ideal adaptive kernel (A), the best version on average (B), and A over B."""
     papers = {each.name: each.paper for each in SUBJECTS}
-    found = []
+    results = []
     for row in rows:
         own = row.comparison
         mean, worst = papers[row.name]["threads" if row.target == "threads" else "accelerator"]
         rates = (*_three(own.adaptive), *_three(own.best), own.version)
-        found.append((row.name, str(own.inputs), *rates, *_times(own.speedup), f"{mean:.2f} {worst:.2f}"))
-    return found
+        results.append((row.name, str(own.inputs), *rates, *_times(own.speedup), f"{mean:.2f} {worst:.2f}"))
+    return results
 
 
 def rules_table(rows: Sequence[Row]) -> list[tuple[str, ...]]:
     """What rules that can be built in reach, over the best on average; and what the translator makes by itself."""
-    found = []
+    results = []
     for row in rows:
         own = row.comparison
         unseen = "" if own.unseen_share is None else f"{own.unseen_share:.2f}"
         untuned = "" if own.own is None else f"{own.own.mean / own.best.mean:.2f}"
-        found.append((row.name, str(own.rules.count), *_times(own.rules_speedup), unseen, untuned))
-    return found
+        results.append((row.name, str(own.rules.count), *_times(own.rules_speedup), unseen, untuned))
+    return results
 
 
 def order_table(rows: Sequence[Row]) -> list[tuple[str, ...]]:
@@ -62,16 +62,16 @@ def order_table(rows: Sequence[Row]) -> list[tuple[str, ...]]:
 
 def all_tables(rows: Sequence[Row]) -> list[Table]:
     """Three for each target, each with its title and its columns."""
-    found: list[Table] = []
+    results: list[Table] = []
     for target in dict.fromkeys(row.target for row in rows):
         own = [row for row in rows if row.target == target]
         title = f"Table 4 on {target}: ideal adaptive kernel (A), best version on average (B), GFLOP/s"
-        found += [
+        results += [
             (title, TABLE_4, table_4(own)),
             (f"{target}: rules of at most four of these versions, over B", RULES, rules_table(own)),
             (f"{target}: the fastest version in the model's order", ORDER, order_table(own)),
         ]
-    return found
+    return results
 
 
 def summary(rows: Sequence[Row]) -> list[str]:

@@ -27,21 +27,21 @@ RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 
 def most_rows(size: int, rows: int, threads: int) -> int:
     """Of the thread that has most, by going through the blocks."""
-    found = [0] * threads
+    result = [0] * threads
     for block, first in enumerate(range(0, rows, size)):
-        found[block % threads] += min(size, rows - first)
-    return max(found)
+        result[block % threads] += min(size, rows - first)
+    return max(result)
 
 
 @given(st.integers(1, 4), st.integers(1, 12), st.integers(1, 1500), st.integers(1, 40), st.sampled_from([0.0, 1e12]))
 def test_no_thread_has_more_than_before(unit: int, units: int, rows: int, threads: int, operations: float) -> None:
     usual = unit * units
-    found = even_blocks(usual, (0, rows - 1), unit, threads, operations)
+    result = even_blocks(usual, (0, rows - 1), unit, threads, operations)
     most, part = OTHER_TIMES * usual, OTHER_COST
     if operations:
         most, part = max(MOST_TIMES * usual, FEW_ROWS), BLOCK_COST
-    assert found >= 1 and (found == usual or found <= most) and found % unit == 0
-    before, after = (most_rows(size, rows, threads) for size in (usual, found))
+    assert result >= 1 and (result == usual or result <= most) and result % unit == 0
+    before, after = (most_rows(size, rows, threads) for size in (usual, result))
     # Larger blocks are cheaper: a part of the usual size for each that a thread has.
     assert after <= before + (-(-rows // usual // threads) + 1) * usual / part
 
@@ -98,9 +98,9 @@ def test_columns_of_time_steps(usual: int, steps: int, threads: int, width: int)
 
 @given(st.integers(1, 300), st.integers(1, 2000), st.integers(2, 40))
 def test_columns_are_no_wider_and_work_is_no_less_even(usual: int, rows: int, threads: int) -> None:
-    found = even_columns(usual, rows - 1, 1, threads)
-    assert 1 <= found <= usual
-    assert max(min(found, rows) * threads, rows) <= max(min(usual, rows) * threads, rows)
+    result = even_columns(usual, rows - 1, 1, threads)
+    assert 1 <= result <= usual
+    assert max(min(result, rows) * threads, rows) <= max(min(usual, rows) * threads, rows)
 
 
 @pytest.fixture(scope="module")
@@ -110,12 +110,12 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     flags = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1", "-ftrapv", "-shared", "-fPIC"]
     sources = [f"-I{RUNTIME}", f"-I{RUNTIME / 'include'}", str(RUNTIME / "launch" / "balanced_chunking.c")]
     subprocess.run([compiler, *flags, *sources, "-o", str(output)], check=True)
-    found = ctypes.CDLL(str(output))
-    found.tilek_balanced_blocks.restype = ctypes.c_int64
-    found.tilek_balanced_blocks.argtypes = [*[ctypes.c_int64] * 5, ctypes.c_double]
-    found.tilek_balanced_columns.restype = ctypes.c_int64
-    found.tilek_balanced_columns.argtypes = [ctypes.c_int64] * 4
-    return found
+    result = ctypes.CDLL(str(output))
+    result.tilek_balanced_blocks.restype = ctypes.c_int64
+    result.tilek_balanced_blocks.argtypes = [*[ctypes.c_int64] * 5, ctypes.c_double]
+    result.tilek_balanced_columns.restype = ctypes.c_int64
+    result.tilek_balanced_columns.argtypes = [ctypes.c_int64] * 4
+    return result
 
 
 rows_of = st.one_of(st.integers(-3, 5000), st.sampled_from([2**40, 2**63 - 1, -(2**63)]))

@@ -163,21 +163,21 @@ def check_section(found: list[Header], subscript: Expression, n: int, m: int) ->
 @given(st.data(), sizes, sizes)
 @settings(max_examples=200, deadline=None)
 def test_sections_are_exactly_what_is_touched(data: st.DataObject, n: int, m: int) -> None:
-    found = data.draw(headers())
-    subscript = data.draw(sums((*ITERATORS[: len(found)], SIZES[0]), 2))
-    check_section(found, subscript, n, m)
+    result = data.draw(headers())
+    subscript = data.draw(sums((*ITERATORS[: len(result)], SIZES[0]), 2))
+    check_section(result, subscript, n, m)
 
 
 @given(st.data(), sizes, sizes)
 @settings(max_examples=100, deadline=None)
 def test_strides_may_have_either_sign(data: st.DataObject, n: int, m: int) -> None:
-    found = data.draw(headers())
-    assume(not any(abs(header.step) > 1 for header in found))
+    result = data.draw(headers())
+    assume(not any(abs(header.step) > 1 for header in result))
     subscript = data.draw(sums((), 0))
-    for iterator in ITERATORS[: len(found)]:
+    for iterator in ITERATORS[: len(result)]:
         stride = data.draw(st.sampled_from([*map(read, SIZES), integer(1), integer(-2), integer(0)]))
         subscript = Binary("+", subscript, Binary("*", read(iterator), stride, INT), INT)
-    check_section(found, subscript, n, m)
+    check_section(result, subscript, n, m)
 
 
 def test_a_stride_of_either_sign_is_exact_in_triangles() -> None:
@@ -198,13 +198,13 @@ def test_sections_of_several_accesses_are_their_hull(data: st.DataObject, n: int
     boxes, elements = [], set()
     values = {"n": n, "m": m}
     for _ in range(data.draw(st.integers(1, 3))):
-        found = data.draw(headers())
-        subscript = data.draw(sums(ITERATORS[: len(found)], 1))
+        result = data.draw(headers())
+        subscript = data.draw(sums(ITERATORS[: len(result)], 1))
         try:
-            boxes.append(box_of(use_of(found, subscript), host_evaluable(ITERATORS)))
+            boxes.append(box_of(use_of(result, subscript), host_evaluable(ITERATORS)))
         except NotExactError:
             assume(False)
-        elements |= touched(found, subscript, {**values, "depth": len(found)})
+        elements |= touched(result, subscript, {**values, "depth": len(result)})
     # C has no negative subscripts into an object, which the sentinel for "nothing is touched"
     # relies on.
     assume(all(element >= 0 for element in elements))

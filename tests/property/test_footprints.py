@@ -38,9 +38,9 @@ def kernel(seed: int) -> Kernel:
         stores.append(f"{test}a[{scale}{inner} + {offset}] = 1;")
     body = f"{' '.join(headers)} {{ {' '.join(stores)} }}"
     source = f"void f(int n, int m, int *a)\n{{\n#pragma tilek kernel\n{body}\n}}\n"
-    found = Diagnostics()
-    unit = parse_translation_unit("t.c", source.encode(), CompilerFlags(), found)
-    assert unit is not None and not found.has_errors, [item.message for item in found]
+    result = Diagnostics()
+    unit = parse_translation_unit("t.c", source.encode(), CompilerFlags(), result)
+    assert unit is not None and not result.has_errors, [item.message for item in result]
     return unit.kernels[0]
 
 
@@ -48,10 +48,10 @@ def kernel(seed: int) -> Kernel:
 def test_the_engines_sections_are_exactly_what_is_touched(seed: int) -> None:
     made = kernel(seed)
     (array,) = (object_ for object_ in made.objects if object_.name == "a")
-    found = footprint(array, DataContext(made, (), lambda _: True, Diagnostics()))
-    if found is None:
+    result = footprint(array, DataContext(made, (), lambda _: True, Diagnostics()))
+    if result is None:
         return
-    ((low, length),) = found
+    ((low, length),) = result
     for n, m in SIZES:
         run = Interpreter({"n": n, "m": m})
         for statement in made.body.statements:
@@ -64,9 +64,9 @@ def test_the_engines_sections_are_exactly_what_is_touched(seed: int) -> None:
 
 def test_most_sections_are_found() -> None:
     """A search that gives up always would pass the test above."""
-    found = 0
+    result = 0
     for seed in range(0, 60, 4):
         made = kernel(seed)
         (array,) = (object_ for object_ in made.objects if object_.name == "a")
-        found += footprint(array, DataContext(made, (), lambda _: True, Diagnostics())) is not None
-    assert found > 10
+        result += footprint(array, DataContext(made, (), lambda _: True, Diagnostics())) is not None
+    assert result > 10

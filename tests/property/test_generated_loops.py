@@ -47,11 +47,11 @@ class Case:
 
 def random_case(seed: int) -> Case:
     nest = random_nest(seed)
-    found = scop(nest.parameters, nest.body, movable=in_parts)
+    result = scop(nest.parameters, nest.body, movable=in_parts)
     chance = random.Random(seed)
-    depth = max(len(each.loops) for each in found.statements)
+    depth = max(len(each.loops) for each in result.statements)
     statements, rows = [], {}
-    for number, each in enumerate(found.statements):
+    for number, each in enumerate(result.statements):
         own = len(each.loops)
         matrix = [[*row, chance.choice((0, 0, 0, 1, -2))] for row in unimodular(chance, own)]
         matrix += [[0] * own + [chance.choice((0, 2))] for _ in range(depth - own)]
@@ -60,8 +60,8 @@ def random_case(seed: int) -> Case:
         every = [scalar, *matrix, last]
         (array,) = {reference.object.name for reference in each.references if reference.writes}
         rows[array] = every
-        statements.append(ScheduledStatement(each, _times(found.context, each.name, own, every)))
-    return Case(found, tuple(statements), rows)
+        statements.append(ScheduledStatement(each, _times(result.context, each.name, own, every)))
+    return Case(result, tuple(statements), rows)
 
 
 def _times(context: isl.Context, name: str, depth: int, rows: list[list[int]]) -> isl.Map:
@@ -101,18 +101,18 @@ def test_each_instance_runs_once_and_in_order(seed: int, monkeypatch: pytest.Mon
         for n, m in SIZES:
             values = {"n": n, "m": m}
             expected = original(case, values)
-            found = stores(made, values)
-            assert sorted(found) == sorted(expected)
-            assert [when(case, cell) for cell in found] == sorted(when(case, cell) for cell in expected)
+            result = stores(made, values)
+            assert sorted(result) == sorted(expected)
+            assert [when(case, cell) for cell in result] == sorted(when(case, cell) for cell in expected)
 
 
 def check_loops(block: Block, first: int, end: int) -> None:
     """Indices are in textual order and known; no loop's iterator hides that of a loop around it."""
-    found: list[int] = []
+    results: list[int] = []
 
     def visit(node: Statement, names: tuple[str, ...]) -> None:
         if isinstance(node, Loop):
-            found.append(node.index)
+            results.append(node.index)
             assert node.iterator.name not in names and node.iterator.scope is Scope.LOCAL and node.declares_iterator
             names = (*names, node.iterator.name)
             visit(node.body, names)
@@ -125,7 +125,7 @@ def check_loops(block: Block, first: int, end: int) -> None:
                 visit(node.otherwise, names)
 
     visit(block, ())
-    assert found == list(range(first, end))
+    assert results == list(range(first, end))
 
 
 def variable(name: str) -> Access:
@@ -215,12 +215,12 @@ def test_tiles_of_any_size_cover_each_instance_once(seed: int) -> None:
             return (*(time[level] // size for level, size in sizes.items()), *time)
 
         for tree in trees:
-            found = stores(tree, values | {f"s{level}": size for level, size in sizes.items()})
-            assert sorted(found) == sorted(expected)
-            assert [order(cell) for cell in found] == sorted(order(cell) for cell in expected)
-        found = stores(fronts, values | {f"s{level}": size for level, size in sizes.items()})
-        assert sorted(found) == sorted(expected)
-        waves = [sum(order(cell)[: len(levels)]) for cell in found]
+            result = stores(tree, values | {f"s{level}": size for level, size in sizes.items()})
+            assert sorted(result) == sorted(expected)
+            assert [order(cell) for cell in result] == sorted(order(cell) for cell in expected)
+        result = stores(fronts, values | {f"s{level}": size for level, size in sizes.items()})
+        assert sorted(result) == sorted(expected)
+        waves = [sum(order(cell)[: len(levels)]) for cell in result]
         assert waves == sorted(waves)
 
 
@@ -240,12 +240,12 @@ NESTS = {
 def test_every_pair_of_sizes_up_to_seven(name: str) -> None:
     body, rows = NESTS[name]
     ranks = {array: len(found[0]) - 1 for array, found in rows.items()}
-    found = scop(NestText(body, ranks).parameters, body, movable=in_parts)
+    result = scop(NestText(body, ranks).parameters, body, movable=in_parts)
     statements = tuple(
-        ScheduledStatement(each, _times(found.context, each.name, len(each.loops), own))
-        for each, own in zip(found.statements, rows.values(), strict=True)
+        ScheduledStatement(each, _times(result.context, each.name, len(each.loops), own))
+        for each, own in zip(result.statements, rows.values(), strict=True)
     )
-    case = Case(found, statements, {})
+    case = Case(result, statements, {})
     tree = tiled(Band(case, (1, 2)), nested=True)
     values = {"n": 5, "m": 9}
     expected = sorted(original(case, values))

@@ -202,10 +202,10 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     flags = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1", "-ftrapv", "-shared", "-fPIC"]
     sources = [f"-I{RUNTIME / 'include'}", str(RUNTIME / "launch" / "tile.c")]
     subprocess.run([compiler, *flags, *sources, "-o", str(output)], check=True)
-    found = ctypes.CDLL(str(output))
-    found.tilek_trip.restype = ctypes.c_int64
-    found.tilek_trip.argtypes = [ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_char]
-    return found
+    result = ctypes.CDLL(str(output))
+    result.tilek_trip.restype = ctypes.c_int64
+    result.tilek_trip.argtypes = [ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_char]
+    return result
 
 
 edges = st.one_of(
@@ -219,8 +219,8 @@ int64 = st.one_of(edges, st.integers(-(2**63), 2**63 - 1))
 def test_c_counts_trips_as_python_does(
     library: ctypes.CDLL, lower: int, upper: int, step: int, comparison: str
 ) -> None:
-    found = library.tilek_trip(lower, upper, step, COMPARISONS[comparison].encode())
-    assert found == trip_count(lower, upper, step, comparison)
+    result = library.tilek_trip(lower, upper, step, COMPARISONS[comparison].encode())
+    assert result == trip_count(lower, upper, step, comparison)
 
 
 any_tiles = st.lists(

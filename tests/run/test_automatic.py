@@ -79,13 +79,13 @@ def on(names: Iterable[str]) -> list[object]:
 @pytest.mark.parametrize("file", on(KINDS))
 def test_parallelism_is_found(planning: PlanningWorkshop, file: CaseFile) -> None:
     name = Path(file.path).stem
-    found = {kernel: plan_kind(plan) for kernel, plan in planned(suite(planning, file)).items()}
+    result = {kernel: plan_kind(plan) for kernel, plan in planned(suite(planning, file)).items()}
     wrong = {
         kernel: kind.value
-        for kernel, kind in found.items()
+        for kernel, kind in result.items()
         if kind not in next(kinds for start, kinds in KINDS[name] if kernel.startswith(start))
     }
-    assert found
+    assert result
     assert not wrong
 
 

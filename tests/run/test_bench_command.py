@@ -76,28 +76,28 @@ def bench(workshop: Workshop, folder: Path, *options: str) -> subprocess.Complet
 
 def test_functions_are_timed_and_compared(workshop: Workshop, tmp_path: Path) -> None:
     done = bench(workshop, tmp_path, "--sizes", "n=10:3010:+3000", "-O1")
-    found = json.loads((tmp_path / "found.json").read_text())["functions"]
-    assert set(found) == {"add", "apart", "sum", "ends"}
+    result = json.loads((tmp_path / "found.json").read_text())["functions"]
+    assert set(result) == {"add", "apart", "sum", "ends"}
     for name in ("add", "sum"):
-        assert [(row["sizes"], row["program"]) for row in found[name]] == [
+        assert [(row["sizes"], row["program"]) for row in result[name]] == [
             ("n=10", "original"),
             ("n=10", "threads"),
             ("n=3010", "original"),
             ("n=3010", "threads"),
         ]
-        assert all(row["seconds"] and not row["failure"] for row in found[name])
+        assert all(row["seconds"] and not row["failure"] for row in result[name])
         assert name in done.stdout
-    assert all(row["same_bits"] and not row["difference"] for row in found["add"])
-    original, translated = found["sum"][2:]
+    assert all(row["same_bits"] and not row["difference"] for row in result["add"])
+    original, translated = result["sum"][2:]
     assert not original["difference"]
     assert 0 < float(translated["difference"]) < 1e-5
     assert not translated["same_bits"]
     # A sum of what cancels out, in another order: its times stand, and what is wrong is said.
-    apart = found["apart"][3]
+    apart = result["apart"][3]
     assert apart["seconds"] and float(apart["difference"]) > 1e-5 and "status 70" in apart["beyond_tolerance"]
     assert "threads at n=3010 differs by more than TILEK_TOLERANCE: the program ended with status 70" in done.stdout
     # What fails costs its own rows, and the exit status.
-    assert [bool(row["failure"]) for row in found["ends"]] == [False, False, True, True]
+    assert [bool(row["failure"]) for row in result["ends"]] == [False, False, True, True]
     assert "threads at n=3010: the program was ended by signal 11" in done.stdout
     assert "the function 'main' is not measured: it is the program's own main" in done.stderr
     assert done.returncode == 1

@@ -35,14 +35,14 @@ def kernels(workshop: Workshop, source: Path, folder: Path, **variables: str) ->
 
 def complaints(paths: list[Path], architectures: tuple[str, ...] = ARCHITECTURES, options: tuple[str, ...] = ()) -> str:
     """What NVRTC says of each kernel and architecture; empty where all is well."""
-    found = []
+    results = []
     for path in paths:
         text = path.read_text()
         for architecture in architectures:
             error = compile_error(text, architecture, options)
             if error is not None:
-                found.append(f"{path.name} for {architecture}: {error[:800]}")
-    return "\n".join(found[:20])
+                results.append(f"{path.name} for {architecture}: {error[:800]}")
+    return "\n".join(results[:20])
 
 
 @pytest.mark.parametrize("file", [with_file(file) for file in FILES])

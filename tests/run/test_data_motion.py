@@ -53,7 +53,7 @@ def test_only_what_is_needed_moves(workshop: Workshop, device_target: TargetEnvi
     moved: dict[str, Counter[str]] = {kernel: Counter() for kernel in (*expected, REDUCING)}
     for event in json.loads(trace.read_text())["traceEvents"]:
         moved[event["args"]["kernel"]][event["cat"]] += event["args"]["bytes"]
-    found = {kernel: (bytes_["copy in"], bytes_["copy out"]) for kernel, bytes_ in moved.items() if kernel != REDUCING}
+    result = {kernel: (bytes_["copy in"], bytes_["copy out"]) for kernel, bytes_ in moved.items() if kernel != REDUCING}
     # The program for processors works in the host's memory where its device shares it.
     in_place = dict.fromkeys(expected, (0, 0)) | HELD
-    assert found in ((expected, in_place) if device_target.name == "opencl" else (expected,))
+    assert result in ((expected, in_place) if device_target.name == "opencl" else (expected,))

@@ -178,10 +178,10 @@ def test_any_call_of_the_driver_may_fail(workshop: Workshop, tmp_path: Path, lau
     more = {"TILEK_OPENCL_LIBRARY": "none", "TILEK_STRICT": "0"}
     for _ in range(2):  # the second time compiled kernels are there
         whole = workshop.run(programs[1], cuda, TILEK_STANDIN_FAIL="any:0", TILEK_STANDIN_COUNTS="1", **more)
-    found = re.search(r"stand-in: (\d+) calls", whole)
-    assert found is not None and [line for line in whole.splitlines() if not line.startswith("stand-in")] == expected
+    match = re.search(r"stand-in: (\d+) calls", whole)
+    assert match is not None and [line for line in whole.splitlines() if not line.startswith("stand-in")] == expected
     assert (", 0 cooperative" in whole) == (launches == "single")
-    count, wrong, warned = int(found[1]), [], 0
+    count, wrong, warned = int(match[1]), [], 0
     for call in range(1, count + 1):
         fault, has_warned = judge(
             workshop, programs[1], cuda, expected, most_warnings=1, TILEK_STANDIN_FAIL=f"any:{call}", **more

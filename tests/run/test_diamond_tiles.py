@@ -77,8 +77,8 @@ def test_matches_the_original_on_cores(
 @pytest.mark.parametrize("extent", TILES)
 def test_any_tile_size(workshop: Workshop, programs: Programs, host_target: TargetEnvironment, extent: int) -> None:
     tiles = programs.tiles(extent)
-    found = workshop.run(programs.translated, host_target, *SIZES[0], TILEK_SIZES=tiles)
-    assert found == expected(workshop, programs, SIZES[0])
+    result = workshop.run(programs.translated, host_target, *SIZES[0], TILEK_SIZES=tiles)
+    assert result == expected(workshop, programs, SIZES[0])
 
 
 def test_one_program_for_all_tiles(workshop: Workshop, programs: Programs, device_target: TargetEnvironment) -> None:

@@ -155,16 +155,16 @@ def test_a_kernel_without_tile_sizes_is_tried_in_other_versions(workshop: Worksh
     (tmp_path / "in.c").write_text(
         "void scale(int n, float *a)\n{\n#pragma tilek kernel\n    for (int i = 0; i < n; ++i)\n        a[i] *= 3;\n}\n"
     )
-    found = []
+    results = []
     for families in ((), ("--versions", "paper8,unroll"), ("--versions", "paper8")):
         options = ("--sizes", "n=99", "--budget", "2s", "-O1", *families)
         done = tuned(workshop, tmp_path, *options)
-        found.append((done.returncode, done.stdout.splitlines()[:1], done.stderr))
+        results.append((done.returncode, done.stdout.splitlines()[:1], done.stderr))
     reason = "it does not begin with two loops, one right inside the other"
-    assert found[0] == (0, ["scale on threads has no versions of sizes, steps: trying counts, unroll"], "")
-    assert found[1] == (0, [f"scale on threads has no versions of paper8: {reason}"], "")
-    assert found[2][0] == 1
-    assert f"kernel 'scale' has none of these versions: {reason}" in found[2][2]
+    assert results[0] == (0, ["scale on threads has no versions of sizes, steps: trying counts, unroll"], "")
+    assert results[1] == (0, [f"scale on threads has no versions of paper8: {reason}"], "")
+    assert results[2][0] == 1
+    assert f"kernel 'scale' has none of these versions: {reason}" in results[2][2]
     assert {"default", "unroll(2)", "num_threads(1)"} <= {version for version, *_ in rows(tmp_path)}
 
 

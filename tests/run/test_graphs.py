@@ -159,16 +159,16 @@ def program(workshop: Workshop) -> Program:
 @pytest.fixture(scope="module")
 def one_by_one(program: Program) -> StandinCounts:
     """Without graphs: all launches of all runs."""
-    found = program.run("same", TILEK_GRAPHS="0")
-    assert (found.graphs, found.played) == (0, 0)
-    assert found.launches % RUNS == 0 and found.launches >= RUNS * ORDER
-    return found
+    result = program.run("same", TILEK_GRAPHS="0")
+    assert (result.graphs, result.played) == (0, 0)
+    assert result.launches % RUNS == 0 and result.launches >= RUNS * ORDER
+    return result
 
 
 def test_what_comes_again_is_launched_at_once(program: Program, one_by_one: StandinCounts) -> None:
-    found = program.run("same")
-    assert (found.graphs, found.played) == (1, RUNS - 1)
-    assert found.launches * RUNS == one_by_one.launches, "those of the first run alone"
+    result = program.run("same")
+    assert (result.graphs, result.played) == (1, RUNS - 1)
+    assert result.launches * RUNS == one_by_one.launches, "those of the first run alone"
 
 
 def test_programs_of_all_numbers_have_graphs_too(program: Program) -> None:
@@ -176,8 +176,8 @@ def test_programs_of_all_numbers_have_graphs_too(program: Program) -> None:
 
 
 def test_arrays_that_take_turns(program: Program) -> None:
-    found = program.run("swap")
-    assert (found.graphs, found.played) == (2, 2 * (RUNS - 1))
+    result = program.run("swap")
+    assert (result.graphs, result.played) == (2, 2 * (RUNS - 1))
 
 
 def test_queues(program: Program) -> None:
@@ -186,34 +186,34 @@ def test_queues(program: Program) -> None:
 
 @pytest.mark.parametrize("case", ["scalar", "few", "reduce"])
 def test_runs_without_graphs(program: Program, case: str) -> None:
-    found = program.run(case)
-    assert found.launches > 0 and (found.graphs, found.played) == (0, 0)
+    result = program.run(case)
+    assert result.launches > 0 and (result.graphs, result.played) == (0, 0)
 
 
 def test_launches_are_timed_one_by_one(program: Program, one_by_one: StandinCounts) -> None:
-    found = program.run("same", TILEK_PROFILE="1")
-    assert (found.launches, found.graphs) == (one_by_one.launches, 0)
-    assert "eliminate" in found.output
+    result = program.run("same", TILEK_PROFILE="1")
+    assert (result.launches, result.graphs) == (one_by_one.launches, 0)
+    assert "eliminate" in result.output
 
 
 def test_what_is_played_is_verified(program: Program) -> None:
-    found = program.run("same", TILEK_VERIFY="1", TILEK_TOLERANCE="0")
-    assert found.played == RUNS - 1
-    assert "a: largest difference 0 absolute" in found.output
+    result = program.run("same", TILEK_VERIFY="1", TILEK_TOLERANCE="0")
+    assert result.played == RUNS - 1
+    assert "a: largest difference 0 absolute" in result.output
 
 
 @pytest.mark.parametrize(("kind", "graphs"), [("capture", 0), ("endcapture", 0), ("graph", 0), ("play", 1)])
 def test_what_cannot_be_recorded_is_launched(
     program: Program, one_by_one: StandinCounts, kind: str, graphs: int
 ) -> None:
-    found = program.run("same", TILEK_STANDIN_FAIL=kind)
-    assert (found.launches, found.graphs, found.played) == (one_by_one.launches, graphs, 0)
-    assert "warning" not in found.output
+    result = program.run("same", TILEK_STANDIN_FAIL=kind)
+    assert (result.launches, result.graphs, result.played) == (one_by_one.launches, graphs, 0)
+    assert "warning" not in result.output
 
 
 def test_a_driver_without_graphs(program: Program, one_by_one: StandinCounts, tmp_path: Path) -> None:
-    found = program.run("same", **build_standin(tmp_path / "old", "-DSTANDIN_WITHOUT_GRAPHS"))
-    assert (found.launches, found.graphs, found.played) == (one_by_one.launches, 0, 0)
+    result = program.run("same", **build_standin(tmp_path / "old", "-DSTANDIN_WITHOUT_GRAPHS"))
+    assert (result.launches, result.graphs, result.played) == (one_by_one.launches, 0, 0)
 
 
 def test_a_device_that_fails_while_it_plays(program: Program, one_by_one: StandinCounts) -> None:

@@ -87,15 +87,15 @@ def test_one_program_for_all_tile_sizes(
 
 @pytest.mark.parametrize("making", MAKINGS)
 def test_verified(workshop: Workshop, programs: Programs, target: TargetEnvironment, making: str) -> None:
-    found = workshop.run(programs.translated[making], target, *SIZES[0], TILEK_VERIFY="1")
-    reports = [line for line in found.splitlines() if "tilek: verify:" in line]
+    result = workshop.run(programs.translated[making], target, *SIZES[0], TILEK_VERIFY="1")
+    reports = [line for line in result.splitlines() if "tilek: verify:" in line]
     assert len(reports) > 8
     assert all("largest difference 0 absolute, 0 relative" in line for line in reports)
 
 
 def test_profile_counts_steps(workshop: Workshop, programs: Programs, target: TargetEnvironment) -> None:
-    found = workshop.run(programs.translated["nests"], target, "61", "7", TILEK_PROFILE="1")
-    rows = {line.split()[0]: line.split() for line in found.splitlines() if f" {target.runtime} " in line}
+    result = workshop.run(programs.translated["nests"], target, "61", "7", TILEK_PROFILE="1")
+    rows = {line.split()[0]: line.split() for line in result.splitlines() if f" {target.runtime} " in line}
     assert rows["jacobi"][2] == "3"
     assert rows["jacobi_nest1"][2] == rows["jacobi_nest2"][2] == "15"
     assert rows["lu_nest2"][2] == "60"

@@ -41,8 +41,8 @@ def test_one_compiled_kernel_runs_with_every_block_size(
         dump = tmp_path / str(block)
         settings = {"TILEK_SPECIALIZE": "0", "TILEK_CACHE_DIR": str(cache), **OURS}
         workshop.run(translated, device_target, str(dump), "all", str(block), **settings)
-        found = read_records(dump)
-        wrong = {case.name: first_difference(wanted[case.name], found[case.name]) for case in FILE.cases}
+        result = read_records(dump)
+        wrong = {case.name: first_difference(wanted[case.name], result[case.name]) for case in FILE.cases}
         assert not any(wrong.values()), f"blocks of {block}: {wrong}"
         compiled.append(sorted(path.name for path in cache.rglob("*") if path.is_file()))
     assert compiled[0], "nothing was compiled"

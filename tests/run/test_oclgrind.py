@@ -156,7 +156,7 @@ def test_strategies_run_clean(workshop: Workshop, file: CaseFile, form: str) -> 
     suite = case_suite(workshop, file)
     program = suite.build()
     tiles, kinds = ({"TILEK_SIZES": SMALL_TILES}, "10") if file == file_named("strategies") else ({}, "0")
-    found = {}
+    result = {}
     for group in dict.fromkeys(case.group for case in file.cases):
         dump = program.with_suffix(f".{form}.{group}.dump")
         strict = "0" if group == FAILING else "1"
@@ -165,6 +165,6 @@ def test_strategies_run_clean(workshop: Workshop, file: CaseFile, form: str) -> 
                 workshop, form, program, str(dump), group, TILEK_SPECIALIZE=specialize, TILEK_STRICT=strict, **tiles
             )
             assert [line for line in said.splitlines() if strict == "1" or not CHECKED.search(line)] == []
-        found |= read_records(dump)
-    differing = {case.name: first_difference(suite.original(case), found.get(case.name, [])) for case in file.cases}
+        result |= read_records(dump)
+    differing = {case.name: first_difference(suite.original(case), result.get(case.name, [])) for case in file.cases}
     assert {name: said for name, said in differing.items() if said is not None} == {}

@@ -43,8 +43,8 @@ class Programs:
         """TILEK_SIZES for tiles of so many steps, and scratchpads of this extent, each a little different."""
         names = dict.fromkeys(size.object.name for plan in self.plans for size in plan.sizes)
         # A gang's walk takes longer than it keeps planes: fewer than these take long here.
-        found = {"_degree": degree, "_scratchpad": extent, "_chunk": extent + 2}
-        mine = [(name, more) for name in names for end, more in found.items() if name.endswith(end)]
+        result = {"_degree": degree, "_scratchpad": extent, "_chunk": extent + 2}
+        mine = [(name, more) for name in names for end, more in result.items() if name.endswith(end)]
         return ",".join(
             f"{name}={more if name.endswith('_degree') else more + place % 3}"
             for place, (name, more) in enumerate(mine)
@@ -92,10 +92,10 @@ def standin(shared_scratch: Path) -> TargetEnvironment:
 
 @pytest.fixture(scope="module")
 def opencl(shared_scratch: Path) -> TargetEnvironment:
-    found = target_environment("opencl-gpu", shared_scratch)
-    if found.absent is not None:
-        pytest.skip(found.absent)
-    return found
+    result = target_environment("opencl-gpu", shared_scratch)
+    if result.absent is not None:
+        pytest.skip(result.absent)
+    return result
 
 
 def expected(workshop: Workshop, programs: Programs, size: tuple[str, ...]) -> str:

@@ -168,9 +168,9 @@ def program(workshop: Workshop) -> Program:
 @pytest.mark.parametrize("order", ["forward", "reverse"])
 @pytest.mark.parametrize(("case", "size"), [("plane", 70), ("plane", 131), ("align", 150), ("once", 150)])
 def test_wavefronts_in_one_launch_are_those_of_the_host(program: Program, case: str, size: int, order: str) -> None:
-    found = program.run(case, size, CUDA_STANDIN_ORDER=order)
-    assert (found.launches, found.cooperative) == (RUNS, RUNS)
-    assert found.graphs == 0, "what a launch is given differs from run to run"
+    result = program.run(case, size, CUDA_STANDIN_ORDER=order)
+    assert (result.launches, result.cooperative) == (RUNS, RUNS)
+    assert result.graphs == 0, "what a launch is given differs from run to run"
 
 
 def test_flags_of_one_run_serve_the_next(program: Program) -> None:
@@ -230,20 +230,20 @@ def test_the_standin_shows_gangs_that_wait_for_ever(program: Program, tmp_path: 
     ids=["switched off", "no cooperative launches", "kernels are timed out", "no room for a gang", "few wavefronts"],
 )
 def test_wavefronts_are_launched_one_by_one(program: Program, without: dict[str, str]) -> None:
-    found = program.run("plane", 70, TILEK_GRAPHS="0", **without)
-    assert found.cooperative == 0 and found.launches > RUNS
+    result = program.run("plane", 70, TILEK_GRAPHS="0", **without)
+    assert result.cooperative == 0 and result.launches > RUNS
 
 
 def test_fewer_gangs_than_the_device_said_do_as_well(program: Program) -> None:
-    found = program.run("plane", 70, TILEK_STANDIN_FAIL="toolarge:1")
-    assert found.cooperative == RUNS
+    result = program.run("plane", 70, TILEK_STANDIN_FAIL="toolarge:1")
+    assert result.cooperative == RUNS
 
 
 def test_without_memory_for_flags_wavefronts_are_launched_one_by_one(program: Program) -> None:
     """The first memory that the device gives is the array's, the second the flags'; there is more for the runs after that."""
-    found = program.run("plane", 70, TILEK_STANDIN_FAIL="alloc:2")
-    assert found.cooperative == RUNS - 1 and found.launches > 2 * RUNS
-    assert "cannot run on cuda" not in found.output
+    result = program.run("plane", 70, TILEK_STANDIN_FAIL="alloc:2")
+    assert result.cooperative == RUNS - 1 and result.launches > 2 * RUNS
+    assert "cannot run on cuda" not in result.output
 
 
 def test_boxes_that_never_arrived_are_brought_again(program: Program) -> None:
@@ -262,6 +262,6 @@ def test_a_launch_that_fails_leaves_the_data_as_they_were(program: Program) -> N
 
 
 def test_profiles_count_one_step(program: Program) -> None:
-    found = program.run("plane", 70, TILEK_PROFILE="1")
-    (row,) = [line.split() for line in found.output.splitlines() if line.startswith("  relax ")]
+    result = program.run("plane", 70, TILEK_PROFILE="1")
+    (row,) = [line.split() for line in result.output.splitlines() if line.startswith("  relax ")]
     assert row[1:3] == ["cuda", str(RUNS)]

@@ -96,11 +96,11 @@ def test_sor_solves_by_each_method(
     expected = sor_table(workshop, plain, SERIAL, "37")
     assert list(expected) == ["wavefront", "redblack", "multilayer"]
     assert expected["multilayer"] == expected["redblack"] == expected["wavefront"]
-    found = sor_table(workshop, translated, target, "37")
-    assert found["wavefront"] == expected["wavefront"]
-    assert all(found[name] != expected[name] for name in ("redblack", "multilayer"))
-    assert found == sor_table(workshop, translated, SERIAL, "37")
-    for _, residual, error in found.values():
+    result = sor_table(workshop, translated, target, "37")
+    assert result["wavefront"] == expected["wavefront"]
+    assert all(result[name] != expected[name] for name in ("redblack", "multilayer"))
+    assert result == sor_table(workshop, translated, SERIAL, "37")
+    for _, residual, error in result.values():
         assert 0 < float(residual) <= 1e-6
         assert float(error) < 6 / 38**2
 

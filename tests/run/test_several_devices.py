@@ -61,8 +61,8 @@ def test_one_program_for_all_numbers(workshop: Workshop, program: Path, several:
 
 
 def test_verified(workshop: Workshop, program: Path, several: TargetEnvironment) -> None:
-    found = workshop.run(program, several, *MESHES[1], TILEK_VERIFY="1", **devices(several, 2))
-    reports = [line for line in found.splitlines() if "tilek: verify:" in line]
+    result = workshop.run(program, several, *MESHES[1], TILEK_VERIFY="1", **devices(several, 2))
+    reports = [line for line in result.splitlines() if "tilek: verify:" in line]
     assert len(reports) > 8
     assert all("largest difference 0 absolute, 0 relative" in line for line in reports)
 
@@ -72,11 +72,11 @@ def moved(
 ) -> Counter[str]:
     """Bytes that kernels get on devices, by kernel."""
     workshop.run(program, target, "40", "20", str(steps), TILEK_PROFILE=str(trace), **more)
-    found: Counter[str] = Counter()
+    result: Counter[str] = Counter()
     for event in json.loads(trace.read_text())["traceEvents"]:
         if event["cat"] == "copy in":
-            found[event["args"]["kernel"]] += event["args"]["bytes"]
-    return found
+            result[event["args"]["kernel"]] += event["args"]["bytes"]
+    return result
 
 
 def test_only_rows_at_borders_move(

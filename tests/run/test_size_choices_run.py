@@ -107,8 +107,8 @@ def test_there_is_something_to_choose(programs: Programs) -> None:
 def test_matches_the_original(
     workshop: Workshop, programs: Programs, target: TargetEnvironment, more: dict[str, str]
 ) -> None:
-    found = workshop.run(programs.translated, target, *ARGUMENTS, **more)
-    lines = [line for line in found.splitlines(keepends=True) if "tilek: verify:" not in line]
+    result = workshop.run(programs.translated, target, *ARGUMENTS, **more)
+    lines = [line for line in result.splitlines(keepends=True) if "tilek: verify:" not in line]
     assert "".join(lines) == expected(workshop, programs)
 
 
@@ -121,8 +121,8 @@ def test_launches_take_what_fits_them(
         n, steps = map(int, launch)
         runs = {"smooth": n > 2 and steps > 0, "product": n > 0}
         for name, choice in (("smooth", stencil), ("product", product)):
-            found = traced(trace, name)  # without steps there may be launches of empty tiles
-            assert found == [programs.taken(name, choice)] or (not found and not runs[name]), (launch, name)
+            result = traced(trace, name)  # without steps there may be launches of empty tiles
+            assert result == [programs.taken(name, choice)] or (not result and not runs[name]), (launch, name)
 
 
 def test_the_user_goes_before_choices(
@@ -131,8 +131,8 @@ def test_the_user_goes_before_choices(
     names = {name: plan.sizes[0].object.name for name, plan in programs.plans.items()}
     given = f"smooth.{names['smooth']}=7,product.{names['product']}=6"
     trace = tmp_path / "trace.json"
-    found = workshop.run(programs.translated, host_target, *LAUNCHES[0], TILEK_PROFILE=str(trace), TILEK_SIZES=given)
-    assert found.splitlines() == expected(workshop, programs).splitlines()[:1]
+    result = workshop.run(programs.translated, host_target, *LAUNCHES[0], TILEK_PROFILE=str(trace), TILEK_SIZES=given)
+    assert result.splitlines() == expected(workshop, programs).splitlines()[:1]
     assert traced(trace, "smooth") == [programs.taken("smooth", 0) | {names["smooth"]: 7}]
     assert traced(trace, "product") == [programs.taken("product", 0) | {names["product"]: 6}]
 

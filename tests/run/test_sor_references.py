@@ -53,12 +53,12 @@ def run(program: Path, *words: str) -> list[str]:
 def solve(
     program: Path, n: int, omega: float, tolerance: float, guess: str, *methods: str, dimensions: int = 2
 ) -> dict[str, Solved]:
-    found = {}
+    result = {}
     for line in run(program, f"solve{dimensions}", str(n), str(omega), str(tolerance), guess, *methods):
         name, sweeps, passed, error = line.split()
-        found[name] = Solved(int(sweeps), float(passed), float(error))
-    assert list(found) == list(methods)
-    return found
+        result[name] = Solved(int(sweeps), float(passed), float(error))
+    assert list(result) == list(methods)
+    return result
 
 
 @pytest.mark.parametrize("guess", ["zero", "random"])
@@ -120,8 +120,8 @@ def test_the_order_of_table_6_2(program: Path, guess: str, tolerance: float) -> 
     """
     alternating = [f"mlsor:{each}" for each in SUBDOMAINS]
     forward = [f"forward:{each}" for each in SUBDOMAINS]
-    found = solve(program, 96, 1.4, tolerance, guess, "sor", "redblack", *alternating, *forward)
-    sweeps = {name: one.passed for name, one in found.items()}
+    result = solve(program, 96, 1.4, tolerance, guess, "sor", "redblack", *alternating, *forward)
+    sweeps = {name: one.passed for name, one in result.items()}
     in_turn = [sweeps[name] for name in alternating]
     assert sorted(in_turn, reverse=True) == in_turn and len(set(in_turn)) == len(in_turn)
     assert all(sweeps[one] > sweeps[other] for one, other in zip(forward, alternating, strict=True))
@@ -132,9 +132,9 @@ def test_the_order_of_table_6_2(program: Path, guess: str, tolerance: float) -> 
 def test_the_order_of_table_6_2_in_space(program: Path) -> None:
     """40^3 points, omega = 1.4, Poisson's equation: the same order as in the plane."""
     ways = [[f"{way}:{each}" for each in SUBDOMAINS[:3]] for way in ("mlsor", "forward")]
-    found = solve(program, 40, 1.4, 0.1, "zero", "sor", *ways[0], *ways[1], dimensions=3)
-    in_turn, forward = ([found[name].passed for name in way] for way in ways)
-    assert in_turn[0] > in_turn[1] > in_turn[2] > found["sor"].passed
+    result = solve(program, 40, 1.4, 0.1, "zero", "sor", *ways[0], *ways[1], dimensions=3)
+    in_turn, forward = ([result[name].passed for name in way] for way in ways)
+    assert in_turn[0] > in_turn[1] > in_turn[2] > result["sor"].passed
     assert all(one > other for one, other in zip(forward, in_turn, strict=True))
 
 
@@ -143,23 +143,23 @@ def test_the_order_of_table_6_2_on_a_line(program: Path) -> None:
     slower than alternating, and the largest subdomains take 12 % more than SOR at most.
     """
     ways = [[f"{way}:{each}" for each in SUBDOMAINS] for way in ("mlsor", "forward")]
-    found = solve(program, 96, 1.4, 0.03, "zero", "sor", *ways[0], *ways[1], dimensions=1)
-    in_turn, forward = ([found[name].passed for name in way] for way in ways)
-    assert in_turn[1] > in_turn[2] > in_turn[3] > found["sor"].passed
+    result = solve(program, 96, 1.4, 0.03, "zero", "sor", *ways[0], *ways[1], dimensions=1)
+    in_turn, forward = ([result[name].passed for name in way] for way in ways)
+    assert in_turn[1] > in_turn[2] > in_turn[3] > result["sor"].passed
     assert all(one > other for one, other in zip(forward, in_turn, strict=True))
-    assert in_turn[3] < 1.12 * found["sor"].passed
+    assert in_turn[3] < 1.12 * result["sor"].passed
 
 
 def test_near_the_best_factor_subdomains_cost_twice_the_sweeps(program: Path) -> None:
     """96 x 96 points, omega = 1.9: what the thesis's table does not show, and docs/RESULTS.md does."""
-    found = solve(program, 96, 1.9, 0.03, "zero", "sor", "mlsor:16:32")
-    assert 1.5 * found["sor"].passed < found["mlsor:16:32"].passed < 2.5 * found["sor"].passed
+    result = solve(program, 96, 1.9, 0.03, "zero", "sor", "mlsor:16:32")
+    assert 1.5 * result["sor"].passed < result["mlsor:16:32"].passed < 2.5 * result["sor"].passed
 
 
 def test_red_black_is_slower_from_a_rough_guess(program: Path) -> None:
     """As in Table 6.2, where that is so for every input; from a smooth guess both take the same sweeps."""
-    found = solve(program, 96, 1.2, 0.03, "random", "sor", "redblack", "mlsor:16:32")
-    assert found["sor"].passed < found["mlsor:16:32"].passed < found["redblack"].passed
+    result = solve(program, 96, 1.2, 0.03, "random", "sor", "redblack", "mlsor:16:32")
+    assert result["sor"].passed < result["mlsor:16:32"].passed < result["redblack"].passed
 
 
 @pytest.mark.parametrize(

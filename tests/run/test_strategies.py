@@ -56,9 +56,9 @@ def planned(folder: Path) -> TranslateResult:
 
 
 def test_each_kernel_shows_its_strategy(workshop: Workshop) -> None:
-    found = {facts.name: facts for facts in kernel_reports(planned(workshop.folder / "strategies"))}
-    assert set(found) == set(SHOWN)
-    missing = {name: [each for each in SHOWN[name] if each not in explain([facts])] for name, facts in found.items()}
+    result = {facts.name: facts for facts in kernel_reports(planned(workshop.folder / "strategies"))}
+    assert set(result) == set(SHOWN)
+    missing = {name: [each for each in SHOWN[name] if each not in explain([facts])] for name, facts in result.items()}
     assert {name: clauses for name, clauses in missing.items() if clauses} == {}
 
 
@@ -72,5 +72,5 @@ def test_small_tiles_agree(workshop: Workshop, target: TargetEnvironment, file: 
     """With numbers as arguments on devices, so that one program serves all sizes."""
     small = varied(target, "small", (("TILEK_SIZES", SMALL_TILES), ("TILEK_SPECIALIZE", "0")))
     suite = case_suite(workshop, file)
-    found = {case.name: first_difference(suite.original(case), suite.translated(case, small)) for case in file.cases}
-    assert {name: said for name, said in found.items() if said is not None} == {}
+    result = {case.name: first_difference(suite.original(case), suite.translated(case, small)) for case in file.cases}
+    assert {name: said for name, said in result.items() if said is not None} == {}

@@ -79,9 +79,9 @@ def test_every_version_leaves_what_the_original_does(
 
 
 def test_versions_are_verified(workshop: Workshop, programs: Programs, host_target: TargetEnvironment) -> None:
-    found = workshop.run(programs.translated, host_target, *SIDES, TILEK_VERIFY="1", TILEK_TOLERANCE="0")
+    result = workshop.run(programs.translated, host_target, *SIDES, TILEK_VERIFY="1", TILEK_TOLERANCE="0")
     said, lines = [], []
-    for line in found.splitlines(keepends=True):
+    for line in result.splitlines(keepends=True):
         (said if "tilek: verify:" in line else lines).append(line)
     assert "".join(lines) == expected(workshop, programs)
     assert all("largest difference 0 absolute" in line for line in said)
@@ -95,10 +95,10 @@ def test_what_is_tried_leaves_the_same(
 ) -> None:
     """The first launches of a kind take one version each, then one again."""
     sides, trace = ("30",) * 12, tmp_path / "trace.json"
-    found = workshop.run(programs.translated, target, *sides, TILEK_ADAPT="1", TILEK_PROFILE=str(trace))
+    result = workshop.run(programs.translated, target, *sides, TILEK_ADAPT="1", TILEK_PROFILE=str(trace))
     # At the end a trace says what was learned, which no test can know.
-    found = found.partition("tilek: adapted")[0]
-    assert found == workshop.run(programs.original, TargetEnvironment("original", ()), *sides)
+    result = result.partition("tilek: adapted")[0]
+    assert result == workshop.run(programs.original, TargetEnvironment("original", ()), *sides)
     taken = TAKEN if runs_on_host(target) else TAKEN_ON_DEVICES
     assert set(traced(trace, "add")) == set(taken["add"])
 

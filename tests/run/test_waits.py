@@ -92,6 +92,6 @@ def test_time_steps_follow_each_other_without_a_wait(workshop: Workshop, program
 
 
 def test_wavefronts_and_changing_bounds_need_no_wait_either(workshop: Workshop, program: Path) -> None:
-    found = counts(workshop, program, "1", "eliminate")
-    assert found.launches > 3
-    assert (found.copies, found.waits) == (2, 3)
+    result = counts(workshop, program, "1", "eliminate")
+    assert result.launches > 3
+    assert (result.copies, result.waits) == (2, 3)

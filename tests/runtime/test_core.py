@@ -163,9 +163,9 @@ def test_a_version_that_is_asked_for(program: Path) -> None:
 
 
 def test_profiles_say_what_was_learned(program: Path) -> None:
-    found = run(program, "adapts", TILEK_ADAPT="1", TILEK_PROFILE="1").stderr
-    assert "  delayed on threads, arrays below 64 bytes" not in found
-    assert "  delayed on threads, arrays below 128 bytes, below 128 iterations: takes size=5, of 3\n" in found
+    result = run(program, "adapts", TILEK_ADAPT="1", TILEK_PROFILE="1").stderr
+    assert "  delayed on threads, arrays below 64 bytes" not in result
+    assert "  delayed on threads, arrays below 128 bytes, below 128 iterations: takes size=5, of 3\n" in result
 
 
 def test_a_trial_ends_though_a_version_is_declined(program: Path) -> None:

@@ -169,13 +169,13 @@ def _build_with(workshop: Workshop, folder: Path, sanitizer: str) -> Path:
 def test_every_lock_is_registered() -> None:
     """A fork takes all locks of the registry; another would stay locked in its child. A device's are the parent's."""
     of_devices = {("cuda_context.h", 1), ("cuda_program.h", 1), ("opencl_program.h", 3)}
-    found = {
+    results = {
         (path.name, count)
         for path in RUNTIME.rglob("*.[ch]")
         if path.name not in {"locks.c", "locks.h"}
         and (count := len(re.findall(r"\bpthread_(?:mutex|rwlock|spinlock)_t\b", path.read_text())))
     }
-    assert found == of_devices
+    assert results == of_devices
     header = (RUNTIME / "base" / "locks.h").read_text()
     names = re.findall(r"^    (TILEK_LOCK_\w+),", header, re.MULTILINE)
     initialised = (RUNTIME / "base" / "locks.c").read_text().split("locks[TILEK_LOCKS] = {")[1].split("}")[0]

@@ -46,11 +46,13 @@ def test_without_a_launcher_nothing_is_divided(program: Path) -> None:
 
 @pytest.mark.parametrize("names", [OPEN_MPI, HYDRA, ("PALS_RANKID", "PALS_LOCAL_RANKID", "PALS_LOCAL_SIZE")])
 def test_local_ranks_share_cores_and_devices(program: Path, names: tuple[str, ...]) -> None:
-    found = [asked(program, **said(names, 5 + local, local, 3)) for local in range(3)]
+    results = [asked(program, **said(names, 5 + local, local, 3)) for local in range(3)]
     # More cores than this machine may have: the launcher's are as many as are asked about.
-    assert [each[:4] for each in found] == [["rank", f"{5 + local}:", str(5 + local), str(local)] for local in range(3)]
-    assert [each[4] for each in found] == ["3", "3", "2"] and sum(int(each[4]) for each in found) == NODE
-    assert [each[5:] for each in found] == [["0", "1"], ["1", "2"], ["2", "1"]]
+    assert [each[:4] for each in results] == [
+        ["rank", f"{5 + local}:", str(5 + local), str(local)] for local in range(3)
+    ]
+    assert [each[4] for each in results] == ["3", "3", "2"] and sum(int(each[4]) for each in results) == NODE
+    assert [each[5:] for each in results] == [["0", "1"], ["1", "2"], ["2", "1"]]
 
 
 @pytest.mark.parametrize(

@@ -110,25 +110,25 @@ def disagreements(plan: KernelPlan, groups: tuple[LaunchGroup, ...]) -> list[str
     said = {group.title: group.lines for group in groups}
     by_form = [(said.get("on cores", said.get("on all")), plan.host_steps, False)]
     by_form.append((said.get("on devices", said.get("on all")), plan.device_steps, True))
-    found: list[str] = []
+    results: list[str] = []
     region: Original | None = None
     for lines, steps, on_devices in by_form:
         if lines is None:
-            found.append("a form of the plan is not explained")
+            results.append("a form of the plan is not explained")
             continue
         pairs = list(_paired(list(lines), steps, ()))
         complaints = [each for each in pairs if isinstance(each, str)]
         matched = [each for each in pairs if isinstance(each, SaidLine)]
         complaints += [text for each in matched for text in _of_line(plan, each, on_devices)]
-        found += complaints
+        results += complaints
         if complaints or (on_devices and steps == plan.host_steps):
             continue
         computed = plan.device_kernel if on_devices and plan.device_kernel is not None else plan.kernel
         if region is None or computed is not plan.kernel:
             region = _region(replace(plan, kernel=computed))
         for form, sizes in _runs(plan, steps, on_devices):
-            found += _against_instances(plan, region, matched, form, sizes)
-    return found
+            results += _against_instances(plan, region, matched, form, sizes)
+    return results
 
 
 def _region(plan: KernelPlan) -> Original:
@@ -185,17 +185,17 @@ def _of_line(plan: KernelPlan, said: SaidLine, on_devices: bool) -> Iterator[str
 
 
 def _of_host_loop(line: LaunchLine, step: HostLoop) -> Iterator[str]:
-    found = re.fullmatch(
+    match = re.fullmatch(
         r"for (?:each (\w+)|\((\w+) = (.*); (\w+) (<|<=|>|>=|!=) (.*?)(?: by (.*))?\)) in order(.*)", line.what
     )
-    if found is None:
+    if match is None:
         yield f"'{line.what}' is no loop of the host"
         return
-    if (found[1] or found[2]) != _name(step.loop):
+    if (match[1] or match[2]) != _name(step.loop):
         yield f"'{line.what}' is the loop over {_name(step.loop)}"
-    if found[2] and found[5] != step.loop.comparison:
+    if match[2] and match[5] != step.loop.comparison:
         yield f"'{line.what}' ends otherwise"
-    if found[8] != (f", {step.shape}" if step.shape else ""):
+    if match[8] != (f", {step.shape}" if step.shape else ""):
         yield f"'{line.what}' has another shape: {step.shape}"
     rows = [text for text in line.below if text.startswith("hyperplanes")]
     if bool(rows) != any(tile_wavefronts(step)):
@@ -203,8 +203,8 @@ def _of_host_loop(line: LaunchLine, step: HostLoop) -> Iterator[str]:
 
 
 def _of_launch(plan: KernelPlan, line: LaunchLine, launch: Launch, on_devices: bool) -> Iterator[str]:
-    found = re.fullmatch(r"launch (\w+)(?:, line (\d+))?", line.what)
-    if found is None or found[1] != launch.name or line.launch != launch.name:
+    match = re.fullmatch(r"launch (\w+)(?:, line (\d+))?", line.what)
+    if match is None or match[1] != launch.name or line.launch != launch.name:
         yield f"'{line.what}' is launch {launch.name}"
     if [(name, _axes(how)) for name, how in line.loops] != _told_once(launch):
         yield f"launch {launch.name} has other loops: {line.loops}"
@@ -223,7 +223,7 @@ def overlapping(plan: KernelPlan) -> frozenset[SourceRange]:
     """The loops, by their heads, whose iterations the plan overlaps: at fixed values of all other iterators
     around a statement the loop's decides in which tile of a wavefront it runs, or in which thread, gang or worker.
     """
-    found = set()
+    results = set()
     for steps, on_devices in ((plan.host_steps, False), (plan.device_steps, True)):
         computed = plan.device_kernel if on_devices and plan.device_kernel is not None else plan.kernel
         region = region_without_dependences(replace(plan, kernel=computed))
@@ -233,12 +233,12 @@ def overlapping(plan: KernelPlan) -> frozenset[SourceRange]:
             places = [place for place, loop in enumerate(executed.host_loops) if loop in waves]
             for start, nest in executed.nests:
                 places += [start + place for place, loop in enumerate(nest.loops) if _tile_axes(loop)]
-            found |= {
+            results |= {
                 loop.header
                 for depth, loop in enumerate(executed.statement.loops[: relation.dim(OUT)])
                 if any(_decides(relation, depth, place) for place in places if place < relation.dim(IN))
             }
-    return frozenset(found)
+    return frozenset(results)
 
 
 def _decides(relation: isl.Map, depth: int, place: int) -> bool:
@@ -284,12 +284,12 @@ def _tile_axes(loop: TiledLoop) -> frozenset[tuple[str, int]]:
 
 def _axes(how: str) -> frozenset[tuple[str, int]]:
     """What `16× gangs 1 × workers 1` distributes a loop to."""
-    found = re.findall(r"\b(gangs|workers|threads)\b(?: (\d+))?", how)
-    return frozenset((AXES[word].value, int(number or 0)) for word, number in found)
+    results = re.findall(r"\b(gangs|workers|threads)\b(?: (\d+))?", how)
+    return frozenset((AXES[word].value, int(number or 0)) for word, number in results)
 
 
 def _of_staging(line: LaunchLine, launch: Launch) -> Iterator[str]:
-    said = [found[1] for remark in line.remarks if (found := re.match(r"stages (.*) in shared memory", remark))]
+    said = [match[1] for remark in line.remarks if (match := re.match(r"stages (.*) in shared memory", remark))]
     boxes = [
         (name, _counts(sides))
         for name, sides in re.findall(r"([^\[\], ][^\[\]]*?)((?:\[[^\]]* : \d+\])+)", ", ".join(said))
@@ -311,15 +311,15 @@ def _of_scratchpads(plan: KernelPlan, line: LaunchLine, launch: Launch) -> Itera
     held = r"staged in shared memory, (\d+) of (\d+) bytes"
     not_held = r"not staged: it takes (\d+) bytes, and a gang has (\d+)"
     pattern = rf"with tiles of ([\dx ]+) a tile's part of (.*) is (?:{held}|{not_held}).*"
-    found = [match for text in line.below if (match := re.fullmatch(pattern, text))]
+    results = [match for text in line.below if (match := re.fullmatch(pattern, text))]
     if not launch.staged_scratchpads:
-        if found:
+        if results:
             yield f"launch {launch.name} keeps no part of a tile"
         return
-    if len(found) != 1:
-        yield f"launch {launch.name} says {len(found)} times what it keeps of a tile"
+    if len(results) != 1:
+        yield f"launch {launch.name} says {len(results)} times what it keeps of a tile"
         return
-    (said,) = found
+    (said,) = results
     value = Evaluation({size.object.name: size.device for size in plan.sizes}).value
     total = 0
     for each in launch.staged_scratchpads:
@@ -415,19 +415,19 @@ def _around(said: SaidLine, one: Executed) -> Iterator[str]:
 
 def _bounds(line: LaunchLine, one: Executed, place: int) -> Iterator[str]:
     """The instances lie within the bounds said, where these are plain sums of what isl knows."""
-    found = re.fullmatch(
+    match = re.fullmatch(
         r"for \((\w+) = ([\w +*-]+); (\w+) (<|<=|>|>=) ([\w +*-]+)(?: by (-?\d+))?\) in order.*", line.what
     )
-    if found is None or "*" in found[2] + found[5]:
+    if match is None or "*" in match[2] + match[5]:
         return
     domain = one.relation.domain()
     parameters = {domain.get_dim_name(isl.dim_type.param, at) for at in range(domain.dim(isl.dim_type.param))}
-    words = set(re.findall(r"[A-Za-z_]\w*", found[2] + " " + found[5]))
+    words = set(re.findall(r"[A-Za-z_]\w*", match[2] + " " + match[5]))
     if not words <= parameters:
         return
     names = [f"p{at}" for at in range(domain.dim(isl.dim_type.set))]
-    first = f"p{place} {'<=' if found[4] in ('>', '>=') else '>='} {found[2]}"
-    text = f"[{', '.join(sorted(words))}] -> {{ [{', '.join(names)}] : {first} and p{place} {found[4]} {found[5]} }}"
+    first = f"p{place} {'<=' if match[4] in ('>', '>=') else '>='} {match[2]}"
+    text = f"[{', '.join(sorted(words))}] -> {{ [{', '.join(names)}] : {first} and p{place} {match[4]} {match[5]} }}"
     if not domain.is_subset(isl.Set.read_from_str(domain.get_ctx(), text)):
         yield f"launch {one.launch} runs outside of '{line.what}'"
 
@@ -451,11 +451,11 @@ def _hyperplanes(
     ]
     said: list[tuple[set[int], list[str]]] = []
     for text in rows:
-        found = re.fullmatch(r"hyperplanes phi(?:, lines? ([\d, to]+))?: \((.*)\)", text)
-        if found is None:
+        match = re.fullmatch(r"hyperplanes phi(?:, lines? ([\d, to]+))?: \((.*)\)", text)
+        if match is None:
             yield f"'{text}' has no hyperplanes"
             return
-        said.append((_numbers(found[1] or ""), found[2].split(", ")))
+        said.append((_numbers(match[1] or ""), match[2].split(", ")))
     if any(len(phi) != summed + inner for _, phi in said) or len(extents) != summed + inner:
         yield f"'{tiles}' is of {summed + inner} rows, not of {[len(phi) for _, phi in said]}"
         return

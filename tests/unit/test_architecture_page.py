@@ -23,9 +23,9 @@ FOLDERS_OF_THE_RUNTIME = [path for path in (ROOT / "runtime").rglob("*") if path
 
 def section(title: str) -> str:
     """The page's section of that title, whatever is below it included."""
-    found = re.search(rf"^(#+) {title}\n(.*?)(?=^(?!\1#)#+ |\Z)", PAGE, re.MULTILINE | re.DOTALL)
-    assert found is not None, title
-    return found[2]
+    match = re.search(rf"^(#+) {title}\n(.*?)(?=^(?!\1#)#+ |\Z)", PAGE, re.MULTILINE | re.DOTALL)
+    assert match is not None, title
+    return match[2]
 
 
 def quoted(page: str) -> list[str]:
@@ -37,8 +37,8 @@ def quoted(page: str) -> list[str]:
 def references() -> list[tuple[str, str]]:
     """(path, name) of all paths on both pages; the name is empty where a file alone is meant."""
     pages = PAGE + (ROOT / "CONTRIBUTING.md").read_text()
-    found = (re.fullmatch(r"([\w.]+(?:/[\w.]+)+\.(?:py|c|h|j2|md))(?::([\w.]+))?", word) for word in quoted(pages))
-    named = ((match[1], match[2] or "") for match in found if match is not None)
+    result = (re.fullmatch(r"([\w.]+(?:/[\w.]+)+\.(?:py|c|h|j2|md))(?::([\w.]+))?", word) for word in quoted(pages))
+    named = ((match[1], match[2] or "") for match in result if match is not None)
     return [reference for reference in named if "NAME" not in reference[0]]
 
 
@@ -62,23 +62,23 @@ def top_level(tree: ast.Module | ast.ClassDef) -> Iterator[tuple[str, ast.stmt]]
 
 def defines(text: str, name: str) -> bool:
     """Whether a Python file defines NAME, or CLASS.NAME."""
-    found: ast.stmt | ast.Module = ast.parse(text)
+    result: ast.stmt | ast.Module = ast.parse(text)
     for part in name.split("."):
-        if not isinstance(found, (ast.Module, ast.ClassDef)) or part not in dict(top_level(found)):
+        if not isinstance(result, (ast.Module, ast.ClassDef)) or part not in dict(top_level(result)):
             return False
-        found = dict(top_level(found))[part]
+        result = dict(top_level(result))[part]
     return True
 
 
 @functools.cache
 def classes() -> dict[str, list[str]]:
     """The names that each class of the package defines."""
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         for name, node in top_level(ast.parse(path.read_text())):
             if isinstance(node, ast.ClassDef):
-                found.setdefault(name, []).extend(dict(top_level(node)))
-    return found
+                result.setdefault(name, []).extend(dict(top_level(node)))
+    return result
 
 
 @pytest.mark.parametrize(("path", "name"), references())

@@ -27,14 +27,14 @@ def fenced(language: str) -> list[str]:
 
 def shown_directives() -> list[tuple[str, tuple[str, ...]]]:
     """Each directive of the text blocks, with the errors shown below it."""
-    found: list[tuple[str, tuple[str, ...]]] = []
+    results: list[tuple[str, tuple[str, ...]]] = []
     for line in "".join(fenced("text")).splitlines():
         if line.startswith("#pragma"):
-            found.append((line, ()))
+            results.append((line, ()))
         else:
-            directive, errors = found[-1]
-            found[-1] = directive, (*errors, line.removeprefix("    error: "))
-    return found
+            directive, errors = results[-1]
+            results[-1] = directive, (*errors, line.removeprefix("    error: "))
+    return results
 
 
 DIRECTIVES = shown_directives()
@@ -45,9 +45,9 @@ C_BLOCKS = fenced("c")
 @pytest.mark.parametrize(("line", "errors"), DIRECTIVES, ids=[line[len("#pragma tilek ") :] for line, _ in DIRECTIVES])
 def test_directive_is_accepted_or_refused_as_shown(line: str, errors: tuple[str, ...]) -> None:
     diagnostics = Diagnostics()
-    found = find_directives("page.c", f"{line}\n".encode(), diagnostics)
+    result = find_directives("page.c", f"{line}\n".encode(), diagnostics)
     assert [item.message for item in diagnostics] == list(errors)
-    assert errors or len(found) == 1
+    assert errors or len(result) == 1
 
 
 def shown_messages(block: str) -> list[tuple[int, str, str]]:

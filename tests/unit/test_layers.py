@@ -168,12 +168,12 @@ def cycle_in(graph: dict[str, set[str]]) -> list[str] | None:
         if node in done:
             return None
         for successor in sorted(graph[node]):
-            if found := visit(successor, [*path, node]):
-                return found
+            if result := visit(successor, [*path, node]):
+                return result
         done.add(node)
         return None
 
-    return next((found for node in graph if (found := visit(node, []))), None)
+    return next((result for node in graph if (result := visit(node, []))), None)
 
 
 def test_no_file_name_occurs_twice() -> None:

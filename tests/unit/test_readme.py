@@ -21,8 +21,8 @@ CHEAP = ("tilepragma --cflags", "tilepragma --makefile", "tilepragma --cmake", "
 
 def blocks(language: str) -> list[str]:
     """The fenced blocks of one language ("" where none is named)."""
-    found = re.findall(r"^```(\w*)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
-    return [text for name, text in found if name == language]
+    results = re.findall(r"^```(\w*)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+    return [text for name, text in results if name == language]
 
 
 def commands() -> list[str]:

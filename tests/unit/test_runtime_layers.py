@@ -70,14 +70,14 @@ def violation(use: Use) -> str | None:
 
 def includes_of(file: str, text: str, files: Iterable[str]) -> list[Use]:
     """What a file includes of ours. Raises ValueError where a header is not named by its path."""
-    found = []
+    results = []
     known = frozenset(files)
     for name in re.findall(r'^\s*#\s*include\s*"([^"]*)"', text, re.MULTILINE):
         used = "include/tilek.h" if name == "tilek.h" else name
         if used not in known:
             raise ValueError(f"{file} includes {name}, which is no path in runtime/")
-        found.append(Use(file, used))
-    return found
+        results.append(Use(file, used))
+    return results
 
 
 def cycle_in(uses: Iterable[Use]) -> list[str] | None:
@@ -94,14 +94,14 @@ def cycle_in(uses: Iterable[Use]) -> list[str] | None:
         if node in done:
             return None
         for successor in sorted(graph.get(node, ())):
-            if (found := visit(successor, [*path, node])) is not None:
-                return found
+            if (result := visit(successor, [*path, node])) is not None:
+                return result
         done.add(node)
         return None
 
     for node in sorted(graph):
-        if (found := visit(node, [])) is not None:
-            return found
+        if (result := visit(node, [])) is not None:
+            return result
     return None
 
 
@@ -195,8 +195,8 @@ def test_no_name_stands_twice(files: list[str]) -> None:
     ],
 )
 def test_rule_refuses(use: Use, refusal: str | None) -> None:
-    found = violation(use)
-    assert found is None if refusal is None else found is not None and refusal in found
+    result = violation(use)
+    assert result is None if refusal is None else result is not None and refusal in result
 
 
 def test_a_header_without_its_folder_is_refused() -> None:

@@ -19,8 +19,8 @@ BLOCKS = re.findall(r"^```c\n(.*?)^```$", (ROOT / "docs" / "USER_GUIDE.md").read
 
 
 def name_of(block: str) -> str:
-    found = re.match(r"\w+ (\w+)\(", block)
-    return found[1] if found else block[:20]
+    match = re.match(r"\w+ (\w+)\(", block)
+    return match[1] if match else block[:20]
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=name_of)

@@ -82,9 +82,9 @@ def test_live_out_warns_where_nothing_is_proven() -> None:
     }}"""
 
     def warnings(length: str) -> list[str]:
-        found = Diagnostics()
-        plans(source.format(length), found)
-        return [item.message for item in found]
+        result = Diagnostics()
+        plans(source.format(length), result)
+        return [item.message for item in result]
 
     assert warnings("n") == []
     assert [text.split(",")[0] for text in warnings("2 * n")] == ["'a' is live:out"]
@@ -172,14 +172,14 @@ def test_bounds_of_sections_read_as_a_user_writes_them() -> None:
     ],
 )
 def test_bounds_that_wrap_are_checked_at_launch(header: str, expected: list[str]) -> None:
-    found = plan(
+    result = plan(
         f"""void f(int n, int m, unsigned u, unsigned v, unsigned long y, unsigned long z, double *restrict a) {{
         #pragma tilek kernel
           {header} a[i] = 1;
         }}"""
     )
-    assert found.untransformed is None
-    assert [plain_text(condition) for condition in found.conditions] == expected
+    assert result.untransformed is None
+    assert [plain_text(condition) for condition in result.conditions] == expected
 
 
 @pytest.mark.parametrize(
@@ -196,14 +196,14 @@ def test_bounds_that_wrap_are_checked_at_launch(header: str, expected: list[str]
 )
 def test_subscripts_that_wrap_are_checked_at_launch(subscript: str, expected: list[str]) -> None:
     """Where 4294967295 stands for -1."""
-    found = plan(
+    result = plan(
         f"""void f(unsigned u, unsigned v, int k, unsigned long z, double *restrict a, const double *b) {{
         #pragma tilek kernel
           for (unsigned i = 1; i < v; i++) a[i] = b[{subscript}];
         }}"""
     )
-    assert found.untransformed is None
-    assert [plain_text(condition) for condition in found.conditions] == expected
+    assert result.untransformed is None
+    assert [plain_text(condition) for condition in result.conditions] == expected
 
 
 def test_tiles_are_kept_from_the_ends_of_long() -> None:
@@ -214,8 +214,8 @@ def test_tiles_are_kept_from_the_ends_of_long() -> None:
     }}"""
     near, small = (plan(source.format(start=start)) for start in ("k + 1", "1"))
     assert near.sizes and small.sizes
-    found = [plain_text(each) for each in near.conditions]
-    assert "m <= 4611686018427387903" in found and "k >= -4611686018427387903" in found
+    results = [plain_text(each) for each in near.conditions]
+    assert "m <= 4611686018427387903" in results and "k >= -4611686018427387903" in results
     assert not small.conditions
 
 

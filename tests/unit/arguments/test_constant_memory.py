@@ -33,11 +33,11 @@ def text_of(table: str = WEIGHTS, index: str = "p", clauses: str = "") -> str:
 
 
 def test_what_all_workers_read_alike_is_no_argument() -> None:
-    found = plan(text_of())
-    assert [table.host for table in found.constants] == ["w"]
-    assert [argument.object.host for argument in found.arrays] == ["a", "b"]
-    assert found.constants[0].values == (0.25, -0.5, 0.25)
-    assert "table w, by its values" in plan_text(found)
+    result = plan(text_of())
+    assert [table.host for table in result.constants] == ["w"]
+    assert [argument.object.host for argument in result.arrays] == ["a", "b"]
+    assert result.constants[0].values == (0.25, -0.5, 0.25)
+    assert "table w, by its values" in plan_text(result)
 
 
 def test_programs_have_the_values() -> None:
@@ -68,38 +68,38 @@ ARGUMENTS = {
 
 @pytest.mark.parametrize("text", ARGUMENTS.values(), ids=ARGUMENTS)
 def test_other_tables_are_arguments(text: str) -> None:
-    found = plan(text)
-    assert found.constants == ()
-    assert "w" in {argument.object.host for argument in found.arrays}
+    result = plan(text)
+    assert result.constants == ()
+    assert "w" in {argument.object.host for argument in result.arrays}
 
 
 def test_there_is_room_for_so_many() -> None:
     tables = "static const double w[8192] = {1}, v[2] = {2};"
-    found = plan(text_of(tables).replace("sum += ", "sum += v[p % 2] * "))
-    assert sorted(table.host for table in (*found.constants, *(array.object for array in found.arrays))) == [
+    result = plan(text_of(tables).replace("sum += ", "sum += v[p % 2] * "))
+    assert sorted(table.host for table in (*result.constants, *(array.object for array in result.arrays))) == [
         *("a", "b", "v", "w"),
     ]
-    assert len(found.constants) == 1
+    assert len(result.constants) == 1
 
 
 def test_rows_of_a_known_length_are_subscripts_of_the_table() -> None:
     table = "static const float w[192] = {1, 2};"
-    found = plan(text_of(table, "64 * p + 3"))
-    assert [each.rows_in for each in found.constants] == [None]
+    result = plan(text_of(table, "64 * p + 3"))
+    assert [each.rows_in for each in result.constants] == [None]
 
 
 def test_constants_are_not_staged() -> None:
-    found = plan(text_of())
-    assert {each.object.host for launch in found.device for each in staged_arrays(launch)} <= {"a"}
+    result = plan(text_of())
+    assert {each.object.host for launch in result.device for each in staged_arrays(launch)} <= {"a"}
 
 
 def test_the_verifier_knows_what_constants_are() -> None:
-    found = plan(text_of())
-    (table,) = found.constants
+    result = plan(text_of())
+    (table,) = result.constants
     broken = {
-        "no table whose elements are known": replace(found, constants=(replace(table, values=(1.0, 2.0)),)),
-        "the tables of the program take 24 bytes": replace(found, constants=(table, table)),
-        "read different elements": replace(plan(text_of(index="j % 3")), arrays=found.arrays, constants=(table,)),
+        "no table whose elements are known": replace(result, constants=(replace(table, values=(1.0, 2.0)),)),
+        "the tables of the program take 24 bytes": replace(result, constants=(table, table)),
+        "read different elements": replace(plan(text_of(index="j % 3")), arrays=result.arrays, constants=(table,)),
     }
     for message, wrong in broken.items():
         with pytest.raises(PlanFault, match=message):

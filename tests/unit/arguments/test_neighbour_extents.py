@@ -87,7 +87,7 @@ def test_what_both_branches_do_is_done(then: str, otherwise: str, certain: bool)
             if (b[i] > 0) {{ {then} }} else {{ {otherwise} }}
         }}
     }}""")
-    found = [use for use in uses(made.kernel.body) if use.object.name == "a" and use.writes]
-    assert any(not use.conditional for use in found) == certain
+    results = [use for use in uses(made.kernel.body) if use.object.name == "a" and use.writes]
+    assert any(not use.conditional for use in results) == certain
     if certain:
-        assert [use.conditional for use in found][-1] is False
+        assert [use.conditional for use in results][-1] is False

@@ -36,13 +36,13 @@ def test_what_is_ignored_stays_ignored(interruptible: None) -> None:
 
 
 def test_isl_goes_through_its_pieces_when_a_signal_comes_between(interruptible: None) -> None:
-    found: list[isl.MultiAff] = []
+    results: list[isl.MultiAff] = []
 
     def take(_: isl.Set, piece: isl.MultiAff) -> None:
         signal.raise_signal(signal.SIGINT)
-        found.append(piece)
+        results.append(piece)
 
     function = isl.PwMultiAff("{ [i] -> [i] : i >= 0; [i] -> [-i] : i < 0 }")
     with pytest.raises(KeyboardInterrupt), signals_held_back():
         function.foreach_piece(take)
-    assert len(found) == 2
+    assert len(results) == 2

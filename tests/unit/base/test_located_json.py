@@ -45,6 +45,6 @@ def test_what_is_missing_stands_where_it_should_be() -> None:
 def test_what_is_no_json_is_a_located_error(text: str, line: int, column: int, message: str) -> None:
     with pytest.raises(SourceError) as raised:
         read_located(text, "f.json")
-    found = raised.value.diagnostic
-    assert (found.range.file, found.range.start.line, found.range.start.column) == ("f.json", line, column)
-    assert found.message.startswith(message)
+    result = raised.value.diagnostic
+    assert (result.range.file, result.range.start.line, result.range.start.column) == ("f.json", line, column)
+    assert result.message.startswith(message)

@@ -77,13 +77,13 @@ def test_values_stay_frozen() -> None:
 
 
 def test_what_is_found_of_a_value_is_found_once() -> None:
-    found = []
+    results = []
 
     @once
     def name_of(value: Value) -> str:
-        found.append(value.name)
+        results.append(value.name)
         return value.name
 
     value = Value(Counted(3))
     assert (name_of(value), name_of(value), name_of(replace(value, name="w"))) == ("v", "v", "w")
-    assert found == ["v", "w"]
+    assert results == ["v", "w"]

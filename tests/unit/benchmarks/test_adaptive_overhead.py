@@ -11,9 +11,9 @@ TEXTS = {"": "", "one": "num_threads(1)", "two": "unroll(2)", "three": "unroll(4
 
 
 def test_rules_name_the_best_at_each_input_and_keep_the_others_in_the_program() -> None:
-    found = Diagnostics()
-    (kept,) = parse_records(rules_text("k", [(100, "two"), (900, "")], TEXTS, {"i_size": 8}), "a.tilek.json", found)
-    assert not list(found)
+    result = Diagnostics()
+    (kept,) = parse_records(rules_text("k", [(100, "two"), (900, "")], TEXTS, {"i_size": 8}), "a.tilek.json", result)
+    assert not list(result)
     said = [(choice.bytes, choice.version, dict(choice.sizes)) for choice in kept.choices]
     assert said[:2] == [(100, "unroll(2)", {}), (900, "", {"i_size": 8})]
     assert {version for most, version, _ in said[2:] if most > 900} == {"num_threads(1)", "unroll(4)"}

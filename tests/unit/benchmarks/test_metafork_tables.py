@@ -47,40 +47,40 @@ def test_a_blocks_label_is_the_slides() -> None:
 
 
 def some() -> Measured:
-    found = Measured("reversal", "opencl", {23: [4.0, 8.0, 6.0]})
-    found.ours = {
+    result = Measured("reversal", "opencl", {23: [4.0, 8.0, 6.0]})
+    result.ours = {
         Line(UNSAID): {23: [3.0]},
         Line(WORKERS, (16,)): {23: [2.0, 1.0, 1.5]},
         Line(WORKERS, (32,)): {23: [2.0]},
         Line(WORKERS, (64,)): {23: []},
     }
-    found.compiled = 1
-    return found
+    result.compiled = 1
+    return result
 
 
 def test_a_speed_up_is_of_medians() -> None:
-    found = some()
-    assert found.speedup(Line(WORKERS, (16,)), 23) == 4.0
-    assert found.speedup(Line(WORKERS, (64,)), 23) is None
-    assert found.speedup(Line(WORKERS, (16,)), 24) is None
-    assert found.best(WORKERS, 23) == Line(WORKERS, (16,))
-    assert found.best(TILES, 23) is None
+    result = some()
+    assert result.speedup(Line(WORKERS, (16,)), 23) == 4.0
+    assert result.speedup(Line(WORKERS, (64,)), 23) is None
+    assert result.speedup(Line(WORKERS, (16,)), 24) is None
+    assert result.best(WORKERS, 23) == Line(WORKERS, (16,))
+    assert result.best(TILES, 23) is None
 
 
 def test_the_slides_stand_beside() -> None:
-    found = some()
-    found.wrong.append("B workers 32 at 2^23: results are not those of the original, bit for bit")
-    head, rows = table(REVERSAL, found, [23])
+    result = some()
+    result.wrong.append("B workers 32 at 2^23: results are not those of the original, bit for bit")
+    head, rows = table(REVERSAL, result, [23])
     assert head == ["block", "how", "2^23", "slides 2^23", "slides 2^24", "slides 2^25", "slides 2^26"]
     assert rows[0] == ["32", "PPCG", "", "8.312", "8.121", "8.204", "8.040"]
     assert rows[1] == ["", UNSAID, "2.000", "", "", "", ""]
     assert rows[2] == ["16", WORKERS, "4.000", "3.558", "3.666", "3.450", "3.445"]
     assert rows[4][2] == ""
-    said = remarks(REVERSAL, found, [23])
+    said = remarks(REVERSAL, result, [23])
     assert said[0] == "reversal on opencl, B workers: best at 2^23 is 16 (slides: 256)"
     assert said[1] == "reversal on opencl: kernels compiled for all blocks and sizes: 1"
     assert "bit for bit" in said[2]
-    stored = json.loads(json.dumps(as_json({}, [found])))["programs"][0]
+    stored = json.loads(json.dumps(as_json({}, [result])))["programs"][0]
     assert stored["ours"][1] == {"form": WORKERS, "block": [16], "seconds": {"23": [2.0, 1.0, 1.5]}}
 
 
@@ -100,10 +100,10 @@ def test_runs_that_fail_or_differ_are_named(monkeypatch: pytest.MonkeyPatch, tmp
     one = Measuring(JACOBI, built, "threads", tmp_path, Measured("jacobi", "threads"))
     heard: list[None] = []
     one.round(13, lambda: heard.append(None))
-    found = one.found
+    result = one.found
     assert len(heard) == 8
-    assert found.original == {13: [4.0]}, "the second run of a process counts"
-    assert found.speedup(Line(TILES, (16,)), 13) == 4.0, "its launches together"
+    assert result.original == {13: [4.0]}, "the second run of a process counts"
+    assert result.speedup(Line(TILES, (16,)), 13) == 4.0, "its launches together"
     assert asked["16"] == (JACOBI.settings(2**13, (16,)), "t_i_size=16")
-    assert found.failed == ["TILEK_SIZES 64 at 2^13 status 1"]
-    assert found.wrong == ["TILEK_SIZES 32 at 2^13: results are not those of the original, bit for bit"]
+    assert result.failed == ["TILEK_SIZES 64 at 2^13 status 1"]
+    assert result.wrong == ["TILEK_SIZES 32 at 2^13: results are not those of the original, bit for bit"]

@@ -37,9 +37,9 @@ def row(case: str = "gemm", **seconds: list[float]) -> Row:
 
 
 def test_a_ratio_is_of_medians_and_its_spread_of_rounds() -> None:
-    found = ratio(row(gcc=[4.0, 6.0, 5.0], tilepragma_threads=[2.0, 1.0, 4.0]), "threads", "gcc")
-    assert found is not None
-    assert (found.value, found.least, found.most) == (2.5, 1.25, 6.0)
+    result = ratio(row(gcc=[4.0, 6.0, 5.0], tilepragma_threads=[2.0, 1.0, 4.0]), "threads", "gcc")
+    assert result is not None
+    assert (result.value, result.least, result.most) == (2.5, 1.25, 6.0)
 
 
 def test_the_best_peer_has_the_least_median_and_right_results() -> None:
@@ -47,9 +47,9 @@ def test_the_best_peer_has_the_least_median_and_right_results() -> None:
     assert best_peer(made) == "OpenMP by hand"
     made.contenders["OpenMP by hand"].match = "differs by 1e+00"
     assert best_peer(made) == "gcc"
-    found = ratio(made, "threads", BEST)
-    assert found is not None
-    assert found.value == 4.0
+    result = ratio(made, "threads", BEST)
+    assert result is not None
+    assert result.value == 4.0
 
 
 @pytest.mark.parametrize("name", ["gcc", "tilepragma threads"])

@@ -28,9 +28,9 @@ def dump(path: Path, **arrays: list[float]) -> Path:
 
 def test_differences_are_relative_to_the_largest_element(tmp_path: Path) -> None:
     wanted = dump(tmp_path / "wanted", A=[1.0, -8.0], sum=[1.0])
-    found = dump(tmp_path / "found", A=[1.0, -6.0], sum=[3.0])
-    assert difference(PROGRAM, wanted, found, ("sum",)) == 0.25
-    assert difference(PROGRAM, wanted, found, ()) == 2.0
+    result = dump(tmp_path / "found", A=[1.0, -6.0], sum=[3.0])
+    assert difference(PROGRAM, wanted, result, ("sum",)) == 0.25
+    assert difference(PROGRAM, wanted, result, ()) == 2.0
     assert difference(PROGRAM, wanted, wanted, ()) == 0.0
 
 
@@ -123,7 +123,7 @@ def test_a_slow_contender_runs_one_round(scripts: Scripts) -> None:
 
 def test_opencl_on_cores_has_no_more_of_them_than_threads() -> None:
     """PoCL's names: up to version 3, and from 4 on."""
-    found = our_variables("opencl", 2)
-    assert (found["POCL_MAX_PTHREAD_COUNT"], found["POCL_CPU_MAX_CU_COUNT"]) == ("2", "2")
-    assert found["TILEK_TARGET"] == "opencl"
+    result = our_variables("opencl", 2)
+    assert (result["POCL_MAX_PTHREAD_COUNT"], result["POCL_CPU_MAX_CU_COUNT"]) == ("2", "2")
+    assert result["TILEK_TARGET"] == "opencl"
     assert our_variables("threads", 2) == {"TILEK_TARGET": "threads", "TILEK_STRICT": "1", "TILEK_NUM_THREADS": "2"}

@@ -26,30 +26,30 @@ SMALL, MIDDLE, LARGE = (Input(f"n={n}", n * 10**9, 4 * n, n) for n in (1, 2, 4))
 
 def results(seconds: dict[str, dict[str, float]]) -> Results:
     """Of one attempt at each version and input."""
-    found = Results()
+    result = Results()
     for version, own in seconds.items():
         for text, taken in own.items():
-            found.note(Trial(version, text, 0), Outcome((taken,), "", taken, "now"))
-    return found
+            result.note(Trial(version, text, 0), Outcome((taken,), "", taken, "now"))
+    return result
 
 
 def test_a_rate_is_of_table_1s_operations_and_needs_all_inputs() -> None:
-    found = results({"one": {"n=1": 0.5, "n=4": 1.0}, "other": {"n=1": 1.0}})
-    assert rates_of(found, [SMALL, LARGE], ["one", "other"]) == {"one": {"n=1": 2.0, "n=4": 4.0}}
+    result = results({"one": {"n=1": 0.5, "n=4": 1.0}, "other": {"n=1": 1.0}})
+    assert rates_of(result, [SMALL, LARGE], ["one", "other"]) == {"one": {"n=1": 2.0, "n=4": 4.0}}
 
 
 def test_the_columns_of_table_4() -> None:
     rates = {"x": {"n=1": 4.0, "n=2": 4.0, "n=4": 1.0}, "y": {"n=1": 2.0, "n=2": 2.0, "n=4": 6.0}}
-    found = compared(rates, [SMALL, MIDDLE, LARGE], {"n=1": 5.0, "n=2": 5.0, "n=4": 5.0})
-    assert found.version == "y"
-    assert found.best == Spread(10 / 3, 2.0, 6.0)
-    assert found.adaptive == Spread(14 / 3, 4.0, 6.0)
-    assert found.speedup == (pytest.approx(1.4), 2.0)
-    assert found.own == Spread(5.0, 5.0, 5.0)
+    result = compared(rates, [SMALL, MIDDLE, LARGE], {"n=1": 5.0, "n=2": 5.0, "n=4": 5.0})
+    assert result.version == "y"
+    assert result.best == Spread(10 / 3, 2.0, 6.0)
+    assert result.adaptive == Spread(14 / 3, 4.0, 6.0)
+    assert result.speedup == (pytest.approx(1.4), 2.0)
+    assert result.own == Spread(5.0, 5.0, 5.0)
     # Two rules tell the large array from the others, and reach all that there is.
-    assert found.rules.count == 2
-    assert found.rules_speedup == (pytest.approx(1.4), 2.0)
-    assert found.unseen_share is None, "three inputs are too few to leave half of them out"
+    assert result.rules.count == 2
+    assert result.rules_speedup == (pytest.approx(1.4), 2.0)
+    assert result.unseen_share is None, "three inputs are too few to leave half of them out"
 
 
 def test_rules_are_judged_at_inputs_that_they_were_not_learned_from() -> None:
@@ -60,12 +60,12 @@ def test_rules_are_judged_at_inputs_that_they_were_not_learned_from() -> None:
         "x": {each.text: 2.0 if each.bytes < 8 or each.bytes == 15 else 1.0 for each in inputs},
         "y": {each.text: 1.0 if each.bytes < 8 or each.bytes == 15 else 2.0 for each in inputs},
     }
-    found = compared(rates, inputs)
-    assert found.halves is not None
-    rules, best = found.halves
+    result = compared(rates, inputs)
+    assert result.halves is not None
+    rules, best = result.halves
     assert rules.column.mean == (6 * 2.0 + 2 * 1.0) / 8
     assert best.mean == (5 * 2.0 + 3 * 1.0) / 8, "x, at these"
-    assert found.unseen_share == pytest.approx(14 / 13)
+    assert result.unseen_share == pytest.approx(14 / 13)
 
 
 def test_the_place_of_the_fastest_among_those_that_ran() -> None:
@@ -73,16 +73,16 @@ def test_the_place_of_the_fastest_among_those_that_ran() -> None:
     seconds = {version: {"n=1": 1.0} for version in order[:21]}
     seconds["i_size=1"] = {"n=1": 0.505}
     seconds["i_size=3"] = {"n=1": 0.5}
-    found = results(seconds)
-    found.note(Trial("i_size=2", "n=1", 1), Outcome((), "crashed", 1.0, "now"))
-    place = place_of_best(found, order, "n=1", "default")
+    result = results(seconds)
+    result.note(Trial("i_size=2", "n=1", 1), Outcome((), "crashed", 1.0, "now"))
+    place = place_of_best(result, order, "n=1", "default")
     assert place is not None
     assert (place.version, place.place, place.near, place.measured) == ("i_size=3", 3, 2, 20)
     assert place.default == 2.0
     assert place.most == 2
     assert not place.is_early
     assert place.is_near_early
-    assert place_of_best(found, order, "n=2", "default") is None
+    assert place_of_best(result, order, "n=2", "default") is None
 
 
 def test_of_fewer_than_ten_the_first_is_early() -> None:
@@ -103,15 +103,15 @@ def test_a_run_takes_versions_in_turn_and_failed_ones_once() -> None:
 
     taken: list[Trial] = []
     heard: list[None] = []
-    found = measure(take, ["default", "a", "b"], ["n=1", "n=2"], 2, lambda: heard.append(None))
+    result = measure(take, ["default", "a", "b"], ["n=1", "n=2"], 2, lambda: heard.append(None))
     assert [(each.version, each.attempt) for each in taken if each.sizes == "n=2"] == [
         *(("default", 0), ("default", 1), ("a", 0), ("b", 0)),
         *(("default", 2), ("a", 1)),
     ]
     assert [each.sizes for each in taken] == ["n=1"] * 4 + ["n=2"] * 4 + ["n=1"] * 2 + ["n=2"] * 2
     assert len(heard) == 12
-    assert found.seconds["n=2"]["a"] == [(1.0,), (2.0,)]
-    assert found.failures == {"n=1": {"b": "crashed"}, "n=2": {"b": "crashed"}}
+    assert result.seconds["n=2"]["a"] == [(1.0,), (2.0,)]
+    assert result.failures == {"n=1": {"b": "crashed"}, "n=2": {"b": "crashed"}}
 
 
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda one: one.name)
@@ -128,8 +128,8 @@ def test_inputs_are_of_the_kernels_parameters(subject: CalibrationTarget) -> Non
 def test_what_is_printed_has_the_papers_speedups_beside() -> None:
     rates = {"x": {"n=1": 4.0, "n=4": 1.0}, "y": {"n=1": 1.0, "n=4": 2.0}}
     order = ["default", *"vwxy"]
-    found = results({one: {"n=1": 1.0 + k} for k, one in enumerate(order)})
-    place = place_of_best(found, order, "n=1", "default")
+    result = results({one: {"n=1": 1.0 + k} for k, one in enumerate(order)})
+    place = place_of_best(result, order, "n=1", "default")
     assert place is not None
     row = Row("sgemm", "threads", compared(rates, [SMALL, LARGE]), (place,), rates, {}, {"z": "crashed"})
     [table, rules, places] = tables.all_tables([row])

@@ -10,8 +10,8 @@ from tilepragma.tuning.exploration import Search
 
 
 def test_what_was_the_fastest_elsewhere_counts_among_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
-    found: dict[Trial, Outcome] = {}
-    search = Search({"n=10": ("default", "a=1"), "n=20": ("default", "a=2", "a=3")}, 60.0, found.__getitem__)
+    result: dict[Trial, Outcome] = {}
+    search = Search({"n=10": ("default", "a=1"), "n=20": ("default", "a=2", "a=3")}, 60.0, result.__getitem__)
     for sizes, version, time in (
         ("n=10", "default", 3.0),
         ("n=10", "a=1", 2.0),

@@ -84,18 +84,18 @@ def test_the_fastest_of_each_size_is_named(capsys: pytest.CaptureFixture[str]) -
         ["n=64", "t_size=8", "t_i_size=8", "500", "us", "0.500", "4", "4", "of", "4"],
         ["n=128", "t_size=32", "t_i_size=32", "100", "us", "0.100", "3", "4", "of", "4"],
     ]
-    found = measured()
-    assert {each.trial.version for each in found} == {
+    result = measured()
+    assert {each.trial.version for each in result} == {
         "default",
         "t_size=64 t_i_size=128",
         "t_size=32 t_i_size=32",
         "t_size=8 t_i_size=8",
     }
-    assert {each.environment.target for each in found} == {"threads"}
-    assert {each.environment.program for each in found} == {"./program '{n}' '{x}'"}
-    assert found[0].kernel.name == "sweep"
-    assert found[0].outcome.seconds == (0.001,)
-    assert found[0].outcome.date[:2] == "20"
+    assert {each.environment.target for each in result} == {"threads"}
+    assert {each.environment.program for each in result} == {"./program '{n}' '{x}'"}
+    assert result[0].kernel.name == "sweep"
+    assert result[0].outcome.seconds == (0.001,)
+    assert result[0].outcome.date[:2] == "20"
 
 
 def test_tiles_beyond_the_loops_are_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,11 +172,11 @@ def test_versions_are_tried_in_a_program_that_is_built_anew(capsys: pytest.Captu
     assert tune(*options, *sizes, command=("./program", "{n}")) == 0
     assert Path("in.c").stat().st_mtime_ns > before, "for make to see that it has to"
     assert Path("builds").read_text().split() == ["plain", "versions", "plain"]
-    found = {
+    result = {
         (each.trial.version, each.trial.sizes): each.outcome.seconds for each in measured() if not each.trial.attempt
     }
-    assert found["unroll(2)", "n=64,steps=7"] == pytest.approx((0.0001,))
-    assert found["unroll(8)", "n=64,steps=7"] == found["default", "n=256,steps=7"] == pytest.approx((0.001,))
+    assert result["unroll(2)", "n=64,steps=7"] == pytest.approx((0.0001,))
+    assert result["unroll(8)", "n=64,steps=7"] == result["default", "n=256,steps=7"] == pytest.approx((0.001,))
     assert {each.environment.program for each in measured()} == {"sh ./build && ./program '{n}'"}
     kept = json.loads(Path("in.tilek.json").read_text())["kernels"]["sweep"]["host"]
     assert [each["version"] for each in kept["choices"]] == ["unroll(2)", "unroll(4)"]

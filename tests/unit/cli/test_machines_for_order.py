@@ -11,10 +11,10 @@ from tilepragma.tuning.host_processor import usual_processor
 
 def test_cores_that_nobody_calibrated_are_usual_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "calibrated", lambda target: None)
-    found = devices.ordering("opencl", "threads")
-    assert isinstance(found, Processor)
-    assert found.name == "a processor"
-    assert found.cores == devices.host_devices()[-1].compute_units
+    result = devices.ordering("opencl", "threads")
+    assert isinstance(result, Processor)
+    assert result.name == "a processor"
+    assert result.cores == devices.host_devices()[-1].compute_units
     assert devices.ordering("opencl", "opencl") is None, "of a GPU nothing is guessed"
 
 

@@ -116,20 +116,20 @@ def page(*arguments: str) -> Page:
 
 def test_the_page_is_whole_and_refers_to_nothing_elsewhere() -> None:
     measure()
-    found = page("in.c", "--note", "load 3 <of 4>")
+    result = page("in.c", "--note", "load 3 <of 4>")
     html = Path("page.html").read_text()
-    assert found.open == []
-    assert found.references != []
-    assert all(reference.startswith("#") for reference in found.references)
+    assert result.open == []
+    assert result.references != []
+    assert all(reference.startswith("#") for reference in result.references)
     assert set(re.findall(r"https?://[^\"]*", html)) == {"http://www.w3.org/2000/svg"}
-    assert not {"script", "link", "iframe", "img"} & set(found.tags)
+    assert not {"script", "link", "iframe", "img"} & set(result.tags)
     assert "url(" not in html
     assert "@import" not in html
     assert "@media print" in html
     assert "load 3 &lt;of 4&gt;" in html
-    assert found.tags.count("figure") == found.tags.count("figcaption") == html.count('role="img"') == 5
+    assert result.tags.count("figure") == result.tags.count("figcaption") == html.count('role="img"') == 5
     assert html.count("<desc>") == 5
-    assert [each for each in HEADINGS if not any(heading.startswith(each) for heading in found.headings)] == []
+    assert [each for each in HEADINGS if not any(heading.startswith(each) for heading in result.headings)] == []
 
 
 def test_numbers_follow_from_the_times() -> None:
@@ -137,14 +137,14 @@ def test_numbers_follow_from_the_times() -> None:
     the default 0.075 and 0.075; the fastest do 0.3 at both.
     """
     measure()
-    found = page("in.c")
-    assert found.row("the fastest at each input (ideal)")[1:] == ["0.3", "0.3", "0.3", "1.33", "2.00"]
-    assert found.row(f"best on average: {LARGE}")[1:] == ["0.225", "0.15", "0.3", "1.00", "1.00"]
-    assert found.row("learned rules")[1:] == ["0.3", "0.3", "0.3", "1.33", "2.00"]
-    assert found.row("default")[1:] == ["0.075", "0.075", "0.075", "0.33", "0.50"]
-    assert found.row("sweep on threads")[1:] == ["2", "1.33", "2.00", "1.33", "2.00"]
-    assert found.row(f"n=102,steps=10{SMALL}")[1:] == ["10 us", "40 us", "25%", "100%"]
-    assert found.row(LARGE)[1:] == ["75.0%", "50.0%", "1"]
+    result = page("in.c")
+    assert result.row("the fastest at each input (ideal)")[1:] == ["0.3", "0.3", "0.3", "1.33", "2.00"]
+    assert result.row(f"best on average: {LARGE}")[1:] == ["0.225", "0.15", "0.3", "1.00", "1.00"]
+    assert result.row("learned rules")[1:] == ["0.3", "0.3", "0.3", "1.33", "2.00"]
+    assert result.row("default")[1:] == ["0.075", "0.075", "0.075", "0.33", "0.50"]
+    assert result.row("sweep on threads")[1:] == ["2", "1.33", "2.00", "1.33", "2.00"]
+    assert result.row(f"n=102,steps=10{SMALL}")[1:] == ["10 us", "40 us", "25%", "100%"]
+    assert result.row(LARGE)[1:] == ["75.0%", "50.0%", "1"]
     html = Path("page.html").read_text()
     assert (
         "is the best on average, with 50% at its worst input, n=102,steps=10. The learned rules reach 100% everywhere"
@@ -157,10 +157,10 @@ def test_numbers_follow_from_the_times() -> None:
 
 def test_without_the_source_shares_are_what_counts() -> None:
     measure()
-    found = page()
-    assert found.row("the fastest at each input (ideal)")[1:] == ["100", "100", "100", "1.33", "2.00"]
-    assert found.row(f"best on average: {LARGE}")[1:] == ["75", "50", "100", "1.00", "1.00"]
-    assert found.row("sweep on threads")[-2:] == ["–", "–"]
+    result = page()
+    assert result.row("the fastest at each input (ideal)")[1:] == ["100", "100", "100", "1.33", "2.00"]
+    assert result.row(f"best on average: {LARGE}")[1:] == ["75", "50", "100", "1.00", "1.00"]
+    assert result.row("sweep on threads")[-2:] == ["–", "–"]
     assert "tilepragma report IN.c" in Path("page.html").read_text()
 
 
@@ -198,8 +198,8 @@ def test_a_device_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_program_that_was_measured_without_sizes() -> None:
     measure({"": {"default": 20.0, SMALL: 10.0}})
-    found = page()
-    assert found.row("sweep on threads")[1:4] == ["1", "1.00", "1.00"]
+    result = page()
+    assert result.row("sweep on threads")[1:4] == ["1", "1.00", "1.00"]
     html = Path("page.html").read_text()
     assert f"Of the 2 versions that ran at all of them {SMALL} is the best on average" in html
     assert "with 100% at its worst input, the program&#39;s own sizes." in html
@@ -340,8 +340,8 @@ def test_several_sources_stand_on_one_page() -> None:
     measure()
     Path("more.c").write_text(SOURCE.replace("/ 3", "/ 4").replace("sweep", "other"))
     measure(source=Path("more.c").read_text(), name="other")
-    found = page("in.c", "-O3", "more.c")
-    assert [each for each in found.headings if " on threads" in each] == [
+    result = page("in.c", "-O3", "more.c")
+    assert [each for each in result.headings if " on threads" in each] == [
         "sweep on threads in.c",
         "other on threads in.c",
     ]

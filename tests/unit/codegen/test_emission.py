@@ -92,8 +92,8 @@ def nvrtc() -> ctypes.CDLL | None:
         files = metadata.files("nvidia-cuda-nvrtc-cu12") or []
     except metadata.PackageNotFoundError:
         return None
-    found = [file for file in files if file.name.startswith("libnvrtc.so")]
-    return ctypes.CDLL(str(found[0].locate())) if found else None
+    results = [file for file in files if file.name.startswith("libnvrtc.so")]
+    return ctypes.CDLL(str(results[0].locate())) if results else None
 
 
 def nvrtc_log(library: ctypes.CDLL, text: str, *options: str) -> str:

@@ -29,14 +29,14 @@ def added(plain: str, text: str) -> list[str]:
     """The lines that `text` has beyond `plain`, all of whose lines it has in their order."""
     rest = iter(plain.splitlines())
     expected = next(rest, None)
-    found = []
+    results = []
     for line in text.splitlines():
         if line == expected:
             expected = next(rest, None)
         else:
-            found.append(line)
+            results.append(line)
     assert expected is None
-    return found
+    return results
 
 
 def test_the_table_can_be_read() -> None:

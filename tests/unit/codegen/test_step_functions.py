@@ -110,19 +110,19 @@ def test_final_values_are_the_regions() -> None:
 
 def test_steps_of_one_kind_have_constants() -> None:
     assert "VARYING_STEPS" not in kernel_flags(describe(jacobi(), [Target.OPENCL]))
-    found = constants(jacobi(), 1)
-    values = {key for key, constant in found.items() if not constant}
+    result = constants(jacobi(), 1)
+    values = {key for key, constant in result.items() if not constant}
     assert values == {"ARRAY 0 0", "ARRAY 1 0", "VALUE 0 0"}
     assert "_device1_values[] = {4};" in kernel_constants(describe(jacobi(), [Target.OPENCL]))
 
 
 def test_what_differs_from_step_to_step_is_no_constant() -> None:
     assert "VARYING_STEPS" in kernel_flags(describe(elimination(), [Target.OPENCL]))
-    found = constants(elimination(), 1)
-    assert not found["LOOP_TRIP 0 0"]
-    assert not found["AXIS_COUNT 1 0"]
-    assert not found["TILE_STRIDE 0 0"]
-    assert found["AXIS_COUNT 4 0"], "every step has the workers of the largest"
+    result = constants(elimination(), 1)
+    assert not result["LOOP_TRIP 0 0"]
+    assert not result["AXIS_COUNT 1 0"]
+    assert not result["TILE_STRIDE 0 0"]
+    assert result["AXIS_COUNT 4 0"], "every step has the workers of the largest"
     assert constants(elimination(), 2)["LOOP_TRIP 0 0"], "the border is the same in every step"
 
 
@@ -138,12 +138,12 @@ def varying(tiles_i: str, tiles_j: str) -> dict[str, bool]:
 
 
 def test_strides_of_given_counts_are_constants() -> None:
-    found = varying("dynamic gang0 worker0", "dynamic gang1 worker1")
-    assert not found["LOOP_TRIP 0 0"]
-    assert found["LOOP_TRIP 1 0"]
-    assert found["TILE_STRIDE 0 1"], "the workers of its largest step"
-    assert not found["TILE_STRIDE 0 0"], "gangs by workers"
-    assert not found["TILE_STRIDE 1 0"], "gangs of another axis may differ too, as the runtime chooses them"
+    result = varying("dynamic gang0 worker0", "dynamic gang1 worker1")
+    assert not result["LOOP_TRIP 0 0"]
+    assert result["LOOP_TRIP 1 0"]
+    assert result["TILE_STRIDE 0 1"], "the workers of its largest step"
+    assert not result["TILE_STRIDE 0 0"], "gangs by workers"
+    assert not result["TILE_STRIDE 1 0"], "gangs of another axis may differ too, as the runtime chooses them"
 
 
 def test_workers_that_must_cover_a_loop_differ() -> None:

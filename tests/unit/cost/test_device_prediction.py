@@ -34,9 +34,9 @@ SMALL = replace(GPU, compute_capability=None, registers_per_multiprocessor=4096,
 
 
 def device(name: str) -> Gpu:
-    found = named_device(name)
-    assert isinstance(found, Gpu)
-    return found
+    result = named_device(name)
+    assert isinstance(result, Gpu)
+    return result
 
 
 def terms(found: KernelPlan, scalars: dict[str, int], gpu: Gpu, **sizes: int | list[int]) -> Terms:
@@ -58,8 +58,8 @@ def place_of(found: KernelPlan, scalars: dict[str, int], **sizes: int | list[int
 
 def test_a_tile_takes_what_the_thesis_says() -> None:
     """(5.2)-(5.8) for the one tile of 4 steps over 10 elements: a[i] = (a[i - 1] + a[i] + a[i + 1]) * 0.3f."""
-    found = terms(planned("sor 1-d"), {"n": 12, "steps": 4}, SMALL, t_size=4, t_i_size=16)
-    parts = dict(zip(NAMES, found.seconds[0].tolist(), strict=True))
+    result = terms(planned("sor 1-d"), {"n": 12, "steps": 4}, SMALL, t_size=4, t_i_size=16)
+    parts = dict(zip(NAMES, result.seconds[0].tolist(), strict=True))
     # Point (t, i) is in the wavefront t + (t + i), one of 16, with 1 to 4 points: a warp each.
     widths = Counter(2 * t + i for t in range(4) for i in range(1, 11))
     assert (len(widths), max(widths.values())) == (16, 4)
@@ -113,8 +113,10 @@ def test_bytes_are_a_floor() -> None:
     starved = replace(
         device("c1060"), compute_capability=None, memories=(*device("c1060").memories[:1], GPU.memories[2])
     )
-    found = terms(planned("sor 2-d"), {"n": 300, "m": 300, "steps": 4}, starved, t_size=[2], t_i_size=[8], t_j_size=[8])
-    assert found.seconds[0, NAMES.index("roofline")] > 0
+    result = terms(
+        planned("sor 2-d"), {"n": 300, "m": 300, "steps": 4}, starved, t_size=[2], t_i_size=[8], t_j_size=[8]
+    )
+    assert result.seconds[0, NAMES.index("roofline")] > 0
 
 
 @pytest.mark.parametrize("name", ["h100", "c1060"])
@@ -208,9 +210,9 @@ def test_a_block_of_few_threads_halves_the_workers() -> None:
 
 
 def test_what_the_user_says_of_workers_stays() -> None:
-    found = product(64, 2)
-    work = plan_work(found, {"n": 100}, {}, Target.CUDA)
-    assert [int(each[0]) for each in gang_workers(work[0].place, found.counts, {"n": 100}, 1024)] == [64, 2, 1]
+    result = product(64, 2)
+    work = plan_work(result, {"n": 100}, {}, Target.CUDA)
+    assert [int(each[0]) for each in gang_workers(work[0].place, result.counts, {"n": 100}, 1024)] == [64, 2, 1]
 
 
 def test_neighbours_in_a_wavefront_meet_elements_apart() -> None:

@@ -28,7 +28,7 @@ def test_points_are_those_of_an_enumeration(factors: list[tuple[int, ...]]) -> N
     low = generator.integers(-4, 3, (3, count))
     high = low + generator.integers(-1, 6, (3, count))
     cuts = tuple(Cut(each, generator.integers(-3, 9, count)) for each in factors)
-    found = points_in(Boxes(low, high, cuts))
+    result = points_in(Boxes(low, high, cuts))
     for place in range(count):
         ranges = (range(low[k, place], high[k, place] + 1) for k in range(3))
         inside = [
@@ -36,6 +36,6 @@ def test_points_are_those_of_an_enumeration(factors: list[tuple[int, ...]]) -> N
             for x in itertools.product(*ranges)
             if all(cut.constant[place] + np.dot(cut.factors, x) >= 0 for cut in cuts)
         ]
-        assert found[place] == len(inside)
-    assert found.any()
-    assert len(set(found.tolist())) > 5
+        assert result[place] == len(inside)
+    assert result.any()
+    assert len(set(result.tolist())) > 5

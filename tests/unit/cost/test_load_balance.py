@@ -24,11 +24,11 @@ SIZES = {
 
 def points_of_cores(name: str, scalars: dict[str, int], layout: list[int], cores: int) -> list[tuple[float, int]]:
     """Points of the busiest core and of all, for each launch in the order in which they run; where they overlap, the next free core takes a tile."""
-    found = planned(name)
-    numbers = {**scalars, **{one.object.name: size for one, size in zip(found.sizes, layout, strict=True)}}
-    runs = run_steps(found.host_steps, numbers)
+    result = planned(name)
+    numbers = {**scalars, **{one.object.name: size for one, size in zip(result.sizes, layout, strict=True)}}
+    runs = run_steps(result.host_steps, numbers)
     tiles = [[tile.points for tile in run.tiles] for run in runs]
-    if found.host[0].pipelined:
+    if result.host[0].pipelined:
         return [(max(max(own, default=0), sum(own) / cores), sum(own)) for own in tiles]
     return [(max(sum(own[core::cores]) for core in range(cores)), sum(own)) for own in tiles]
 

@@ -59,36 +59,36 @@ def test_successive_over_relaxation_is_counted_as_in_closed_form(
 ) -> None:
     generator = np.random.default_rng(2)
     boxes = generator.integers(4, 40, (50, len(names)))
-    found = models(source, scalars, dict(zip(names, boxes.T, strict=True)))
+    result = models(source, scalars, dict(zip(names, boxes.T, strict=True)))
     extents = (scalars["steps"], *(scalars[name] - 2 for name in ("n", "m") if name in scalars))
     nest = SkewedNest(extents, (1,) * (len(extents) - 1))
-    assert list(found.work.points) == list(np.prod(boxes, axis=1))
-    assert list(found.work.steps) == list(intra_tile_wavefronts(boxes))
-    assert list(found.work.warps) == list(warps_of_boxes(boxes, 32))
+    assert list(result.work.points) == list(np.prod(boxes, axis=1))
+    assert list(result.work.steps) == list(intra_tile_wavefronts(boxes))
+    assert list(result.work.warps) == list(warps_of_boxes(boxes, 32))
     # The user's loops begin at 1, so that tiles lie otherwise by a point.
-    assert np.abs(found.work.wavefronts - inter_tile_wavefronts(nest, boxes)).max() <= len(names)
-    off = np.abs(found.work.rounds / tile_rounds(nest, boxes, UNITS) - 1)
+    assert np.abs(result.work.wavefronts - inter_tile_wavefronts(nest, boxes)).max() <= len(names)
+    off = np.abs(result.work.rounds / tile_rounds(nest, boxes, UNITS) - 1)
     assert np.median(off) < 0.01
     assert np.percentile(off, 90) < 0.05
 
 
 def test_an_element_of_the_product_is_one_point_of_a_gang() -> None:
-    found = models(PRODUCT, {"n": 256, "m": 256, "p": 64}, {})
+    result = models(PRODUCT, {"n": 256, "m": 256, "p": 64}, {})
     # 64 x 128 elements a gang of 8 x 32 workers, 64 products each.
-    assert found.work.points[0] == 64 * 128 * 64
-    assert found.work.warps[0] == 64 * 128 * 64 / 32
-    assert found.work.transfers[0] == 64 * 64 + 64 * 128 + 2 * 64 * 128
-    assert found.work.rounds[0] == 1
-    assert found.work.shared[0] > 0
-    assert found.traffic is not None
+    assert result.work.points[0] == 64 * 128 * 64
+    assert result.work.warps[0] == 64 * 128 * 64 / 32
+    assert result.work.transfers[0] == 64 * 64 + 64 * 128 + 2 * 64 * 128
+    assert result.work.rounds[0] == 1
+    assert result.work.shared[0] > 0
+    assert result.traffic is not None
 
 
 @pytest.mark.parametrize(("size", "cached"), [(256, True), (8192, False)])
 def test_a_product_asks_the_far_memory_for_arrays_once_where_they_fit_before_it(size: int, cached: bool) -> None:
-    found = plan(PRODUCT)
+    result = plan(PRODUCT)
     scalars = {"n": size, "m": size, "p": size}
     model = models(PRODUCT, scalars, {})
-    arrays = array_bytes(found, scalars)
+    arrays = array_bytes(result, scalars)
     assert arrays is not None
     assert isinstance(DEVICE, Gpu)
     demand = roofline_demand(model, DEVICE, arrays)

@@ -31,15 +31,15 @@ def test_a_pointer_stands_for_its_element(declaration: str, use: str, expected: 
 
 
 def test_writes_through_a_pointer_are_writes_of_the_array() -> None:
-    found = in_kernel("double *row = A[i]; for (int j = 0; j < m; j++) row[j] += 1;", PARAMETERS, TYPES)
-    assert [text(n) for n in nodes(found.body, Assignment)] == ["A[i][j] += 1"]
-    assert nodes(found.body, Declaration) == []
+    result = in_kernel("double *row = A[i]; for (int j = 0; j < m; j++) row[j] += 1;", PARAMETERS, TYPES)
+    assert [text(n) for n in nodes(result.body, Assignment)] == ["A[i][j] += 1"]
+    assert nodes(result.body, Declaration) == []
 
 
 def test_pointers_of_called_functions() -> None:
     before = "static double at(const double *v, int k) { const double *p = v + k; return *p; }"
-    found = in_kernel("a[i] = at(a, i);", before=before)
-    (function,) = found.functions
+    result = in_kernel("a[i] = at(a, i);", before=before)
+    (function,) = result.functions
     assert text(function.body.statements[0].value) == "v[k]"  # type: ignore[union-attr]
 
 
@@ -72,10 +72,10 @@ def test_pointers_of_called_functions() -> None:
 )
 def test_pointers_that_may_change_are_refused(code: str, reason: str) -> None:
     source = f"{TYPES}\nvoid f({PARAMETERS}) {{\n#pragma tilek kernel\nfor (int i = 0; i < m; i++) {{ {code} }} }}"
-    found = [m for m in messages(source) if "'p'" in m]
-    assert found[0] == f"error: the pointer 'p' cannot be used in a kernel: {reason}"
+    results = [m for m in messages(source) if "'p'" in m]
+    assert results[0] == f"error: the pointer 'p' cannot be used in a kernel: {reason}"
 
 
 def test_an_index_may_change_outside_of_the_pointers_block() -> None:
-    found = in_kernel("int k = 0; { double *p = a + k; p[0] = 1; } k = 2; a[k] = 0;")
-    assert [text(n) for n in nodes(found.body, Assignment)] == ["a[k] = 1", "k = 2", "a[k] = 0"]
+    result = in_kernel("int k = 0; { double *p = a + k; p[0] = 1; } k = 2; a[k] = 0;")
+    assert [text(n) for n in nodes(result.body, Assignment)] == ["a[k] = 1", "k = 2", "a[k] = 0"]

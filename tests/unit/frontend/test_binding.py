@@ -149,9 +149,9 @@ void f(int n, double *a) {
 #pragma tilek kernel
   FOR(i, n) { a[i] = 0; }
 }"""
-    found = kernel(source)
-    assert region_text(source, found) == "FOR(i, n) { a[i] = 0; }"
-    assert isinstance(found.body.statements[0], Loop)
+    result = kernel(source)
+    assert region_text(source, result) == "FOR(i, n) { a[i] = 0; }"
+    assert isinstance(result.body.statements[0], Loop)
 
 
 def test_names_come_from_the_clause_or_the_function_and_are_unique() -> None:
@@ -161,7 +161,7 @@ def test_names_come_from_the_clause_or_the_function_and_are_unique() -> None:
         f"void f(int n, double *a) {{{pragma}{loop}{pragma}{loop}\n#pragma tilek kernel name(own)\n{loop}}}\n"
         f"void g(int n, double *a) {{{pragma}{loop}}}\nint main(void) {{ int n = 1; double a[1];{pragma}{loop} }}"
     )
-    assert [found.name for found in read(source).kernels] == ["f", "f_2", "own", "g", "main_kernel"]
+    assert [each.name for each in read(source).kernels] == ["f", "f_2", "own", "g", "main_kernel"]
 
 
 @pytest.mark.parametrize(
@@ -175,11 +175,11 @@ def test_names_come_from_the_clause_or_the_function_and_are_unique() -> None:
 )
 def test_code_of_file_scope_goes_before_the_functions_declaration(head: str) -> None:
     source = f"int before;\n{head} {{\n#pragma tilek kernel\nfor (int i = 0; i < n; i++) a[i] = 0; }}\n"
-    found = kernel(source)
+    result = kernel(source)
     start = source.index(head) + (len("#pragma tilek routine\n") if head.startswith("#") else 0)
-    assert found.enclosing.insertion == start
-    assert found.enclosing.function == "f"
-    assert found.enclosing.file == "test.c"
+    assert result.enclosing.insertion == start
+    assert result.enclosing.function == "f"
+    assert result.enclosing.file == "test.c"
 
 
 def test_standard_input_is_read_under_the_name_it_is_given() -> None:

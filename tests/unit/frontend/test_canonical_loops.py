@@ -153,15 +153,15 @@ for (j = 0; j < n; j++) a[j] = 0;
 
 
 def test_inner_breaks_and_continues_do_not_make_the_outer_loop_less_canonical() -> None:
-    found = in_kernel("for (;;) { break; } while (1) { break; } if (a[i] > 0) continue; a[i] = 1;")
-    assert isinstance(found.body.statements[0], Loop)
+    result = in_kernel("for (;;) { break; } while (1) { break; } if (a[i] > 0) continue; a[i] = 1;")
+    assert isinstance(result.body.statements[0], Loop)
 
 
 def test_loops_are_numbered_in_the_order_of_the_text() -> None:
-    found = in_kernel(
+    result = in_kernel(
         "for (int j = 0; j < n; j++) { for (int k = 0; k < m; k++) a[k] = 0; } for (int l = 0; l < n; l++) a[l] = 0;"
     )
-    assert [(loop.index, loop.iterator.name) for loop in nodes(found.body, Loop)] == [
+    assert [(loop.index, loop.iterator.name) for loop in nodes(result.body, Loop)] == [
         (0, "i"),
         (1, "j"),
         (2, "k"),

@@ -194,8 +194,8 @@ def test_macros_and_headers_are_found_as_the_compiler_finds_them(
     (tmp_path / "value.h").write_text("#define VALUE 7\n")
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "seven.h").write_text("#define VALUE 7\n")
-    found = kernel("#ifdef FROM_HEADER\n#include <seven.h>\n#endif\n" + LOOP, *flags)
-    assert [n.value for n in nodes(found.body, IntegerLiteral)][-1] == 7
+    result = kernel("#ifdef FROM_HEADER\n#include <seven.h>\n#endif\n" + LOOP, *flags)
+    assert [n.value for n in nodes(result.body, IntegerLiteral)][-1] == 7
 
 
 def test_the_directive_macro_is_defined() -> None:
@@ -256,8 +256,8 @@ def test_directives_of_a_forced_header_are_refused(tmp_path: Path, monkeypatch: 
 def test_vector_registers_are_those_of_the_processor_that_flags_name(
     macros: tuple[str, ...], bits: int, count: int
 ) -> None:
-    found = vector_registers(CompilerAnswer((), tuple((name, "1") for name in macros)))
-    assert (found.bits, found.count) == (bits, count)
+    result = vector_registers(CompilerAnswer((), tuple((name, "1") for name in macros)))
+    assert (result.bits, result.count) == (bits, count)
 
 
 @pytest.mark.parametrize(

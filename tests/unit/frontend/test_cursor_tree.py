@@ -17,17 +17,17 @@ def old_libclang(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("old_libclang")
 def test_operators_are_read_from_the_text_where_libclang_does_not_tell_them() -> None:
-    found = in_kernel(
+    result = in_kernel(
         "a[i] = -a[i] + (n * m) /* - */ % (3); a[0] <<= 1; n++; --m; *a = !n && ~m; a[i] += n >= m ? *(a + 1) : 2;",
         "int n, int m, long *a",
     )
-    assert [text(n) for n in nodes(found.body, Assignment)] == [
+    assert [text(n) for n in nodes(result.body, Assignment)] == [
         "a[i] = (-a[i] + ((n * m) % 3))",
         "a[0] <<= 1",
         "a[0] = (!n && ~m)",
         "a[i] += ((n >= m) ? a[1] : 2)",
     ]
-    assert [text(n) for n in nodes(found.body, Increment)][-2:] == ["n++", "--m"]
+    assert [text(n) for n in nodes(result.body, Increment)][-2:] == ["n++", "--m"]
 
 
 @pytest.mark.usefixtures("old_libclang")
@@ -52,5 +52,5 @@ def test_tabs_and_bytes_beyond_ascii_do_not_move_columns() -> None:
 
 def test_carriage_returns_are_blanks() -> None:
     source = "void f(int n, double *a) {\r\n#pragma tilek kernel\r\nfor (int i = 0; i < n; i++)\r\n  a[i] = 0;\r\n}\r\n"
-    found = kernel(source)
-    assert source[found.range.start.offset : found.range.end.offset] == "for (int i = 0; i < n; i++)\r\n  a[i] = 0;"
+    result = kernel(source)
+    assert source[result.range.start.offset : result.range.end.offset] == "for (int i = 0; i < n; i++)\r\n  a[i] = 0;"

@@ -66,18 +66,18 @@ def test_expressions(expression: str, expected: str) -> None:
 
 
 def test_assignments_nest() -> None:
-    found = in_kernel("a[0] = x = u = 3;", "int n, double *a, float x, unsigned u")
-    assert text(nodes(found.body, Assignment)[0]) == "a[0] = x = u = 3"
+    result = in_kernel("a[0] = x = u = 3;", "int n, double *a, float x, unsigned u")
+    assert text(nodes(result.body, Assignment)[0]) == "a[0] = x = u = 3"
 
 
 def test_types_are_those_of_the_host() -> None:
-    found = in_kernel(
+    result = in_kernel(
         "l = 1; ul = 2; ll = 3; s = 4; sc = 5; uc = 6; b = 1; e = 0; w = 7; ld = 0; d = 1; f = 2;",
         "int n, long l, unsigned long ul, long long ll, short s, signed char sc, unsigned char uc, _Bool b, enum color e, "
         "uint16_t w, long double ld, double d, float f",
         MACROS,
     )
-    types = {a.target.object.host: a.type for a in nodes(found.body, Assignment)}
+    types = {a.target.object.host: a.type for a in nodes(result.body, Assignment)}
     spelled = {name: (type_text(t), t.bits, t.signed) for name, t in types.items()}
     assert spelled == {
         "l": ("long", 64, True),
@@ -97,10 +97,10 @@ def test_types_are_those_of_the_host() -> None:
 
 @pytest.mark.parametrize(("flag", "signed"), [("-fsigned-char", True), ("-funsigned-char", False)])
 def test_plain_char_is_signed_as_the_flags_say(flag: str, signed: bool) -> None:
-    found = kernel(
+    result = kernel(
         "void f(int n, char *a) {\n#pragma tilek kernel\nfor (int i = 0; i < n; i++) a[i] = '\\xff'; }", flag
     )
-    (assignment,) = nodes(found.body, Assignment)
+    (assignment,) = nodes(result.body, Assignment)
     assert assignment.type.signed is signed
     assert assignment.type.spelling == "char"
     assert text(assignment.value) == ("-1" if signed else "255")
@@ -127,13 +127,13 @@ def test_octal_literals_have_their_value() -> None:
 
 
 def test_a_macro_of_the_command_line_has_the_right_value() -> None:
-    found = kernel(
+    result = kernel(
         "void f(int n, double *a) {\n#pragma tilek kernel\nfor (int i = 0; i < n; i++) a[i] = SIZE + RATE; }",
         "-DSIZE=012u",
         "-D",
         "RATE=1.25f",
     )
-    literals = [nodes(found.body, kind)[-1] for kind in (IntegerLiteral, FloatingLiteral)]
+    literals = [nodes(result.body, kind)[-1] for kind in (IntegerLiteral, FloatingLiteral)]
     assert [literal.value for literal in literals] == [10, 1.25]
     assert [type_text(literal.type) for literal in literals] == ["unsigned int", "float"]
     assert literals[1].spelling.endswith("f")
@@ -151,7 +151,7 @@ def test_math_calls_are_marked() -> None:
 
 
 def test_ranges_inside_macros_are_where_the_macro_is_used() -> None:
-    found = in_kernel("a[i] = SQUARE(a[i]);", before="#define SQUARE(x) ((x) * (x))")
-    (assignment,) = nodes(found.body, Assignment)
+    result = in_kernel("a[i] = SQUARE(a[i]);", before="#define SQUARE(x) ((x) * (x))")
+    (assignment,) = nodes(result.body, Assignment)
     assert assignment.value.range.start.line == 5
     assert assignment.value.range.start.offset < assignment.value.range.end.offset

@@ -64,9 +64,9 @@ LISTING_3 = """#pragma tilek kernel data(...) \\
 
 def parse_all(text: str) -> list[Directive]:
     diagnostics = Diagnostics()
-    found = find_directives("a.c", text.encode(), diagnostics)
+    result = find_directives("a.c", text.encode(), diagnostics)
     assert [render(item, lambda _file, _line: None) for item in diagnostics] == []
-    return [item.directive for item in found]
+    return [item.directive for item in result]
 
 
 def parse(words: str) -> Directive:

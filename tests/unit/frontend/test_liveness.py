@@ -79,7 +79,7 @@ for (i = 0; i < n; i++) for (j = 0; j < n; j++) a[i][j] = 0;
 #pragma tilek kernel
 for (k = 0; k < n; k++) a[k][k] = 0;
 }"""
-    assert [set(found.read_after) for found in read(source).kernels] == [set(), set()]
+    assert [set(each.read_after) for each in read(source).kernels] == [set(), set()]
 
 
 def test_what_a_pointer_in_a_struct_leads_to_outlives_the_struct() -> None:

@@ -227,9 +227,9 @@ def clause_expressions(node: Any) -> list[ClauseExpression]:
     if isinstance(node, ClauseExpression):
         return [node]
     if isinstance(node, tuple):
-        return [found for item in node for found in clause_expressions(item)]
+        return [each for item in node for each in clause_expressions(item)]
     if dataclasses.is_dataclass(node):
-        return [found for field in dataclasses.fields(node) for found in clause_expressions(getattr(node, field.name))]
+        return [each for field in dataclasses.fields(node) for each in clause_expressions(getattr(node, field.name))]
     return []
 
 
@@ -247,9 +247,9 @@ def test_a_directive_printed_and_parsed_is_itself(directive: Directive) -> None:
 def test_layout_does_not_matter_and_expressions_are_where_they_say(data: st.DataObject) -> None:
     directive = data.draw(directives)
     source = f"int x;\n  {data.draw(layouts(format_directive(directive)))}\nfor (;;);\n".encode()
-    found = parsed(source)
-    assert without_places(found) == directive
-    for expression in clause_expressions(found):
+    result = parsed(source)
+    assert without_places(result) == directive
+    for expression in clause_expressions(result):
         start, end = expression.range.start, expression.range.end
         written = re.sub(rb"\\\r?\n", b"", source[start.offset : end.offset]).decode()
         written = re.sub(r"(?:\s|/\*.*?\*/)+", " ", written, flags=re.DOTALL)
@@ -264,8 +264,8 @@ def test_layout_does_not_matter_and_expressions_are_where_they_say(data: st.Data
 def test_no_bytes_are_too_strange(junk: bytes, start: bytes) -> None:
     diagnostics = Diagnostics()
     text = b"#pragma tilek " + start + junk + b"\n"
-    for found in find_directives("a.c", text, diagnostics):
-        assert 0 <= found.range.start.offset < found.range.end.offset <= found.end_offset <= len(text)
+    for each in find_directives("a.c", text, diagnostics):
+        assert 0 <= each.range.start.offset < each.range.end.offset <= each.end_offset <= len(text)
     for item in diagnostics:
         assert 0 <= item.range.start.offset <= item.range.end.offset <= len(text)
 

@@ -13,9 +13,9 @@ from tilepragma.ir.directives import KernelDirective, LoopDirective, RoutineDire
 def scan(text: str | bytes) -> tuple[LocatedDirective, ...]:
     data = text.encode() if isinstance(text, str) else text
     diagnostics = Diagnostics()
-    found = find_directives("a.c", data, diagnostics)
+    result = find_directives("a.c", data, diagnostics)
     assert not diagnostics.items
-    return found
+    return result
 
 
 def spelled(text: str | bytes, range_: SourceRange) -> str:
@@ -24,7 +24,7 @@ def spelled(text: str | bytes, range_: SourceRange) -> str:
 
 
 def texts(text: str) -> list[str]:
-    return [spelled(text, found.range) for found in scan(text)]
+    return [spelled(text, each.range) for each in scan(text)]
 
 
 @pytest.mark.parametrize(
@@ -155,12 +155,12 @@ def test_operators_may_follow_each_other_on_a_line() -> None:
 
 def test_a_macro_is_a_directive_wherever_it_is_used() -> None:
     text = '#define LOOP _Pragma("tilek loop tile(dynamic)") // x\nLOOP for (;;);\n/* LOOP */ "LOOP" LOOPS\n{LOOP}\n'
-    found = scan(text)
-    assert [spelled(text, item.range) for item in found] == ["LOOP", "LOOP"]
-    assert [item.range.start.line for item in found] == [2, 4]
-    assert isinstance(found[0].directive, LoopDirective)
-    assert found[0].directive.range == found[0].range
-    assert spelled(text, found[0].directive.tiles[0].range) == "tile(dynamic)"
+    result = scan(text)
+    assert [spelled(text, item.range) for item in result] == ["LOOP", "LOOP"]
+    assert [item.range.start.line for item in result] == [2, 4]
+    assert isinstance(result[0].directive, LoopDirective)
+    assert result[0].directive.range == result[0].range
+    assert spelled(text, result[0].directive.tiles[0].range) == "tile(dynamic)"
 
 
 def test_a_macro_holds_from_its_definition_until_it_is_undefined() -> None:
@@ -192,16 +192,16 @@ def test_macros_may_hold_several_directives_and_other_macros() -> None:
 def test_a_macro_that_makes_a_pragma_of_its_argument_is_seen(definitions: str) -> None:
     text = definitions + 'PRAGMA(omp simd)\nPRAGMA (tilek kernel if(f(")"),\n  g) name(k)) for (;;);\nPRAGMA;\n'
     text = text.replace(",\n  g", "\n  + g")
-    found = scan(text)
-    assert [spelled(text, item.range) for item in found] == ['PRAGMA (tilek kernel if(f(")")\n  + g) name(k))']
-    assert isinstance(found[0].directive, KernelDirective)
-    assert found[0].directive.name == "k"
-    assert text[found[0].end_offset :] == " for (;;);\nPRAGMA;\n"
+    result = scan(text)
+    assert [spelled(text, item.range) for item in result] == ['PRAGMA (tilek kernel if(f(")")\n  + g) name(k))']
+    assert isinstance(result[0].directive, KernelDirective)
+    assert result[0].directive.name == "k"
+    assert text[result[0].end_offset :] == " for (;;);\nPRAGMA;\n"
 
 
 def test_a_macro_in_a_body_is_looked_up_at_the_use() -> None:
     text = '#define ALIAS LOOP\nALIAS\n#define LOOP _Pragma("tilek loop")\nALIAS\n#undef LOOP\nALIAS\n'
-    assert [found.line for found in starts(text)] == [4]
+    assert [each.line for each in starts(text)] == [4]
 
 
 def test_macros_that_name_each_other_end() -> None:
@@ -212,8 +212,8 @@ def test_macros_that_name_each_other_end() -> None:
 
 
 def starts(text: str) -> list[Position]:
-    found = find_directives("a.c", text.encode(), Diagnostics())
-    return [item.range.start for item in found]
+    result = find_directives("a.c", text.encode(), Diagnostics())
+    return [item.range.start for item in result]
 
 
 def test_a_macro_defined_away_in_a_skipped_branch_holds() -> None:
@@ -230,15 +230,15 @@ def test_macros_of_headers_hold_in_the_files_that_follow() -> None:
     macros, diagnostics = MacroTable(), Diagnostics()
     assert find_directives("a.h", header, diagnostics, macros=macros) == ()
     assert find_directives("b.h", second, diagnostics, macros=macros) == ()
-    found = find_directives("a.c", main, diagnostics, macros=macros)
-    assert [main[item.range.start.offset : item.range.end.offset] for item in found] == [
+    result = find_directives("a.c", main, diagnostics, macros=macros)
+    assert [main[item.range.start.offset : item.range.end.offset] for item in result] == [
         b"LOOP",
         b"ALIAS",
         b"PRAGMA(tilek routine)",
     ]
-    assert isinstance(found[0].directive, LoopDirective)
-    assert found[0].directive.range.file == "a.c"
-    assert found[0].directive.tiles[0].range.file == "a.h"
+    assert isinstance(result[0].directive, LoopDirective)
+    assert result[0].directive.range.file == "a.c"
+    assert result[0].directive.tiles[0].range.file == "a.h"
     assert not diagnostics.items
     assert find_directives("a.c", b"LOOP", diagnostics) == ()
 

@@ -63,11 +63,11 @@ def test_else_if_chains() -> None:
 
 
 def test_initializers() -> None:
-    found = in_kernel(
+    result = in_kernel(
         "double v[3] = {1, n, -2.5}, grid[2][2] = {{1, 2}, {3, 4}}, x = n; point p = {1, 2}; int z[4] = {0}; a[i] = v[0] + x + p.x + z[0];",
         before="typedef struct { double x, y; } point;",
     )
-    spelled = {d.object.name: d.initializer for d in nodes(found.body, Declarator) if d.object.name != "i"}
+    spelled = {d.object.name: d.initializer for d in nodes(result.body, Declarator) if d.object.name != "i"}
 
     def spell(value: object) -> object:
         return [spell(item) for item in value] if isinstance(value, tuple) else text(value)
@@ -82,20 +82,20 @@ def test_initializers() -> None:
 
 
 def test_declared_arrays_have_no_initializer_but_lengths() -> None:
-    found = in_kernel("double v[2 * 4][3]; v[0][0] = a[i]; a[i] = v[0][0];")
-    (declarator,) = [d for d in nodes(found.body, Declarator) if d.object.name == "v"]
+    result = in_kernel("double v[2 * 4][3]; v[0][0] = a[i]; a[i] = v[0][0];")
+    (declarator,) = [d for d in nodes(result.body, Declarator) if d.object.name == "v"]
     assert declarator.initializer is None
     assert object_text(declarator.object) == "contiguous double v[8][3]"
 
 
 def test_scopes_follow_the_region() -> None:
-    found = kernel("""void f(int n, double *a) { double outside = 1;
+    result = kernel("""void f(int n, double *a) { double outside = 1;
 #pragma tilek kernel
 { double region = 2; double scratch[n];
   for (int i = 0; i < n; i++) { double own = 3; a[i] = outside + region + own + scratch[i]; }
   if (n > 3) { double inner = 4; a[0] = inner; }
 } }""")
-    scopes = {access.object.name: access.object.scope for access in nodes(found.body, Access)}
+    scopes = {access.object.name: access.object.scope for access in nodes(result.body, Access)}
     assert scopes == {
         "n": Scope.EXTERNAL,
         "i": Scope.LOCAL,
@@ -106,15 +106,15 @@ def test_scopes_follow_the_region() -> None:
         "own": Scope.LOCAL,
         "inner": Scope.LOCAL,
     }
-    assert [o.name for o in found.objects] == ["n", "a", "outside", "region", "scratch"]
+    assert [o.name for o in result.objects] == ["n", "a", "outside", "region", "scratch"]
 
 
 def test_names_are_unique_in_the_region_and_no_keywords() -> None:
-    found = in_kernel(
+    result = in_kernel(
         "int n2 = n; { int n = 3; a[i] = n; { int n = 4; a[i] += n + n2; } } double half = kernel[i]; a[i] = half + float4 + in;",
         "int n, double *a, double *kernel, int float4, int in",
     )
-    names = {access.object.name: access.object.host for access in nodes(found.body, Access)}
+    names = {access.object.name: access.object.host for access in nodes(result.body, Access)}
     assert names == {
         "n": "n",
         "i": "i",
@@ -130,15 +130,15 @@ def test_names_are_unique_in_the_region_and_no_keywords() -> None:
 
 
 def test_names_beyond_ascii_are_spelled_in_ascii() -> None:
-    found = in_kernel("größe[i] = ä + n;", "int n, double *größe, double ä")
-    assert {o.host: o.name for o in found.objects} == {"n": "n", "größe": "gr_e", "ä": "object"}
+    result = in_kernel("größe[i] = ä + n;", "int n, double *größe, double ä")
+    assert {o.host: o.name for o in result.objects} == {"n": "n", "größe": "gr_e", "ä": "object"}
 
 
 def test_a_path_never_takes_the_name_of_a_variable() -> None:
-    found = in_kernel(
+    result = in_kernel(
         "a[i] = g_u + g->u[i];", "int n, double *a, double g_u, struct grid *g", "struct grid { double *u; };"
     )
-    assert [o.name for o in found.objects] == ["n", "a", "g_u", "g_u_2"]
+    assert [o.name for o in result.objects] == ["n", "a", "g_u", "g_u_2"]
 
 
 def test_every_fault_of_a_region_is_reported_and_what_was_refused_is_not_reported_again() -> None:
@@ -206,21 +206,23 @@ def test_casts_to_void_and_empty_bodies() -> None:
     ],
 )
 def test_constants_with_names_are_numbers(declared: str, value: str | None) -> None:
-    found = kernel(f"""
+    result = kernel(f"""
     void f(int n, double *a)
     {{
         {declared};
     #pragma tilek kernel
         for (int i = 0; i < n; i++) a[i] = k;
     }}""")
-    (assignment,) = nodes(found.body, Assignment)
+    (assignment,) = nodes(result.body, Assignment)
     assert ("k" not in text(assignment)) == (value is not None)
     assert value is None or value in text(assignment)
 
 
 def test_lengths_of_constants_with_names_are_known() -> None:
-    found = body_of("const int c = 2; double t[c * r]; t[i % 6] = a[i]; a[i] = t[0];", before="static const int r = 3;")
-    (array,) = [node.object for part in found for node in nodes(part, Declarator) if node.object.name == "t"]
+    result = body_of(
+        "const int c = 2; double t[c * r]; t[i % 6] = a[i]; a[i] = t[0];", before="static const int r = 3;"
+    )
+    (array,) = [node.object for part in result for node in nodes(part, Declarator) if node.object.name == "t"]
     assert [text(length) for length in array.lengths] == ["6"]
 
 
@@ -248,6 +250,6 @@ REGION = """
     ],
 )
 def test_the_other_of_two_stands_for_its_initial_value_while_that_holds(around: str, stands: bool) -> None:
-    found = kernel(f"void f(int n, int k, double a[2][n]) {{ {around.replace('REGION', REGION)} }}")
-    (assignment,) = nodes(found.body, Assignment)
+    result = kernel(f"void f(int n, int k, double a[2][n]) {{ {around.replace('REGION', REGION)} }}")
+    (assignment,) = nodes(result.body, Assignment)
     assert ("from" in text(assignment.target)) == stands

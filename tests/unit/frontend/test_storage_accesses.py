@@ -88,31 +88,31 @@ def test_every_spelling_has_one_form(expression: str, expected: str) -> None:
     ],
 )
 def test_objects_know_their_storage_and_lengths(expression: str, expected: str) -> None:
-    found = in_kernel(f"a[0] = {expression};", PARAMETERS, TYPES)
-    assert expected in [object_text(n.object) for n in nodes(found.body, Access)]
+    result = in_kernel(f"a[0] = {expression};", PARAMETERS, TYPES)
+    assert expected in [object_text(n.object) for n in nodes(result.body, Access)]
 
 
 def test_const_and_restrict_are_kept() -> None:
-    found = in_kernel("a[0] = c[i];", PARAMETERS, TYPES)
-    (c,) = [o for o in found.objects if o.name == "c"]
+    result = in_kernel("a[0] = c[i];", PARAMETERS, TYPES)
+    (c,) = [o for o in result.objects if o.name == "c"]
     assert (c.const, c.restrict) == (True, True)
-    (a,) = [o for o in found.objects if o.name == "a"]
+    (a,) = [o for o in result.objects if o.name == "a"]
     assert (a.const, a.restrict) == (False, False)
 
 
 def test_restrict_inside_brackets_counts() -> None:
-    found = in_kernel("a[i][0] = b[i][0];", "int n, double a[restrict n][n], double b[n][n]")
-    assert {o.name: o.restrict for o in found.objects if o.rank} == {"a": True, "b": False}
+    result = in_kernel("a[i][0] = b[i][0];", "int n, double a[restrict n][n], double b[n][n]")
+    assert {o.name: o.restrict for o in result.objects if o.rank} == {"a": True, "b": False}
 
 
 def test_a_variable_used_as_a_whole_is_one_object_also_where_its_members_are_used() -> None:
-    found = in_kernel("point_t t = s; a[i] = t.x + s.y + ps->x + ps[i].y;", PARAMETERS, TYPES)
-    assert last_value(found) == "(((t.x + s.y) + ps[0].x) + ps[i].y)"
+    result = in_kernel("point_t t = s; a[i] = t.x + s.y + ps->x + ps[i].y;", PARAMETERS, TYPES)
+    assert last_value(result) == "(((t.x + s.y) + ps[0].x) + ps[i].y)"
 
 
 def test_whole_structs_are_assigned() -> None:
-    found = in_kernel("point_t t; t = ps[i]; ps[i] = t; a[i] = 0;", PARAMETERS, TYPES)
-    assert [record.spelling for record in found.records] == ["point_t"]
+    result = in_kernel("point_t t; t = ps[i]; ps[i] = t; a[i] = 0;", PARAMETERS, TYPES)
+    assert [record.spelling for record in result.records] == ["point_t"]
 
 
 def test_lengths_are_expressions_over_outside_objects_that_need_not_be_used() -> None:
@@ -120,8 +120,8 @@ def test_lengths_are_expressions_over_outside_objects_that_need_not_be_used() ->
 #pragma tilek kernel
 for (int i = 0; i < n; i++) A[i][0] = 1;
 }"""
-    found = kernel(source)
-    assert [object_text(o) for o in found.objects] == ["scalar int n", "contiguous double A[(n + 1)][(2 * m)]"]
+    result = kernel(source)
+    assert [object_text(o) for o in result.objects] == ["scalar int n", "contiguous double A[(n + 1)][(2 * m)]"]
 
 
 def test_the_first_length_is_dropped_where_its_variable_changed() -> None:
@@ -149,23 +149,23 @@ void kernel_x(int n, DATA_TYPE POLYBENCH_2D(A, N, N, n, n)) {
     for (j = 1; j < _PB_N - 1; j++)
       A[i][j] = SCALAR_VAL(0.2) * (*B)[i][j];
 }"""
-    found = kernel(source)
-    assert last_value(found) == "(0.2 * B[0][i][j])"
-    assert "contiguous double A[100][100]" in [object_text(o) for o in found.objects]
-    assert "contiguous double B[][100][100]" in [object_text(o) for o in found.objects]
-    assert found.read_after == frozenset()
+    result = kernel(source)
+    assert last_value(result) == "(0.2 * B[0][i][j])"
+    assert "contiguous double A[100][100]" in [object_text(o) for o in result.objects]
+    assert "contiguous double B[][100][100]" in [object_text(o) for o in result.objects]
+    assert result.read_after == frozenset()
 
 
 def test_rows_and_addresses_are_passed_to_functions() -> None:
     before = (
         "static double sum(const double *v, int k) { double s = 0; for (int q = 0; q < k; q++) s += v[q]; return s; }"
     )
-    found = in_kernel(
+    result = in_kernel(
         "double t[2] = {0, 1}, z = 0; a[i] = sum(A[i], m) + sum(a, 3) + sum(a + i, 2) + sum(&A[i][1], 2) + sum(t, 2) + sum(&z, 1) + sum(R[i], 2);",
         PARAMETERS,
         TYPES + before,
     )
-    calls = [text(call) for call in nodes(found.body, Call)]
+    calls = [text(call) for call in nodes(result.body, Call)]
     assert calls == [
         "sum(A[i], m)",
         "sum(a, 3)",

@@ -13,18 +13,18 @@ from tilepragma.ir.directives import TemporalTiles, TileKind
 
 
 def test_a_version_says_counts_and_tiles() -> None:
-    found = parse_version(
+    result = parse_version(
         "num_gangs(16)  num_workers(32, 4);\n j: tile(gang) tile[0](dynamic); i: tile[1](size, 8)", NOWHERE
     )
-    assert found.text == "num_gangs(16) num_workers(32, 4); j: tile(gang) tile[0](dynamic); i: tile[1](size, 8)"
-    assert [(count.axis.value, count.dimension, count.count.literal) for count in found.counts] == [
+    assert result.text == "num_gangs(16) num_workers(32, 4); j: tile(gang) tile[0](dynamic); i: tile[1](size, 8)"
+    assert [(count.axis.value, count.dimension, count.count.literal) for count in result.counts] == [
         ("gang", 0, 16),
         ("worker", 0, 32),
         ("worker", 1, 4),
     ]
-    kinds = {name: [(tile.kind, tile.order) for tile in tiles] for name, tiles in found.tiles}
+    kinds = {name: [(tile.kind, tile.order) for tile in tiles] for name, tiles in result.tiles}
     assert kinds == {"j": [(TileKind.GANG, None), (TileKind.DYNAMIC, 0)], "i": [(TileKind.SIZE, 1)]}
-    assert (found.unroll, found.temporal) == (None, None)
+    assert (result.unroll, result.temporal) == (None, None)
 
 
 def test_other_versions() -> None:

@@ -47,8 +47,8 @@ def enclosed(source: SourceFile, opening: str = "/*[*/", closing: str = "/*]*/",
 
 def insertion(source: SourceFile, which: int = 0) -> int:
     """Where file-scope code goes: the `which`th `/*^*/`."""
-    found = [match.start() for match in re.finditer(rb"/\*\^\*/", source.text)]
-    return found[which]
+    results = [match.start() for match in re.finditer(rb"/\*\^\*/", source.text)]
+    return results[which]
 
 
 def compiles(folder: Path, text: bytes, *options: str) -> str:

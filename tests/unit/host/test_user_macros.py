@@ -15,9 +15,9 @@ NEST = "void f(int n, int *a) {\n#pragma tilek kernel num_gangs(count(n))\nfor (
 
 def unit(folder: Path, text: str, *options: str) -> TranslationUnit:
     (folder / "main.c").write_text(text + NEST)
-    found = parse_translation_unit(str(folder / "main.c"), None, CompilerFlags(options), Diagnostics())
-    assert found is not None
-    return found
+    result = parse_translation_unit(str(folder / "main.c"), None, CompilerFlags(options), Diagnostics())
+    assert result is not None
+    return result
 
 
 def test_all_macros_of_files_and_options_are_known(tmp_path: Path) -> None:
@@ -36,9 +36,9 @@ def test_all_macros_of_files_and_options_are_known(tmp_path: Path) -> None:
 #endif
 int define;
 """
-    found = unit(tmp_path, text, f"-I{tmp_path}/elsewhere", "-Darrays=7").macros
-    assert set(found) - {"linux", "unix"} == {"counts", "bytes", "lower", "status", "arrays"}
-    assert b"4" in found["lower"]
+    result = unit(tmp_path, text, f"-I{tmp_path}/elsewhere", "-Darrays=7").macros
+    assert set(result) - {"linux", "unix"} == {"counts", "bytes", "lower", "status", "arrays"}
+    assert b"4" in result["lower"]
 
 
 def test_macros_that_paths_need_stay(tmp_path: Path) -> None:
@@ -51,9 +51,9 @@ void g(int n, struct grid { int *cells; } *grid) {
 { }
 }
 """
-    found = unit(tmp_path, text)
-    assert path_macros(found.macros, [region.directive for region in found.data_regions]) == {"size"}
-    without = without_macros("int size, first;", found.macros, {"size"}).splitlines()
+    result = unit(tmp_path, text)
+    assert path_macros(result.macros, [region.directive for region in result.data_regions]) == {"size"}
+    without = without_macros("int size, first;", result.macros, {"size"}).splitlines()
     assert without[0] == '#pragma push_macro("first")'
 
 

@@ -36,8 +36,8 @@ PAIRS = np.array(list(itertools.product(range(-7, 8), range(-4, 5))))
 
 
 def values(expression: Expression, pairs: np.ndarray) -> list[int]:
-    found = Evaluation({"a": pairs[:, 0], "b": pairs[:, 1]}).value(expression)
-    return [int(each) for each in np.broadcast_to(found, (len(pairs),))]
+    result = Evaluation({"a": pairs[:, 0], "b": pairs[:, 1]}).value(expression)
+    return [int(each) for each in np.broadcast_to(result, (len(pairs),))]
 
 
 def expected(expression: Expression, pairs: np.ndarray) -> list[int]:
@@ -86,8 +86,8 @@ def test_trips(comparison: str, step: int) -> None:
     ends = [pair for pair in PAIRS if trip_count(int(pair[0]), int(pair[1]), step, comparison) >= 0]
     assert ends
     pairs = np.array(ends)
-    found = Evaluation({"a": pairs[:, 0], "b": pairs[:, 1]}).trips(loop)
-    assert list(found) == [trip_count(int(a), int(b), step, comparison) for a, b in pairs]
+    result = Evaluation({"a": pairs[:, 0], "b": pairs[:, 1]}).trips(loop)
+    assert list(result) == [trip_count(int(a), int(b), step, comparison) for a, b in pairs]
 
 
 def test_what_depends_on_data_is_said() -> None:

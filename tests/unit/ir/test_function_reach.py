@@ -12,13 +12,13 @@ ROW = "static double row(const double *v, int k) { double s = 0; for (int i = 0;
 
 def section(functions: str, call: str, rank: int = 1) -> str:
     declared = "const double *a" if rank == 1 else "const double a[n][m]"
-    found = plan(f"""
+    result = plan(f"""
     {functions}
     void f(int n, int m, {declared}, double *b) {{
     #pragma tilek kernel
         for (int i = 3; i < n; i++) b[i] = {call};
     }}""")
-    (array,) = [array for array in found.arrays if array.object.name == "a"]
+    (array,) = [array for array in result.arrays if array.object.name == "a"]
     assert array.doubt is None
     return "".join(f"[{plain_text(each.lower)}:{plain_text(each.length)}]" for each in array.section)
 
@@ -52,14 +52,14 @@ def test_rows_of_known_lengths_are_reached_across() -> None:
 
 
 def test_what_a_function_reads_by_data_has_no_known_extent() -> None:
-    found = plan("""
+    result = plan("""
     static double at(const double *v) { return v[(int)v[0]]; }
     void f(int n, const double *a, double *b) {
     #pragma tilek kernel
         for (int i = 0; i < n; i++) b[i] = at(&a[i]);
     }""")
-    assert found.untransformed is not None
-    assert found.untransformed.startswith("the extent of 'a' cannot be found: a subscript is not a sum")
+    assert result.untransformed is not None
+    assert result.untransformed.startswith("the extent of 'a' cannot be found: a subscript is not a sum")
 
 
 @pytest.mark.parametrize(
@@ -67,26 +67,26 @@ def test_what_a_function_reads_by_data_has_no_known_extent() -> None:
     [("if (k < 0) return 0; return v[-1];", False), ("double s = 0; if (k < 0) s = 1; return s + v[-1];", True)],
 )
 def test_what_stands_behind_a_return_may_not_be_there(body: str, certain: bool) -> None:
-    found = plan(f"""
+    result = plan(f"""
     static double before(const double *v, int k) {{ {body} }}
     void f(int n, const int *m, const double *a, double *b) {{
     #pragma tilek kernel
         for (int i = 1; i < n; i++) b[i] = before(&a[i], m[i]);
     }}""")
-    (array,) = [array for array in found.arrays if array.object.name == "a"]
+    (array,) = [array for array in result.arrays if array.object.name == "a"]
     assert (array.doubt is None) == certain
 
 
 def test_what_a_function_writes_is_read_from_its_body() -> None:
     # `find` only reads, without const; `put` writes, in spite of const.
-    found = plan("""
+    result = plan("""
     static int find(double *list, int k, double x) { for (int i = 0; i < k; i++) if (list[i] >= x) return i; return k; }
     static void put(const double *to, int i, double x) { ((double *)to)[i] = x; }
     void f(int n, double *a, double *b) {
     #pragma tilek kernel independent data(a[0:9], b[0:n])
         for (int i = 0; i < n; i++) put(b, i, find(a, 9, i));
     }""")
-    assert {array.object.name: array.writes for array in found.arrays} == {"a": False, "b": True}
+    assert {array.object.name: array.writes for array in result.arrays} == {"a": False, "b": True}
 
 
 def test_whole_arrays_that_functions_get_have_extents() -> None:
@@ -95,7 +95,7 @@ def test_whole_arrays_that_functions_get_have_extents() -> None:
 
 
 def test_a_struct_of_constants_goes_to_functions_beside_its_members() -> None:
-    found = plan("""
+    result = plan("""
     struct grid { int rows, columns; double width; };
     static double scaled(const struct grid *g, double x) { return x / (g->width * g->width); }
     void f(const struct grid *g, double *a) {
@@ -103,7 +103,7 @@ def test_a_struct_of_constants_goes_to_functions_beside_its_members() -> None:
         for (int i = 0; i < g->rows; i++)
             for (int j = 0; j < g->columns; j++) a[i * g->columns + j] = scaled(g, a[i * g->columns + j]);
     }""")
-    assert found.untransformed is None
+    assert result.untransformed is None
 
 
 def test_members_that_a_function_reads_are_the_regions() -> None:

@@ -61,8 +61,8 @@ def test_what_is_collected(written: str, collected: str) -> None:
 )
 def test_quotients(dividend: str, divisor: str, quotient: str | None) -> None:
     """Up to as many terms as the dividend has: those of coefficients by a factor."""
-    found = value(dividend).quotient(value(divisor))
-    assert (None if found is None else found.text) == quotient
+    result = value(dividend).quotient(value(divisor))
+    assert (None if result is None else result.text) == quotient
 
 
 def test_sums_are_in_lowest_terms() -> None:

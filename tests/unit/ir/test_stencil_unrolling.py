@@ -18,8 +18,8 @@ def region(inside: str, before: str = "", after: str = "") -> Kernel:
 
 def updates(kernel: Kernel) -> list[str]:
     """What is added, statement by statement."""
-    found = (node.expression for node in walk(kernel.body) if isinstance(node, ExpressionStatement))
-    return [text.removeprefix("s += ") for each in found if "s +=" in (text := expression_text(each))]
+    result = (node.expression for node in walk(kernel.body) if isinstance(node, ExpressionStatement))
+    return [text.removeprefix("s += ") for each in result if "s +=" in (text := expression_text(each))]
 
 
 @pytest.mark.parametrize(

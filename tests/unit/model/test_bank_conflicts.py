@@ -24,8 +24,8 @@ def requests(apart: int, width: int, banks: Banks) -> float:
 
 def test_ics08_figure_2_strides_0_to_16() -> None:
     """Section 3.2: stride 2 is a two-way conflict, odd strides and the broadcast of stride 0 have none, 16 serialises a half-warp."""
-    found = [conflict_degree(apart, 16) for apart in range(17)]
-    assert found == [1, 1, 2, 1, 4, 1, 2, 1, 8, 1, 2, 1, 4, 1, 2, 1, 16]
+    results = [conflict_degree(apart, 16) for apart in range(17)]
+    assert results == [1, 1, 2, 1, 4, 1, 2, 1, 8, 1, 2, 1, 4, 1, 2, 1, 16]
     assert conflict_degree(-2, 16) == 2
 
 
@@ -73,15 +73,15 @@ def test_algorithm_2_is_the_least_of_all_paddings() -> None:
             for _ in range(random_.randrange(1, 5))
         ]
         row, width = random_.randrange(1, 100), random_.choice((1, 2, 4, 8))
-        found = best_padding(references, row, width, TODAY)
+        result = best_padding(references, row, width, TODAY)
         every = [
             sum(
                 reference.times * (1 + requests(stride(reference, row + pad), width, TODAY)) for reference in references
             )
             for pad in range(32)
         ]
-        assert found.cost == min(every)
-        assert found.elements == every.index(min(every))
+        assert result.cost == min(every)
+        assert result.elements == every.index(min(every))
 
 
 def test_the_choice_hangs_on_neither_cost() -> None:
@@ -107,11 +107,11 @@ def test_parity_is_algorithm_2_for_lengths_that_are_not_known(width: int, banks:
         one = StagedAccess(within, rows)
         if rows and any(stride(one, row + padding) == 0 for padding in range(banks.number)):
             continue  # elements of rows that overlap
-        found = best_padding([one], row, width, banks)
+        result = best_padding([one], row, width, banks)
         pitch = padded_row(row, odd_rows(within, rows))
         assert pitch - row in (0, 1)
-        assert element_conflicts(stride(one, pitch), width, banks) == found.conflicts[0]
-        assert pitch - row >= found.elements
+        assert element_conflicts(stride(one, pitch), width, banks) == result.conflicts[0]
+        assert pitch - row >= result.elements
 
 
 def test_parities() -> None:

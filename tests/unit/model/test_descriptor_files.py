@@ -131,19 +131,19 @@ def test_missing_and_unknown_fields_are_all_named() -> None:
         .replace('"size": 6291456, ', "")
         .replace('"clock"', '"speed_of_it"')
     )
-    found = refused(text)
-    assert [message for _, message, _ in found] == [
+    result = refused(text)
+    assert [message for _, message, _ in result] == [
         "'bancs' is no field of the descriptor",
         "'speed_of_it' is no field of the descriptor",
         "the descriptor has no field 'banks'",
         "the descriptor has no field 'clock'",
         "memories/[1] has no field 'size'",
     ]
-    assert found[0][0] == line_of(text, "bancs")
-    assert found[0][2] == "did you mean 'banks'?"
-    assert found[1][2].startswith("the fields are kind, source, name")
-    assert found[3][2].startswith('write "clock": a number a second')
-    assert found[4][0] == line_of(text, '"L2"')
+    assert result[0][0] == line_of(text, "bancs")
+    assert result[0][2] == "did you mean 'banks'?"
+    assert result[1][2].startswith("the fields are kind, source, name")
+    assert result[3][2].startswith('write "clock": a number a second')
+    assert result[4][0] == line_of(text, '"L2"')
 
 
 def test_more_share_a_memory_than_there_are() -> None:

@@ -18,8 +18,8 @@ MIX = Mix(operations=4, special=0.5, others=2, accesses=2, conflicts=2)
 
 def test_many_warps_hide_latencies() -> None:
     """Issue: 2 (4 + 8 * 0.5) + 2 * 2 + 2 * 2 * (4 lanes / 2 banks) = 28 cycles of a second; DRAM has 8 bytes a second for 4 units."""
-    found = estimate(GPU, MIX, resident_warps=100.0)
-    assert found == Coefficients(28.0, 0.0, 4 * 4 / 8.0)
+    result = estimate(GPU, MIX, resident_warps=100.0)
+    assert result == Coefficients(28.0, 0.0, 4 * 4 / 8.0)
 
 
 def test_few_warps_wait() -> None:
@@ -34,17 +34,17 @@ def test_newer_devices_wait_for_less() -> None:
     """Compute capability 7 and above, and devices of which nothing is known: 4 cycles, 24 of an access to shared memory."""
     waiting = 6.5 * 4 + 2 * 24
     for capability in ((7, 0), (9, 0), None):
-        found = estimate(replace(GPU, compute_capability=capability), MIX, 1.0)
-        assert found.alpha == pytest.approx(waiting)
+        result = estimate(replace(GPU, compute_capability=capability), MIX, 1.0)
+        assert result.alpha == pytest.approx(waiting)
 
 
 def test_doubles_take_the_rate_of_doubles() -> None:
     """4 cycles an instruction instead of 2; an element is two banks wide."""
-    found = estimate(GPU, replace(MIX, double=True, element=8), 100.0)
-    assert found == Coefficients(4 * 8 + 2 * 2 + 2 * 2 * 4, 0.0, 8 * 4 / 8.0)
+    result = estimate(GPU, replace(MIX, double=True, element=8), 100.0)
+    assert result == Coefficients(4 * 8 + 2 * 2 + 2 * 2 * 4, 0.0, 8 * 4 / 8.0)
 
 
 def test_copies_by_unknown_bandwidths_cost_nothing() -> None:
     unknown = replace(GPU, memories=(*GPU.memories[:2], replace(GPU.memories[2], bandwidth=None)))
-    found = estimate(unknown, MIX, 1.0)
-    assert found.gamma == 0.0
+    result = estimate(unknown, MIX, 1.0)
+    assert result.gamma == 0.0

@@ -24,9 +24,9 @@ def test_runs_that_something_disturbed_count_less() -> None:
 
 def test_no_price_is_below_nothing() -> None:
     times = TERMS.seconds[:, 0] * 2 - TERMS.seconds[:, 1] * 0.05
-    found = fit(TERMS, times)
-    assert np.all(found >= 0)
-    assert found[1] == 0
+    result = fit(TERMS, times)
+    assert np.all(result >= 0)
+    assert result[1] == 0
 
 
 def test_what_runs_leave_open_is_as_far_off_as_the_whole() -> None:
@@ -36,8 +36,8 @@ def test_what_runs_leave_open_is_as_far_off_as_the_whole() -> None:
 
 def test_few_runs_do_not_lead_far_astray() -> None:
     few = Terms(TERMS.names, TERMS.seconds[:4])
-    found = fit(few, few.priced(PRICES) * np.array([1.02, 0.98, 1.03, 0.97]))
-    assert TERMS.priced(found) == pytest.approx(TERMS.priced(PRICES), rel=0.25)
+    result = fit(few, few.priced(PRICES) * np.array([1.02, 0.98, 1.03, 0.97]))
+    assert TERMS.priced(result) == pytest.approx(TERMS.priced(PRICES), rel=0.25)
 
 
 @pytest.mark.parametrize("times", [[], [1.0, 0.0], [1.0, np.nan]], ids=["none", "zero", "not a number"])

@@ -28,9 +28,9 @@ def region(body: str) -> str:
     ],
 )
 def test_sweeps_under_conditions_on_data_run_in_wavefronts(body: str) -> None:
-    found = plan(region(body))
-    assert plan_kind(found) is PlanKind.WAVEFRONTS
-    loop = next(node for node in walk(found.kernel.body) if isinstance(node, Loop) and node.iterator.host == "j")
+    result = plan(region(body))
+    assert plan_kind(result) is PlanKind.WAVEFRONTS
+    loop = next(node for node in walk(result.kernel.body) if isinstance(node, Loop) and node.iterator.host == "j")
     assert isinstance(loop.body.statements[0], If)
 
 
@@ -45,13 +45,13 @@ def test_sweeps_under_conditions_on_data_run_in_wavefronts(body: str) -> None:
     ],
 )
 def test_what_the_loop_may_change_or_cannot_evaluate_stays_outside(body: str) -> None:
-    found = plan(region(body))
-    loop = next(node for node in walk(found.kernel.body) if isinstance(node, Loop) and node.iterator.host == "j")
+    result = plan(region(body))
+    loop = next(node for node in walk(result.kernel.body) if isinstance(node, Loop) and node.iterator.host == "j")
     assert not isinstance(loop.body.statements[0], If)
 
 
 def test_a_nest_that_is_parallel_keeps_its_condition_outside() -> None:
-    found = plan(region("if (mask[i]) for (int j = 0; j < n; j++) u[i][j] = j;"))
-    assert plan_kind(found) is PlanKind.DOALL
-    (condition,) = (node for node in walk(found.kernel.body) if isinstance(node, If))
+    result = plan(region("if (mask[i]) for (int j = 0; j < n; j++) u[i][j] = j;"))
+    assert plan_kind(result) is PlanKind.DOALL
+    (condition,) = (node for node in walk(result.kernel.body) if isinstance(node, If))
     assert any(isinstance(node, Loop) for node in walk(condition.then))

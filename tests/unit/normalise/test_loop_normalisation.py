@@ -34,10 +34,10 @@ def planned(body: str, declarations: str = "", after: str = "") -> KernelPlan:
 
 def loops(kernel: Kernel) -> list[str]:
     """`i < n by 2`, one a loop of the kernel."""
-    found = (node for node in walk(kernel.body) if isinstance(node, Loop))
+    result = (node for node in walk(kernel.body) if isinstance(node, Loop))
     return [
         f"{each.iterator.name} {each.comparison} {expression_text(each.upper)} by {expression_text(each.step)}"
-        for each in found
+        for each in result
     ]
 
 

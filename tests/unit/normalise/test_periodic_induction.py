@@ -58,14 +58,14 @@ def test_the_first_value_may_come_from_outside() -> None:
     "header", ["for (i = n - 1; i > 0; i--)", "for (i = 1; i < n; i += 3)"], ids=["backward", "in steps of 3"]
 )
 def test_rounds_are_counted_whatever_the_loop_counts(header: str) -> None:
-    found = rows("s = 1;", "s = 3 - s;", header=header)
+    result = rows("s = 1;", "s = 3 - s;", header=header)
     # Of three rows apart no two are neighbours; of neighbours, what was before the first row
     # decides.
-    assert distributed_loops(found) > 0
+    assert distributed_loops(result) > 0
 
 
 def test_colours_in_a_loop_change_where_rows_begin() -> None:
-    found = plan("""
+    result = plan("""
     void f(int n, double **restrict u, double omega) {
         int p, i, j, row, first = 1;
     #pragma tilek kernel
@@ -79,9 +79,9 @@ def test_colours_in_a_loop_change_where_rows_begin() -> None:
             first = 3 - first;
         }
     }""")
-    assert distributed_loops(found) == 1
+    assert distributed_loops(result) == 1
     # Where the first row begins is a number of the launch; nobody tells the planner which.
-    assert {"row", "first"} & {object_.name for object_ in found.kernel.objects} == {"first"}
+    assert {"row", "first"} & {object_.name for object_ in result.kernel.objects} == {"first"}
 
 
 @pytest.mark.parametrize(
@@ -96,8 +96,8 @@ def test_colours_in_a_loop_change_where_rows_begin() -> None:
     ids=["read after the region", "in some rounds", "by more than itself", "of four values", "not in all rounds"],
 )
 def test_what_does_not_alternate_in_sight_stays(change: str, after: str) -> None:
-    found = rows("s = 1;", change, after=after)
-    assert "s" in {object_.name for object_ in found.kernel.objects}
+    result = rows("s = 1;", change, after=after)
+    assert "s" in {object_.name for object_ in result.kernel.objects}
 
 
 def test_why_one_stays_is_said_where_it_changes() -> None:

@@ -42,9 +42,9 @@ def nest(function: str, body: str) -> KernelPlan:
     ids=["in subscripts", "in a variable", "of long integers", "beside another"],
 )
 def test_cells_that_functions_number_are_known(function: str, body: str) -> None:
-    found = nest(function, body)
-    assert found.untransformed is None
-    assert {function.name for function in found.kernel.functions} <= {"twice"}
+    result = nest(function, body)
+    assert result.untransformed is None
+    assert {function.name for function in result.kernel.functions} <= {"twice"}
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ def test_cells_that_functions_number_are_known(function: str, body: str) -> None
     ids=["an argument that does something", "an argument that calls"],
 )
 def test_calls_are_evaluated_as_often_as_before(body: str) -> None:
-    found = nest(AT, body)
-    assert [function.name for function in found.kernel.functions] == (["at"] if "++" in body else [])
+    result = nest(AT, body)
+    assert [function.name for function in result.kernel.functions] == (["at"] if "++" in body else [])
 
 
 @pytest.mark.parametrize(
@@ -66,14 +66,14 @@ def test_calls_are_evaluated_as_often_as_before(body: str) -> None:
     ids=["in a variable", "in subscripts"],
 )
 def test_choices_between_cells_leave_rows(body: str) -> None:
-    found = nest("", body)
-    assert any(text.startswith("'b' is seen as b[][n]") for text in found.storage), found.storage
+    result = nest("", body)
+    assert any(text.startswith("'b' is seen as b[][n]") for text in result.storage), result.storage
 
 
 def test_a_choice_without_anything_in_common_stays() -> None:
-    found = nest("", "int k = i > 2 ? j : 0; a[i * n + j] = b[k];")
+    result = nest("", "int k = i > 2 ? j : 0; a[i * n + j] = b[k];")
     assert any(
-        isinstance(node, Conditional) and plain_text(node) == "(i > 2 ? j : 0)" for node in walk(found.kernel.body)
+        isinstance(node, Conditional) and plain_text(node) == "(i > 2 ? j : 0)" for node in walk(result.kernel.body)
     )
 
 
@@ -96,12 +96,12 @@ def test_a_choice_without_anything_in_common_stays() -> None:
     ],
 )
 def test_what_one_side_alone_evaluates_stays_there(body: str, choice: str) -> None:
-    found = nest("", body)
-    assert choice in [plain_text(node) for node in walk(found.kernel.body) if isinstance(node, Conditional)]
+    result = nest("", body)
+    assert choice in [plain_text(node) for node in walk(result.kernel.body) if isinstance(node, Conditional)]
 
 
 def test_longer_sums_are_computed_in_long() -> None:
-    found = nest("", "int k = d ? i * n - d + j : i * n + j; a[i * n + j] = b[k];")
-    (value,) = [node.initializer for node in walk(found.kernel.body) if isinstance(node, Declarator)]
+    result = nest("", "int k = d ? i * n - d + j : i * n + j; a[i * n + j] = b[k];")
+    (value,) = [node.initializer for node in walk(result.kernel.body) if isinstance(node, Declarator)]
     assert not isinstance(value, tuple) and value is not None and value.type == LONG
     assert plain_text(value) == "(d * (d ? -1 : 0)) + (i * n) + j"

@@ -49,7 +49,7 @@ def test_what_another_iteration_or_the_program_reads_stays_outside(body: str, af
 
 
 def test_every_nest_has_one_of_its_own() -> None:
-    found = plan("""
+    result = plan("""
     void f(int steps, int n, float *restrict a, float *restrict b) {
         int k, t, i, j;
     #pragma tilek kernel
@@ -60,8 +60,8 @@ def test_every_nest_has_one_of_its_own() -> None:
                 for (j = 0; j < n; j++) { k = i * n + j; a[k] = b[k] + 1; }
         }
     }""")
-    assert found.untransformed is None
-    assert _outside(found) == set()
+    assert result.untransformed is None
+    assert _outside(result) == set()
 
 
 def test_a_clause_keeps_its_scalar() -> None:

@@ -17,10 +17,10 @@ void f(int n, int m, const int *a, int *restrict b, const unsigned char *restric
 
 def section(body: str) -> str | None:
     """`lower : length` of a where hosts run the kernel; None where it runs as written."""
-    found = plan(SOURCE.format(body))
-    if found.untransformed is not None:
+    result = plan(SOURCE.format(body))
+    if result.untransformed is not None:
         return None
-    (array,) = [array for array in found.arrays if array.object.name == "a"]
+    (array,) = [array for array in result.arrays if array.object.name == "a"]
     assert array.doubt is not None
     (bound,) = array.section
     return f"{plain_text(bound.lower)} : {plain_text(bound.length)}"

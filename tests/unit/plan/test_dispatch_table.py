@@ -37,9 +37,9 @@ void f(int n, int m, int s, double a[n]) {{
 
 @pytest.fixture(scope="module")
 def product() -> KernelPlan:
-    found = plan(PRODUCT)
-    assert found.sizes
-    return found
+    result = plan(PRODUCT)
+    assert result.sizes
+    return result
 
 
 def chosen(found: KernelPlan, *rows: tuple[int | None, int | None, int]) -> KernelPlan:
@@ -64,16 +64,16 @@ def chosen(found: KernelPlan, *rows: tuple[int | None, int | None, int]) -> Kern
     ],
 )
 def test_the_outermost_loop(body: str, iterator: str | None) -> None:
-    found = outermost_loop(plan(REGION.format(body=body)))
-    assert (found.iterator.host if found is not None else None) == iterator
+    result = outermost_loop(plan(REGION.format(body=body)))
+    assert (result.iterator.host if result is not None else None) == iterator
 
 
 def test_steps_of_the_outermost_loop_are_the_users() -> None:
     """A plan that counts iterations in the place of the user's steps means the loop that the user wrote."""
     body = "for (int t = 0; t < m; t += 2) for (int i = 1; i < n - 1; i++) a[i] = a[i - 1] + a[i + 1];"
-    found = plan(REGION.format(body=body))
-    loop = outermost_loop(found)
-    assert found.before_normalisation is not None
+    result = plan(REGION.format(body=body))
+    loop = outermost_loop(result)
+    assert result.before_normalisation is not None
     assert loop is not None
     assert loop.step == integer(2)
 
@@ -143,23 +143,25 @@ def test_as_many_sizes_as_the_plan_has(product: KernelPlan) -> None:
 
 
 def test_iterations_that_no_launch_knows() -> None:
-    found = plan(REGION.format(body="for (int t = 0; t < m; t++) for (int i = 1; i < n; i++) a[i] += a[i - 1];"))
+    result = plan(REGION.format(body="for (int t = 0; t < m; t++) for (int i = 1; i < n; i++) a[i] += a[i - 1];"))
     endless = plan(REGION.format(body="while (m > 0) m--; for (int t = 0; t < 7; t++) a[t] += 1;"))
-    choices = (SizeChoice(None, 3, tuple(1 for _ in found.sizes)),)
-    assert not any("does not know" in each for each in wrong_choices(replace(found, choices=choices)))
+    choices = (SizeChoice(None, 3, tuple(1 for _ in result.sizes)),)
+    assert not any("does not know" in each for each in wrong_choices(replace(result, choices=choices)))
     assert any("does not know" in each for each in wrong_choices(replace(endless, choices=choices)))
 
 
 def test_opencl_processors_look_at_their_own_first(product: KernelPlan) -> None:
     own = range(len(product.sizes))
     mine = (SizeChoice(8000, None, tuple(5 + place for place in own)),)
-    found = replace(chosen(product, (None, None, 3)), processor_choices=mine)
+    result = replace(chosen(product, (None, None, 3)), processor_choices=mine)
     numbers = [{"n": length, "m": length} for length in (10, 1000)]
-    assert [sizes_on_hosts(found, number, by_opencl=True)[0] for number in numbers] == [5, 3]
-    assert [sizes_on_hosts(found, number)[0] for number in numbers] == [3, 3]
-    assert f"tile sizes on OpenCL processors up to 8000 bytes: {', '.join(map(str, mine[0].sizes))}" in plan_text(found)
+    assert [sizes_on_hosts(result, number, by_opencl=True)[0] for number in numbers] == [5, 3]
+    assert [sizes_on_hosts(result, number)[0] for number in numbers] == [3, 3]
+    assert f"tile sizes on OpenCL processors up to 8000 bytes: {', '.join(map(str, mine[0].sizes))}" in plan_text(
+        result
+    )
     with pytest.raises(PlanFault, match="choice 0 has 0 sizes"):
-        verify_rules(replace(found, processor_choices=(SizeChoice(None, None, ()),)))
+        verify_rules(replace(result, processor_choices=(SizeChoice(None, None, ()),)))
 
 
 def test_processors_have_sizes_by_bytes() -> None:
@@ -169,8 +171,8 @@ def test_processors_have_sizes_by_bytes() -> None:
         TileSize(names[1], 8, 16, processor=((100, 1), (200, 2))),
         TileSize(names[2], 8, 16, processor=((150, 3), (None, 4))),
     )
-    found = [(each.bytes, each.sizes) for each in processor_choices(sizes)]
-    assert found == [(100, (8, 1, 3)), (150, (8, 2, 3)), (200, (8, 2, 4)), (None, (8, 8, 4))]
+    results = [(each.bytes, each.sizes) for each in processor_choices(sizes)]
+    assert results == [(100, (8, 1, 3)), (150, (8, 2, 3)), (200, (8, 2, 4)), (None, (8, 8, 4))]
     assert processor_choices(sizes[:1]) == ()
 
 

@@ -168,11 +168,11 @@ def test_other_tiles_of_time_steps_are_kept_for_cores_alone(tmp_path: Path, monk
     kept.write_text(
         records_text(None, TuningRecord("jacobi", HOST, "threads", {}, facts, choices, 10, TemporalTiles.SKEWED))
     )
-    found = planned()
-    assert found.host_steps == skewed.host_steps
-    assert found.device_steps == plain.device_steps
-    assert found.recorded_sizes == "those for cores with skewed tiles from jacobi.tilek.json"
-    assert found.choices[-1].sizes == (16,) * len(skewed.sizes)
+    results = planned()
+    assert results.host_steps == skewed.host_steps
+    assert results.device_steps == plain.device_steps
+    assert results.recorded_sizes == "those for cores with skewed tiles from jacobi.tilek.json"
+    assert results.choices[-1].sizes == (16,) * len(skewed.sizes)
     result = translate(TranslateRequest(str(source), temporal="diamond", last="verify"))
     [warning] = result.diagnostics
     assert "the kernel's tile sizes are" in warning.message, "what the user says goes before what was measured"

@@ -12,7 +12,7 @@ from tilepragma.ir.traversal import walk
 
 
 def test_a_region_that_runs_as_written_names_its_arrays() -> None:
-    found = plan("""
+    result = plan("""
         void f(int n, int m, double *a, const double *b, double A[n][m], const int *k)
         {
         #pragma tilek kernel
@@ -21,8 +21,8 @@ def test_a_region_that_runs_as_written_names_its_arrays() -> None:
                     A[i][0] = a[i] += a[i - 1] + a[k[i]];
         }
         """)
-    assert found.untransformed is not None
-    shown = {item.object.name: (len(item.section), item.reads, item.writes) for item in found.arrays}
+    assert result.untransformed is not None
+    shown = {item.object.name: (len(item.section), item.reads, item.writes) for item in result.arrays}
     # What no section is known of is kept in step whole.
     assert shown == {"b": (1, True, False), "A": (2, False, True), "a": (0, True, True), "k": (0, True, False)}
 
@@ -39,13 +39,13 @@ def test_a_continue_ends_the_iteration_of_a_tiled_or_independent_loop() -> None:
             }}
         }}
         """
-    found = plan(source.format("loop data(a[0:n]) tile(gang) tile(dynamic)"))
-    assert [node.test_last for node in walk(found.device[0].body) if isinstance(node, While)] == [True]
+    result = plan(source.format("loop data(a[0:n]) tile(gang) tile(dynamic)"))
+    assert [node.test_last for node in walk(result.device[0].body) if isinstance(node, While)] == [True]
     assert "gang" in text(source.format("data(a[0:n]) independent"))
 
 
 def test_what_follows_a_continue_is_under_the_opposite_condition_where_the_user_said_nothing() -> None:
-    found = plan("""
+    result = plan("""
         void f(int n, const int *restrict masked, double (*restrict a)[4])
         {
         #pragma tilek kernel data(a[0:n][0:4])
@@ -62,8 +62,8 @@ def test_what_follows_a_continue_is_under_the_opposite_condition_where_the_user_
             }
         }
         """)
-    assert found.untransformed is None
-    assert not [node for node in walk(found.device[0].body) if isinstance(node, Continue)]
+    assert result.untransformed is None
+    assert not [node for node in walk(result.device[0].body) if isinstance(node, Continue)]
 
 
 def test_what_leaves_a_loop_is_named() -> None:
@@ -106,7 +106,7 @@ def test_a_sum_without_reduction_is_refused_although_the_user_vouches() -> None:
 
 
 def test_loops_of_few_iterations_are_said_to_be_too_short() -> None:
-    found = plan("""
+    result = plan("""
         void f(const double a[3][3], const double b[3][3], double c[3][3])
         {
         #pragma tilek kernel
@@ -116,7 +116,7 @@ def test_loops_of_few_iterations_are_said_to_be_too_short() -> None:
                         c[i][j] += a[i][k] * b[k][j];
         }
         """)
-    assert found.untransformed == "none of its loops has 8 iterations, and fewer are not worth a launch"
+    assert result.untransformed == "none of its loops has 8 iterations, and fewer are not worth a launch"
 
 
 def test_few_time_steps_are_said_not_to_be_tiled() -> None:
@@ -138,7 +138,7 @@ def test_few_time_steps_are_said_not_to_be_tiled() -> None:
 
 
 def test_the_only_loop_is_said_to_be_one_that_cannot_be_counted() -> None:
-    found = plan("""
+    result = plan("""
         void f(int n, int *a)
         {
         #pragma tilek kernel
@@ -149,10 +149,10 @@ def test_the_only_loop_is_said_to_be_one_that_cannot_be_counted() -> None:
             }
         }
         """)
-    assert found.untransformed is not None
+    assert result.untransformed is not None
     assert re.fullmatch(
         r"the iterations of the loop on line 5 cannot be counted \(.+\), and there is no other loop",
-        found.untransformed,
+        result.untransformed,
     )
 
 
@@ -161,11 +161,11 @@ def test_the_only_loop_is_said_to_be_one_that_cannot_be_counted() -> None:
     [("14914566399556683430ull", True), ("9223372036854775807ull", True), ("4611686018427387904ull", False)],
 )
 def test_numbers_that_no_long_has_keep_the_original_loops(start: str, written: bool) -> None:
-    found = plan(
+    result = plan(
         f"""void f(unsigned long long low, int *a) {{
 #pragma tilek kernel
 for (unsigned long long i = low - {start}; i < 112; i++) a[i] += 1;
 }}"""
     )
-    assert (found.untransformed == "a number in it does not fit in 64 bits") == written
-    assert all(bool(array.section) != written for array in found.arrays)
+    assert (result.untransformed == "a number in it does not fit in 64 bits") == written
+    assert all(bool(array.section) != written for array in result.arrays)

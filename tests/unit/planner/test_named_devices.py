@@ -41,9 +41,9 @@ void f(int n, int m, float a[n][m]) {{
 def test_more_workers_than_a_block_has_threads_are_refused(
     name: str, counts: tuple[object, object], said: str | None
 ) -> None:
-    found = Diagnostics()
-    plans(COUNTED.format(*counts), found, defaults=PlanOptions(device=named_device(name) if name else None))
-    errors = [each for each in found if each.severity.value == "error"]
+    result = Diagnostics()
+    plans(COUNTED.format(*counts), result, defaults=PlanOptions(device=named_device(name) if name else None))
+    errors = [each for each in result if each.severity.value == "error"]
     assert [error.message for error in errors] == ([] if said is None else [said])
     assert [(error.range.start.line, error.notes[0].message[:7]) for error in errors] == (
         [] if said is None else [(3, "ask for")]

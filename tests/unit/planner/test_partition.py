@@ -63,11 +63,11 @@ def test_rows_of_an_iteration(body: str, rows: str) -> None:
 
 
 def test_a_launch_of_few_rows_runs_whole_on_one_of_them() -> None:
-    found = divided(
+    result = divided(
         f"{STEP} {{ for (int j = 0; j < m; j++) a[n - 1][j] = a[n - 2][j] + t; {ROWS} b[i][j] = a[i][j]; {ROWS} a[i][j] = b[i][j] * 2; }}"
     )
-    assert found[0] == "g_nest1 on one of several: reads a in row n - 2, writes a in row n - 1"
-    assert all(" on several, blocks of i: " in each for each in found[1:])
+    assert result[0] == "g_nest1 on one of several: reads a in row n - 2, writes a in row n - 1"
+    assert all(" on several, blocks of i: " in each for each in result[1:])
 
 
 @pytest.mark.parametrize(

@@ -56,10 +56,10 @@ def test_tiles_are_sorted_stably_and_inherit_orders(outer: str, inner: str, want
 
 
 def test_untiled_loops_at_the_ends_of_a_chain_stay_plain() -> None:
-    found = plan(matrix("tile(thread)", ""))
-    assert [loop.iterator.name for loop in walk(found.host[0].body) if isinstance(loop, Loop)] == ["j"]
-    found = plan(matrix("", "tile(worker)"))
-    assert [loop.iterator.name for loop in walk(found.host[0].body) if isinstance(loop, Loop)] == ["i"]
+    result = plan(matrix("tile(thread)", ""))
+    assert [loop.iterator.name for loop in walk(result.host[0].body) if isinstance(loop, Loop)] == ["j"]
+    result = plan(matrix("", "tile(worker)"))
+    assert [loop.iterator.name for loop in walk(result.host[0].body) if isinstance(loop, Loop)] == ["i"]
 
 
 def test_an_untiled_loop_that_the_order_moves_becomes_a_tile() -> None:
@@ -93,9 +93,9 @@ def test_a_dynamic_tile_is_appended_unless_the_counts_are_known_to_suffice() -> 
 
 
 def test_the_default_mapping_serves_neighbours_with_neighbouring_workers() -> None:
-    found = plan(matrix("independent", "independent"))
-    assert order(found) == ["i.0 thread 0", "i.1 dynamic"]
-    assert device_order(found) == [
+    result = plan(matrix("independent", "independent"))
+    assert order(result) == ["i.0 thread 0", "i.1 dynamic"]
+    assert device_order(result) == [
         "i.0 dynamic",
         "i.1 gang 1",
         "i.2 worker 1",
@@ -103,10 +103,10 @@ def test_the_default_mapping_serves_neighbours_with_neighbouring_workers() -> No
         "j.1 gang 0",
         "j.2 worker 0",
     ]
-    assert found.preferred is Target.AUTO
-    assert device_order(plan(matrix("independent collapse(2)", ""))) == device_order(found)
+    assert result.preferred is Target.AUTO
+    assert device_order(plan(matrix("independent collapse(2)", ""))) == device_order(result)
     assert device_order(plan(matrix("independent", ""))) == ["i.0 dynamic", "i.1 gang 0", "i.2 worker 0"]
-    assert device_order(plan(matrix("", "", "independent"))) == device_order(found)
+    assert device_order(plan(matrix("", "", "independent"))) == device_order(result)
     assert device_order(plan(matrix("", "seq", "independent"))) == ["i.0 dynamic", "i.1 gang 0", "i.2 worker 0"]
 
 
@@ -120,32 +120,32 @@ RECURRENCE = """
 
 
 def test_without_tiles_a_region_that_carries_a_dependence_runs_as_written() -> None:
-    found = plan(
+    result = plan(
         """
         void f(int n, double *a) {
         #pragma tilek kernel
           for (int i = 1; i < n; i++) a[i] = a[i - 1];
         }"""
     )
-    assert found.untransformed == (
+    assert result.untransformed == (
         "the loop over 'i' carries a flow dependence of 'a' (line 4, column 31 to line 4, column 38, distance (1))"
     )
-    assert (found.host, found.device) == ((), ())
-    assert [argument.object.host for argument in found.arrays] == ["a"]  # the runtime keeps device copies in step
+    assert (result.host, result.device) == ((), ())
+    assert [argument.object.host for argument in result.arrays] == ["a"]  # the runtime keeps device copies in step
 
 
 def test_without_tiles_the_inner_loop_of_a_perfect_nest_is_distributed_where_the_outer_one_carries() -> None:
     for clause in ("", "#pragma tilek loop independent"):
-        found = plan(RECURRENCE.format(clause))
-        assert device_order(found) == ["j.0 dynamic", "j.1 gang 0", "j.2 worker 0"]
-        (launch,) = found.host
+        result = plan(RECURRENCE.format(clause))
+        assert device_order(result) == ["j.0 dynamic", "j.1 gang 0", "j.2 worker 0"]
+        (launch,) = result.host
         assert isinstance(launch.body.statements[0], Loop)
 
 
 def test_without_tiles_a_region_proven_independent_gets_the_default_mapping() -> None:
-    found = plan(matrix("", ""))
-    assert found.assumes_disjoint
-    assert device_order(found) == device_order(plan(matrix("", "", "independent")))
+    result = plan(matrix("", ""))
+    assert result.assumes_disjoint
+    assert device_order(result) == device_order(plan(matrix("", "", "independent")))
     assert not plan(matrix("", "", "independent")).assumes_disjoint
     assert device_order(plan(matrix("", "seq"))) == ["i.0 dynamic", "i.1 gang 0", "i.2 worker 0"]
     assert device_order(plan(matrix("seq", ""))) == ["j.0 dynamic", "j.1 gang 0", "j.2 worker 0"]
@@ -171,9 +171,9 @@ def test_without_tiles_a_region_proven_independent_gets_the_default_mapping() ->
 )
 def test_what_is_distributed_without_a_word_from_the_user(parameters: str, body: str, distributed: bool | None) -> None:
     region = body if body.startswith("for") else "{" + body + "}"
-    found = Diagnostics()
-    made = plans(f"void f({parameters}) {{\n#pragma tilek kernel\n{region}\n}}", found)
-    assert not list(found)
+    result = Diagnostics()
+    made = plans(f"void f({parameters}) {{\n#pragma tilek kernel\n{region}\n}}", result)
+    assert not list(result)
     assert (made[0].untransformed is None) == distributed, made[0].untransformed
 
 
@@ -199,7 +199,7 @@ def test_explicit_targets_limit_what_is_built() -> None:
 
 
 def test_each_nest_is_a_launch_and_declarations_come_first() -> None:
-    found = plan(
+    result = plan(
         """
         void f(int n, double *a, double *b) {
         #pragma tilek kernel name(sweep)
@@ -212,10 +212,10 @@ def test_each_nest_is_a_launch_and_declarations_come_first() -> None:
           }
         }"""
     )
-    assert [launch.name for launch in found.host] == ["sweep_nest1", "sweep_nest2"]
-    assert len(found.prologue) == 1
-    assert [tiled.symbol for launch in found.host for tiled in launch.loops] == ["i", "i_2"]
-    assert [s.name for s in found.scalars] == ["n", "factor"]
+    assert [launch.name for launch in result.host] == ["sweep_nest1", "sweep_nest2"]
+    assert len(result.prologue) == 1
+    assert [tiled.symbol for launch in result.host for tiled in launch.loops] == ["i", "i_2"]
+    assert [s.name for s in result.scalars] == ["n", "factor"]
 
 
 def test_a_declaration_must_not_need_what_a_nest_writes() -> None:
@@ -250,7 +250,7 @@ def test_workers_wait_between_nests_that_share_data() -> None:
 
 
 def test_workers_wait_before_the_next_round_of_a_sequential_loop() -> None:
-    found = plan(
+    result = plan(
         """
         void f(int n, int t, double *a, double *b) {
         #pragma tilek kernel
@@ -262,8 +262,8 @@ def test_workers_wait_before_the_next_round_of_a_sequential_loop() -> None:
           }
         }"""
     )
-    assert sum(isinstance(node, Barrier) for node in walk(found.host[0].body)) == 2
-    assert found.host[0].axes == (Axis(AxisKind.WORKER, 0),)
+    assert sum(isinstance(node, Barrier) for node in walk(result.host[0].body)) == 2
+    assert result.host[0].axes == (Axis(AxisKind.WORKER, 0),)
 
 
 def names(objects: object) -> list[str]:
@@ -271,7 +271,7 @@ def names(objects: object) -> list[str]:
 
 
 def test_scalars_assigned_before_use_are_private() -> None:
-    found = plan(
+    result = plan(
         """
         void f(int n, double *x, double *y) {
           double t, u; int k;
@@ -285,8 +285,8 @@ def test_scalars_assigned_before_use_are_private() -> None:
           }
         }"""
     )
-    assert sorted(names(found.host[0].privates)) == ["k", "t", "u"]
-    assert [argument.object.name for argument in found.arrays] == ["x", "y"]
+    assert sorted(names(result.host[0].privates)) == ["k", "t", "u"]
+    assert [argument.object.name for argument in result.arrays] == ["x", "y"]
 
 
 @pytest.mark.parametrize(
@@ -313,7 +313,7 @@ def test_scalars_that_carry_values_between_iterations_are_refused(body: str) -> 
 
 
 def test_one_instance_copies_its_scalars_back() -> None:
-    found = plan(
+    result = plan(
         """
         double f(int n, double *x) {
           double s = 0; int i;
@@ -323,9 +323,9 @@ def test_one_instance_copies_its_scalars_back() -> None:
           return s + i;
         }"""
     )
-    (total,) = [argument for argument in found.arrays if argument.object.name == "s"]
+    (total,) = [argument for argument in result.arrays if argument.object.name == "s"]
     assert (total.section, total.copy_in, total.copy_out) == ((), True, True)
-    assert [value.iterator.name for value in found.final_values] == ["i"]
+    assert [value.iterator.name for value in result.final_values] == ["i"]
 
 
 @pytest.mark.parametrize(
@@ -347,9 +347,9 @@ def test_one_instance_copies_its_scalars_back() -> None:
     ],
 )
 def test_updates_with_the_operator_reduce(operator: str, type_: str, update: str) -> None:
-    found = plan(reduced(operator, type_, update))
+    result = plan(reduced(operator, type_, update))
     combined = "fmin" if "fmin" in update else operator
-    assert [(reduction.operator, reduction.object.name) for reduction in found.host[0].reductions] == [(combined, "s")]
+    assert [(reduction.operator, reduction.object.name) for reduction in result.host[0].reductions] == [(combined, "s")]
 
 
 @pytest.mark.parametrize(
@@ -382,7 +382,7 @@ def reduced(operator: str, type_: str, update: str) -> str:
 
 
 def test_iterators_read_afterwards_get_their_last_values() -> None:
-    found = plan(
+    result = plan(
         """
         int f(int n, double a[n][n], double *b) {
           int i, j;
@@ -396,7 +396,7 @@ def test_iterators_read_afterwards_get_their_last_values() -> None:
           return i + j;
         }"""
     )
-    first, second = found.final_values
+    first, second = result.final_values
     assert (first.iterator.name, expression_text(first.loop.loop.upper)) == ("i", "n")
     assert (second.iterator.name, expression_text(second.loop.loop.upper)) == ("j", "(long)n - 1l")
     assert [tiled.symbol for tiled in second.enclosing] == ["i"]
@@ -410,7 +410,7 @@ def sections(source: str) -> dict[str, list[str]]:
 
 
 def test_known_objects_are_narrowed_to_what_is_touched_and_user_sections_kept() -> None:
-    found = sections(
+    result = sections(
         """
         double table[8][3], full[8][3];
         void f(int n, int m, double a[n][m], double (*b)[5], double *c) {
@@ -420,11 +420,11 @@ def test_known_objects_are_narrowed_to_what_is_touched_and_user_sections_kept() 
         }""".replace(" data(b[1:][:])", "")
     )
     runs = "(long)n >= 1l"
-    assert found["a"] == ["0l:(long)n", f"0l:({runs} ? 1l : 0l)"]
-    assert found["table"] == [f"0l:({runs} ? (long)n : 0l)", f"2l:({runs} ? 1l : 0l)"]
-    assert found["full"] == ["0l:8l", "0l:3l"]
-    assert found["c"] == ["2:n*m"]
-    assert found["b"] == ["1:n", "0:5"]
+    assert result["a"] == ["0l:(long)n", f"0l:({runs} ? 1l : 0l)"]
+    assert result["table"] == [f"0l:({runs} ? (long)n : 0l)", f"2l:({runs} ? 1l : 0l)"]
+    assert result["full"] == ["0l:8l", "0l:3l"]
+    assert result["c"] == ["2:n*m"]
+    assert result["b"] == ["1:n", "0:5"]
 
 
 def test_live_and_mode_decide_what_moves() -> None:
@@ -449,7 +449,7 @@ def test_live_and_mode_decide_what_moves() -> None:
 
 
 def test_the_regions_own_arrays_never_leave_it() -> None:
-    found = plan(
+    result = plan(
         """
         void f(int n, double *a) {
         #pragma tilek kernel
@@ -462,7 +462,7 @@ def test_the_regions_own_arrays_never_leave_it() -> None:
           }
         }"""
     )
-    (buffer,) = [argument for argument in found.arrays if argument.object.name == "buffer"]
+    (buffer,) = [argument for argument in result.arrays if argument.object.name == "buffer"]
     assert (buffer.copy_in, buffer.copy_out) == (False, False)
 
 
@@ -491,7 +491,7 @@ def test_long_double_stays_on_the_host() -> None:
 
 
 def test_symbols_avoid_the_users_names() -> None:
-    found = plan(
+    result = plan(
         """
         void f(int n, double *a, int i_trip, int i_2) {
         #pragma tilek kernel
@@ -499,7 +499,7 @@ def test_symbols_avoid_the_users_names() -> None:
           for (int i = 0; i < n; i++) a[i] = i_trip + i_2;
         }"""
     )
-    assert [tiled.symbol for launch in found.host for tiled in launch.loops] == ["i_3"]
+    assert [tiled.symbol for launch in result.host for tiled in launch.loops] == ["i_3"]
 
 
 def test_what_an_untransformed_region_asked_for_is_not_dropped_quietly() -> None:
@@ -527,7 +527,7 @@ def test_what_an_untransformed_region_asked_for_is_not_dropped_quietly() -> None
 
 
 def test_a_regions_scalar_passes_from_launch_to_launch() -> None:
-    found = plan(
+    result = plan(
         """
         void f(int n, double *a) {
         #pragma tilek kernel reduction(+: s)
@@ -540,8 +540,8 @@ def test_a_regions_scalar_passes_from_launch_to_launch() -> None:
           }
         }"""
     )
-    assert [len(launch.reductions) for launch in found.host] == [1, 0]
-    (total,) = [argument for argument in found.arrays if argument.object.name == "s"]
+    assert [len(launch.reductions) for launch in result.host] == [1, 0]
+    (total,) = [argument for argument in result.arrays if argument.object.name == "s"]
     assert (total.copy_in, total.copy_out) == (True, True)
 
 

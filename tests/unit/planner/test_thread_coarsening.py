@@ -25,9 +25,9 @@ from tilepragma.verify.rules import verify
 
 
 def gpu(name: str) -> Gpu:
-    found = named_device(name)
-    assert isinstance(found, Gpu)
-    return found
+    result = named_device(name)
+    assert isinstance(result, Gpu)
+    return result
 
 
 def planned(source: str, device: str) -> KernelPlan:
@@ -53,21 +53,21 @@ def test_what_is_spilled_costs_points() -> None:
     asked: list[int] = []
     made = planned(CHAINED_SUMS, "h100")
     spilling = compiler(lambda count: (255, 528) if count > 16 else (128, 0), asked)
-    found = with_measured_points(Planned(made), gpu("h100"), spilling)
-    assert points(made) == 32 and points(found.plan) < 32
-    assert found.proof is not None and not found.proof.faults and found.proof.is_of(found.plan)
-    verify(found.plan, found.proof)
-    assert found.plan.registers == RegisterCounts("a compiler", (RegisterUse("f", 128, 0),))
-    (said,) = [each for each in found.plan.rejected if "points of a worker" in each]
+    result = with_measured_points(Planned(made), gpu("h100"), spilling)
+    assert points(made) == 32 and points(result.plan) < 32
+    assert result.proof is not None and not result.proof.faults and result.proof.is_of(result.plan)
+    verify(result.plan, result.proof)
+    assert result.plan.registers == RegisterCounts("a compiler", (RegisterUse("f", 128, 0),))
+    (said,) = [each for each in result.plan.rejected if "points of a worker" in each]
     assert said.startswith("8 x 4 points of a worker of launch f, which takes 255 registers and spills 528 bytes: ")
 
 
 def test_what_cannot_be_much_faster_is_not_compiled() -> None:
     asked: list[int] = []
-    found = with_measured_points(Planned(planned(SUMS, "h100")), gpu("h100"), compiler(lambda _: (127, 0), asked))
+    result = with_measured_points(Planned(planned(SUMS, "h100")), gpu("h100"), compiler(lambda _: (127, 0), asked))
     assert asked == [32]
-    assert points(found.plan) == 32
-    assert not any("points of a worker" in each for each in found.plan.rejected)
+    assert points(result.plan) == 32
+    assert not any("points of a worker" in each for each in result.plan.rejected)
 
 
 @pytest.mark.parametrize(("device", "most"), [("c1060", 16), ("h100", 32)])
@@ -75,9 +75,9 @@ def test_without_a_compiler_points_are_estimated(device: str, most: int) -> None
     """A C1060 has 16384 registers on a multiprocessor: 256 workers of 72 have no room, of 56 they have."""
     made = planned(SUMS, device)
     assert register_use(made, made.device[0], gpu(device)).registers == REGISTERS + 32
-    found = with_measured_points(Planned(made), gpu(device), lambda _: RegisterCounts("estimated: nobody was asked"))
-    assert points(found.plan) == most
-    said = [each for each in found.plan.rejected if "points of a worker" in each]
+    result = with_measured_points(Planned(made), gpu(device), lambda _: RegisterCounts("estimated: nobody was asked"))
+    assert points(result.plan) == most
+    said = [each for each in result.plan.rejected if "points of a worker" in each]
     assert [each.split(": ")[1] for each in said] == (["no gang has room, with 8 x 2 it has"] if most == 16 else [])
 
 
@@ -94,8 +94,8 @@ def test_a_plan_that_is_not_proven_keeps_its_points(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr("tilepragma.planner.thread_coarsening.with_points_of_workers", twice)
     made = Planned(planned(CHAINED_SUMS, "h100"))
-    found = with_measured_points(made, gpu("h100"), compiler(lambda count: (255, 528) if count > 16 else (128, 0), []))
-    assert found.plan.device_steps == made.plan.device_steps
+    result = with_measured_points(made, gpu("h100"), compiler(lambda count: (255, 528) if count > 16 else (128, 0), []))
+    assert result.plan.device_steps == made.plan.device_steps
 
 
 @pytest.mark.parametrize("source", [SUMS, CHAINED_SUMS])
@@ -119,9 +119,9 @@ def test_launches_without_such_tiles_keep_what_they_are(source: str) -> None:
     asked: list[int] = []
     made = planned(source, "h100")
     assert with_points_of_workers(made, {"f": (1, 1)}).device_steps == made.device_steps
-    found = with_measured_points(Planned(made), gpu("h100"), compiler(lambda _: (30, 0), asked))
+    result = with_measured_points(Planned(made), gpu("h100"), compiler(lambda _: (30, 0), asked))
     assert asked == [1]
-    assert found.plan.device_steps == made.device_steps
+    assert result.plan.device_steps == made.device_steps
 
 
 def test_programs_for_cores_alone_ask_nobody() -> None:

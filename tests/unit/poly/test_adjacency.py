@@ -53,8 +53,8 @@ def kernel(subscripts: str) -> Scop:
 
 
 def test_adjacent_elements_of_a_row() -> None:
-    found = adjacent(access(MV, "a").relation, MV.domain)
-    assert found.is_equal(isl.Map("[T, N] -> { Q[i, j] -> Q[i, j + 1] : 0 <= i < N and 0 <= j < N - 1 }"))
+    result = adjacent(access(MV, "a").relation, MV.domain)
+    assert result.is_equal(isl.Map("[T, N] -> { Q[i, j] -> Q[i, j + 1] : 0 <= i < N and 0 <= j < N - 1 }"))
 
 
 def test_mv_has_no_coalescing_transformation() -> None:
@@ -180,7 +180,7 @@ def test_patterns_are_those_of_enumerated_instances(seed: int) -> None:
         return tuple(f[0] * i + f[1] * j + o for f, o in zip(factors, offsets, strict=True))
 
     for direction in ((1, 0), (0, 1), (1, -1)):
-        found = pattern(made.references[0].relation, step_by(made.domain, direction))
+        result = pattern(made.references[0].relation, step_by(made.domain, direction))
         moves = set()
         for i, j in itertools.product(range(extents[0]), range(extents[1])):
             then = (i + direction[0], j + direction[1])
@@ -188,11 +188,11 @@ def test_patterns_are_those_of_enumerated_instances(seed: int) -> None:
                 moves.add(tuple(b - a for a, b in zip(element(i, j), element(*then), strict=True)))
         (move,) = moves
         if not any(move):
-            assert found.reach is Reach.BROADCAST
+            assert result.reach is Reach.BROADCAST
         elif not any(move[:-1]) and abs(move[-1]) == 1:
-            assert found.reach is Reach.COALESCED
+            assert result.reach is Reach.COALESCED
         else:
-            assert found == Pattern(Reach.STRIDED, move)
+            assert result == Pattern(Reach.STRIDED, move)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -100,9 +100,9 @@ def test_a_row_that_no_band_can_hold_is_stepped_through() -> None:
 
 
 def test_statements_that_do_not_tie_each_other_are_taken_apart_only_where_that_runs_more_at_once() -> None:
-    found = list(parts_in(parts(TWO_NESTS)))
-    assert [len(each.statements) for each in found] == [1, 1, 1]
-    assert [len(each.parallel) for each in found] == [2, 1, 2]
+    results = list(parts_in(parts(TWO_NESTS)))
+    assert [len(each.statements) for each in results] == [1, 1, 1]
+    assert [len(each.parallel) for each in results] == [2, 1, 2]
 
 
 def test_a_row_of_four_values_is_not_worth_a_launch() -> None:
@@ -149,17 +149,17 @@ def test_waiting_for_one_column_is_no_chain() -> None:
 
 def test_points_of_a_tile_of_lu_run_in_wavefronts_of_k_with_the_division_first() -> None:
     part, dependences = with_dependences(LU)
-    found = intra_tile(part, dependences)
-    (k,) = found.summed
+    result = intra_tile(part, dependences)
+    (k,) = result.summed
     names = {each.statement.name: each.statement for each in part.statements}
-    assert [{names[name].depth for name in group} for group in found.groups] == [{2}, {3}]
-    assert set(found.parallel) == {level + 1 for level in part.band} - {k}
+    assert [{names[name].depth for name in group} for group in result.groups] == [{2}, {3}]
+    assert set(result.parallel) == {level + 1 for level in part.band} - {k}
 
 
 def test_points_of_a_tile_of_gauss_seidel_run_in_wavefronts_of_the_sum() -> None:
-    found = intra_tile(*with_dependences(GAUSS_SEIDEL))
-    assert found.part.statements[0].rows[0].coefficients == (2, 1)
-    assert (found.level, found.summed, found.parallel, found.groups) == (0, (1, 2), (2,), (("S0",),))
+    result = intra_tile(*with_dependences(GAUSS_SEIDEL))
+    assert result.part.statements[0].rows[0].coefficients == (2, 1)
+    assert (result.level, result.summed, result.parallel, result.groups) == (0, (1, 2), (2,), (("S0",),))
 
 
 def test_a_search_that_gives_up_ends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,7 +66,7 @@ def _pairs(nest: Nest, kind: DependenceKind, value_based: bool) -> set[tuple[int
     source = nest.read if kind is DependenceKind.ANTI else nest.write
     sink = nest.read if kind is DependenceKind.FLOW else nest.write
     instances = nest.instances()
-    found = set()
+    results = set()
     for place, first in enumerate(instances):
         for later in range(place + 1, len(instances)):
             second = instances[later]
@@ -75,19 +75,19 @@ def _pairs(nest: Nest, kind: DependenceKind, value_based: bool) -> set[tuple[int
                 continue
             between = instances[place + 1 : later]
             if not (value_based and any(_element(nest.write, each) == element for each in between)):
-                found.add((*first, *second))
-    return found
+                results.add((*first, *second))
+    return results
 
 
 def _points(relation: isl.Map) -> set[tuple[int, ...]]:
-    found: set[tuple[int, ...]] = set()
+    results: set[tuple[int, ...]] = set()
     flat = relation.wrap().flatten()
 
     def add(point: isl.Point) -> None:
-        found.add(tuple(point.get_coordinate_val(isl.dim_type.set, place).to_python() for place in range(4)))
+        results.add(tuple(point.get_coordinate_val(isl.dim_type.set, place).to_python() for place in range(4)))
 
     flat.foreach_point(add)
-    return found
+    return results
 
 
 @settings(max_examples=60, deadline=None)
@@ -96,9 +96,9 @@ def test_dependences_are_those_of_the_execution(nest: Nest) -> None:
     made = scop("double *A", nest.text())
     memory = memory_dependences(made)
     for value_based, dependences in ((False, memory), (True, value_dependences(memory))):
-        found = {kind: set() for kind in (DependenceKind.FLOW, DependenceKind.ANTI, DependenceKind.OUTPUT)}
+        result = {kind: set() for kind in (DependenceKind.FLOW, DependenceKind.ANTI, DependenceKind.OUTPUT)}
         for dependence in dependences:
             assert dependence.exact
-            found[dependence.kind] |= _points(dependence.relation)
-        for kind, points in found.items():
+            result[dependence.kind] |= _points(dependence.relation)
+        for kind, points in result.items():
             assert points == _pairs(nest, kind, value_based), (kind, value_based)

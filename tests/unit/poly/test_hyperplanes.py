@@ -46,7 +46,7 @@ def proven(statements: tuple[ScopStatement, ...]) -> tuple[Schedule, tuple[Depen
 
 
 def test_table_3_1() -> None:
-    found = value_based_dependences(figure_3_4())
+    result = value_based_dependences(figure_3_4())
     table = {
         (FLOW, (1, 0), "2 <= jt <= J and 1 <= it <= I and js = jt - 1 and is = it"),
         (FLOW, (1, -1), "2 <= jt <= J and 1 <= it <= I - 1 and js = jt - 1 and is = it + 1"),
@@ -54,9 +54,9 @@ def test_table_3_1() -> None:
         (ANTI, (1, 0), "1 <= js <= J - 1 and 1 <= it <= I and js + 1 = jt and is = it"),
         (OUTPUT, (1, 0), "1 <= js <= J - 1 and 1 <= it <= I and js + 1 = jt and is = it"),
     }
-    assert len(found) == len(table)
+    assert len(result) == len(table)
     for kind, vector, polyhedron in table:
-        (match,) = [each for each in found if (each.kind, distance(each)) == (kind, vector)]
+        (match,) = [each for each in result if (each.kind, distance(each)) == (kind, vector)]
         text = polyhedron.replace("is", "si")
         assert match.relation.is_equal(isl.Map(f"[J, I] -> {{ S[js, si] -> S[jt, it] : {text} }}"))
 
@@ -77,8 +77,8 @@ def test_hyperplanes_of_figure_4_4() -> None:
 
 
 def test_eight_dependences_of_figure_4_5() -> None:
-    found = value_based_dependences(figure_4_4())
-    assert sorted((*each.ends, distance(each)) for each in found) == [
+    result = value_based_dependences(figure_4_4())
+    assert sorted((*each.ends, distance(each)) for each in result) == [
         ("S0", "S0", (1, 0)),
         ("S0", "S1", (0, -1)),
         ("S0", "S1", (0, 0)),

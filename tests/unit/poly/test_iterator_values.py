@@ -69,9 +69,9 @@ def test_the_last_loop_entered_counts(body: str, python: str) -> None:
     kernel = kernel_of("int n, int m, int k, double *a", body)
     (iterator,) = {node.iterator for node in walk(kernel.body) if isinstance(node, Loop) and node.iterator.host == "k"}
     statements, written = kernel.body.statements, written_objects(kernel)
-    found = loop_end(statements, iterator, written)
-    assert found is not None
-    end, condition = found
+    result = loop_end(statements, iterator, written)
+    assert result is not None
+    end, condition = result
     for n, m in itertools.product(range(-2, 9), repeat=2):
         wanted = {"n": n, "m": m, "k": 77}
         exec(python, {}, wanted)

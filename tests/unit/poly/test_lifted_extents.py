@@ -11,9 +11,9 @@ from tilepragma.poly.scop import ScopStatement
 
 
 def statement(domain: str) -> ScopStatement:
-    found = isl.Set(domain)
-    iterators = "ij"[: found.dim(isl.dim_type.set)]
-    return scop_statement("S", found, iterators, (0,) * (1 + len(iterators)), ())
+    result = isl.Set(domain)
+    iterators = "ij"[: result.dim(isl.dim_type.set)]
+    return scop_statement("S", result, iterators, (0,) * (1 + len(iterators)), ())
 
 
 @pytest.mark.parametrize(
@@ -43,16 +43,16 @@ def test_extents_are_the_numbers_below_which_long_loops_end(domain: str, numbers
 def test_at_its_numbers_a_lifted_relation_is_the_one_given(relation: str) -> None:
     extents = (100, 2000, 5000000000)
     given = isl.Map(relation)
-    found = lifted(given, extents)
-    assert found.involves_dims(isl.dim_type.param, given.dim(isl.dim_type.param), len(extents))
+    result = lifted(given, extents)
+    assert result.involves_dims(isl.dim_type.param, given.dim(isl.dim_type.param), len(extents))
     for name, number in zip(names_of(extents), extents, strict=True):
-        place = found.find_dim_by_name(isl.dim_type.param, name)
-        value = isl.Val.read_from_str(found.get_ctx(), str(number))
-        found = found.fix_val(isl.dim_type.param, place, value).project_out(isl.dim_type.param, place, 1)
-    assert found.is_equal(given)
+        place = result.find_dim_by_name(isl.dim_type.param, name)
+        value = isl.Val.read_from_str(result.get_ctx(), str(number))
+        result = result.fix_val(isl.dim_type.param, place, value).project_out(isl.dim_type.param, place, 1)
+    assert result.is_equal(given)
 
 
 def test_distances_stay_numbers() -> None:
     given = isl.Map("{ S[i] -> S[j] : j = i + 4 and 0 <= i < 1996 }")
-    found = lifted(given, (2000,))
-    assert found.deltas().reset_tuple_id().project_out(isl.dim_type.param, 0, 1).is_equal(isl.Set("{ [4] }"))
+    result = lifted(given, (2000,))
+    assert result.deltas().reset_tuple_id().project_out(isl.dim_type.param, 0, 1).is_equal(isl.Set("{ [4] }"))

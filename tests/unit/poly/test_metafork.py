@@ -49,9 +49,9 @@ BLOCK = f"[x, y, z] -> {{ S0[i, j, k] : 32 <= i < 64 and 96 <= j < 128 and {SIZE
     ids=["row", "block"],
 )
 def test_the_product_touches_fewer_elements_in_blocks(where: str, wanted: tuple[int, ...], total: int) -> None:
-    found = tuple(elements(PRODUCT, name, where) for name in "ABC")
-    assert found == wanted
-    assert sum(found) == total
+    result = tuple(elements(PRODUCT, name, where) for name in "ABC")
+    assert result == wanted
+    assert sum(result) == total
 
 
 @pytest.mark.parametrize("block", [8, 16, 48])
@@ -85,13 +85,13 @@ def test_the_wavefront_of_the_slides_is_carried_by_both_loops() -> None:
                 c[n][k] = c[n - 1][k] + c[n][k - 1];
         """,
     )
-    found = [each for each in memory_dependences(made) if each.loops]
-    assert {tuple(may_differ(each.distances, depth) for depth in (0, 1)) for each in found} == {
+    results = [each for each in memory_dependences(made) if each.loops]
+    assert {tuple(may_differ(each.distances, depth) for depth in (0, 1)) for each in results} == {
         (True, False),
         (False, True),
     }
     same_wavefront = isl.Set("{ [n, k] : n + k = 0 }", context=made.context)
-    assert all(each.distances.intersect(same_wavefront).is_empty() for each in found)
+    assert all(each.distances.intersect(same_wavefront).is_empty() for each in results)
 
 
 def test_the_polynomial_product_is_parallel_in_its_coefficients() -> None:
@@ -104,10 +104,10 @@ def test_the_polynomial_product_is_parallel_in_its_coefficients() -> None:
                 c[i + j] += a[i] * b[j];
         """,
     )
-    found = [each for each in memory_dependences(made) if each.loops]
+    results = [each for each in memory_dependences(made) if each.loops]
     other_coefficient = isl.Set("{ [i, j] : i + j != 0 }", context=made.context)
-    assert found
-    assert all(each.distances.intersect(other_coefficient).is_empty() for each in found)
+    assert results
+    assert all(each.distances.intersect(other_coefficient).is_empty() for each in results)
 
 
 @pytest.mark.parametrize(

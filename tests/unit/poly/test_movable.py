@@ -46,8 +46,8 @@ def test_a_condition_on_data_is_one_leaf_with_its_body() -> None:
 def test_a_loop_that_ends_early_or_on_data_is_one_leaf() -> None:
     early = movable("for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) { if (key[j]) break; A[i][j] = 0; }")
     on_data = movable("for (int i = 0; i < n; i++) for (int j = 0; j < key[i]; j++) A[i][j] = 0;")
-    for found in (early, on_data):
-        (only,) = found.statements
+    for each in (early, on_data):
+        (only,) = each.statements
         assert isinstance(only.node, (Loop, ForLoop)) and len(only.loops) == 1
         assert {kind for kind, _ in accesses(only, "A")} == {AccessKind.MAY_WRITE}
 

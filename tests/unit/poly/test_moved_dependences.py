@@ -35,14 +35,14 @@ INSTEAD = {named(MOVED, "b"): named(USERS, "a")}
 
 
 def test_they_are_those_that_the_new_accesses_have() -> None:
-    found = moved_dependences(USERS, memory_dependences(USERS), MOVED, INSTEAD)
-    assert found is not None
-    assert {each.source.object.name for each in found} == {"b"}
+    result = moved_dependences(USERS, memory_dependences(USERS), MOVED, INSTEAD)
+    assert result is not None
+    assert {each.source.object.name for each in result} == {"b"}
     expected = memory_dependences(MOVED)
-    assert [(each.kind, each.source, each.sink) for each in found] == [
+    assert [(each.kind, each.source, each.sink) for each in result] == [
         (each.kind, each.source, each.sink) for each in expected
     ]
-    for mine, computed in zip(found, expected, strict=True):
+    for mine, computed in zip(result, expected, strict=True):
         assert mine.relation.is_equal(computed.relation)
 
 

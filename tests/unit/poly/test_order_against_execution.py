@@ -68,8 +68,8 @@ def conflicts(write: Row, read: Row) -> list[tuple[Instance, Instance]]:
 @settings(max_examples=80, deadline=None)
 @given(rows, rows, orders)
 def test_an_order_that_is_allowed_keeps_every_dependence(write: Row, read: Row, order: list[tuple[int, int]]) -> None:
-    found = memory_dependences(scop("double *A", nest(write, read)))
-    assume(order_violation(found, (0, 1), order) is None)
+    result = memory_dependences(scop("double *A", nest(write, read)))
+    assume(order_violation(result, (0, 1), order) is None)
     for inner_counts in itertools.product((1, 2, 3), (1, 2, 4)):
         time = {instance: place for place, instance in enumerate(executed(order, inner_counts))}
         for first, second in conflicts(write, read):
@@ -79,14 +79,14 @@ def test_an_order_that_is_allowed_keeps_every_dependence(write: Row, read: Row, 
 @settings(max_examples=60, deadline=None)
 @given(rows, rows)
 def test_an_interchange_is_refused_only_where_it_breaks_a_dependence(write: Row, read: Row) -> None:
-    found = memory_dependences(scop("double *A", nest(write, read)))
+    result = memory_dependences(scop("double *A", nest(write, read)))
     broken = any(first[1] > second[1] for first, second in conflicts(write, read))
-    assert (order_violation(found, (0, 1), [(1, 0), (0, 0)]) is not None) == broken
+    assert (order_violation(result, (0, 1), [(1, 0), (0, 0)]) is not None) == broken
 
 
 @settings(max_examples=60, deadline=None)
 @given(rows, rows, st.integers(0, 1))
 def test_a_loop_is_distributed_iff_no_dependence_crosses_its_iterations(write: Row, read: Row, loop: int) -> None:
-    found = memory_dependences(scop("double *A", nest(write, read)))
+    result = memory_dependences(scop("double *A", nest(write, read)))
     crosses = any(first[loop] != second[loop] for first, second in conflicts(write, read))
-    assert (distribution_violation(found, loop) is not None) == crosses
+    assert (distribution_violation(result, loop) is not None) == crosses

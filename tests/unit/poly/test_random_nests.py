@@ -62,12 +62,12 @@ def test_random_nests(seed: int) -> None:
     assert untilable(schedule, dependences) == ()
     expected = run_as_written(statements, SIZES)
     assert run(statements, {each.statement.name: each.map for each in schedule}, SIZES) == expected
-    for found in band_wavefronts(schedule, dependences):
-        members = [each for each in schedule if each.statement.name in found.statements]
-        sizes = (2, 3, 2)[: len(found.levels)]
-        times = {each.statement.name: execution_map(each, found, sizes) for each in members}
+    for item in band_wavefronts(schedule, dependences):
+        members = [each for each in schedule if each.statement.name in item.statements]
+        sizes = (2, 3, 2)[: len(item.levels)]
+        times = {each.statement.name: execution_map(each, item, sizes) for each in members}
         assert violated_orders(times, within(dependences, times)) == ()
         if len(members) == len(statements):
-            before, rows = found.levels[0], len(found.levels)
+            before, rows = item.levels[0], len(item.levels)
             parallel = (*range(before + 1, before + rows), *range(before + rows + 2, before + 2 * rows + 1))
             assert run(statements, times, SIZES, parallel=parallel, seed=seed) == expected

@@ -20,10 +20,10 @@ from tilepragma.poly.wavefronts import band_wavefronts
 
 def planned(parameters: str, body: str) -> tuple[Scop, Schedule]:
     made = scop(parameters, body)
-    found = value_dependences(memory_dependences(made))
-    schedule = tiling_hyperplanes(made.statements, found)
-    assert violations(schedule, found) == ()
-    assert untilable(schedule, found) == ()
+    result = value_dependences(memory_dependences(made))
+    schedule = tiling_hyperplanes(made.statements, result)
+    assert violations(schedule, result) == ()
+    assert untilable(schedule, result) == ()
     return made, schedule
 
 
@@ -48,8 +48,8 @@ def test_a_decreasing_loop_is_reversed_and_back() -> None:
 
 def in_c(name: str) -> tuple[str, str]:
     """Parameters and body of a kernel that tests/run runs."""
-    found = c_function(HYPERPLANES, name)
-    return found.parameters, found.body
+    result = c_function(HYPERPLANES, name)
+    return result.parameters, result.body
 
 
 KERNELS = {

@@ -36,19 +36,19 @@ def refuse(self: Nvrtc, text: str, words: tuple[str, ...]) -> str:
 
 @present
 def test_what_was_compiled_once_is_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = open_nvrtc().compiled(PROGRAM, 80)
-    assert set(found) == {"one", "two"}
-    assert 0 < found["one"].registers < found["two"].registers < 256
-    assert {value.spilled for value in found.values()} == {0}
+    result = open_nvrtc().compiled(PROGRAM, 80)
+    assert set(result) == {"one", "two"}
+    assert 0 < result["one"].registers < result["two"].registers < 256
+    assert {value.spilled for value in result.values()} == {0}
     (kept,) = cache.iterdir()
     with monkeypatch.context() as context:
         context.setattr(Nvrtc, "_log", refuse)
-        assert open_nvrtc().compiled(PROGRAM, 80) == found
+        assert open_nvrtc().compiled(PROGRAM, 80) == result
         with pytest.raises(AssertionError, match="again"):
             open_nvrtc().compiled(PROGRAM, 80, ("--fmad=false",))
     for damage in (b"", b"[]", b'{"one": {"registers": 1}}'):
         kept.write_bytes(damage)
-        assert open_nvrtc().compiled(PROGRAM, 80) == found
+        assert open_nvrtc().compiled(PROGRAM, 80) == result
 
 
 @present

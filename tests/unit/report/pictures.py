@@ -53,7 +53,7 @@ def elements(figure: Figure, class_: str) -> list[ElementTree.Element]:
 
 def numbers(figure: Figure) -> list[float]:
     """Every number in an attribute that places or measures something."""
-    found = []
+    results = []
     for element in ElementTree.fromstring(figure.svg).iter():
         for name in (
             "x",
@@ -69,5 +69,5 @@ def numbers(figure: Figure) -> list[float]:
             "transform",
             "font-size",
         ):
-            found += [float(word) for word in re.findall(r"-?\d+(?:\.\d+)?(?:e-?\d+)?", element.get(name, ""))]
-    return found
+            results += [float(word) for word in re.findall(r"-?\d+(?:\.\d+)?(?:e-?\d+)?", element.get(name, ""))]
+    return results

@@ -97,18 +97,18 @@ def test_a_device_that_was_measured_is_said_to_be() -> None:
     [("h200", "NVIDIA H200-SXM5-141GB, not calibrated"), ("", "this machine's cores, not calibrated")],
 )
 def test_the_device_is_named_where_sizes_are_given(device: str, named: str) -> None:
-    found = said(golden("smooth"), ["I=1000", "J=200"], named_device(device) if device else None)
-    assert re.search(rf"\n  tile sizes  j_size = .*\n( {{14}}.*\n)*  device      {named}\n  predicted   ", found)
+    result = said(golden("smooth"), ["I=1000", "J=200"], named_device(device) if device else None)
+    assert re.search(rf"\n  tile sizes  j_size = .*\n( {{14}}.*\n)*  device      {named}\n  predicted   ", result)
 
 
 def test_times_on_gpus_follow_from_their_descriptors() -> None:
     """The default of 16 x 16 has more wavefronts than are worth it for 200 sweeps over 1000 elements."""
     said_of = {}
     for name in ("h100", "c1060"):
-        found = said(golden("smooth"), ["I=1000", "J=200"], named_device(name))
+        result = said(golden("smooth"), ["I=1000", "J=200"], named_device(name))
         said_of[name] = re.search(
             r"\n  predicted   (\d.*) with j_size = \d+, j_i_size = \d+\n  runners-up  \d.* · .*\n  default     (.* 16, 16) \(\d+\.\d+ times\)\n",
-            found,
+            result,
         )
     assert said_of["h100"]
     assert said_of["c1060"]
@@ -116,11 +116,11 @@ def test_times_on_gpus_follow_from_their_descriptors() -> None:
 
 
 def test_a_plan_without_tiles_has_a_device_alone() -> None:
-    found = said(
+    result = said(
         "void f(int n, double a[n]) {\n#pragma tilek kernel\nfor (int i = 0; i < n; i++) a[i] = i;\n}", ["n=9"], None
     )
-    assert "\n  device      this machine's cores, not calibrated\n" in found
-    assert "predicted" not in found
+    assert "\n  device      this machine's cores, not calibrated\n" in result
+    assert "predicted" not in result
 
 
 def test_a_device_that_uses_no_tile_size_has_no_choice() -> None:
@@ -130,8 +130,8 @@ def test_a_device_that_uses_no_tile_size_has_no_choice() -> None:
 
 
 def test_without_sizes_nothing_of_it_is_said() -> None:
-    found = said(golden("smooth"), [], named_device("h100"))
-    assert not re.search(r"^  (device|predicted|runners-up|default) ", found, re.MULTILINE)
+    result = said(golden("smooth"), [], named_device("h100"))
+    assert not re.search(r"^  (device|predicted|runners-up|default) ", result, re.MULTILINE)
 
 
 def test_explain_asks_the_model_with_the_users_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,7 +143,7 @@ def test_explain_asks_the_model_with_the_users_numbers(monkeypatch: pytest.Monke
         return ranking({(8, 32): 2e-3, (64, 256): 3e-3}, (64, 256), names)
 
     monkeypatch.setattr("tilepragma.report.model_facts.rank_layouts", model)
-    found = said(golden("smooth"), ["I=1000", "J=200"], None)
+    result = said(golden("smooth"), ["I=1000", "J=200"], None)
     assert asked == [{"I": 1000, "J": 200}]
-    assert "\n  predicted   2 ms with j_size = 8, j_i_size = 32\n" in found
-    assert "\n  runners-up  3 ms 64, 256\n  default     3 ms 64, 256 (1.50 times)\n" in found
+    assert "\n  predicted   2 ms with j_size = 8, j_i_size = 32\n" in result
+    assert "\n  runners-up  3 ms 64, 256\n  default     3 ms 64, 256 (1.50 times)\n" in result

@@ -124,8 +124,8 @@ def test_work_is_that_of_what_is_chosen(planned: Planned) -> None:
     def launches(rows: Choices) -> int:
         (facts,) = kernel_reports(planned(SWEEPS, rows), parse_sizes(["n=500,steps=40"]))
         (work,) = facts.rows["work"]
-        found = re.search(r"([\d,]+) launch", work)
-        assert found is not None
-        return int(found[1].replace(",", ""))
+        match = re.search(r"([\d,]+) launch", work)
+        assert match is not None
+        return int(match[1].replace(",", ""))
 
     assert launches(((None, 40, 3),)) > launches(((None, 39, 3),)) == launches(())

@@ -63,20 +63,20 @@ def misnamed_loops(plan: KernelPlan) -> list[str]:
     nests = kernel_facts(plan, SourceText(), Sizes()).nests
     loops = [facts for nest in nests if nest.analysis is not None for facts in loop_facts(nest.analysis)]
     overlapped = overlapping(plan)
-    found = []
+    results = []
     for facts in loops:
         true = LoopKind.DOACROSS if facts.loop.header in overlapped else LoopKind.SEQUENTIAL
         if facts.carried and facts.kind is not true:
             place = f"{facts.loop.iterator.host}, line {facts.loop.header.start.line}"
-            found.append(f"the loop over {place}, is {true.value}, not {facts.kind.value}")
-    return found
+            results.append(f"the loop over {place}, is {true.value}, not {facts.kind.value}")
+    return results
 
 
 def check(text: str, path: Path) -> None:
-    found = {
+    result = {
         plan.kernel.name: [*disagreements(plan, groups(plan)), *misnamed_loops(plan)] for plan in plans(text, path)
     }
-    assert not any(found.values()), {name: said for name, said in found.items() if said}
+    assert not any(result.values()), {name: said for name, said in result.items() if said}
 
 
 def program(file: CaseFile) -> str:
@@ -167,8 +167,8 @@ UNTRUE = [
 @pytest.mark.parametrize(("name", "change", "complaint"), UNTRUE)
 def test_untrue_words_are_found(name: str, change: Change, complaint: str) -> None:
     plan = sample(name)
-    found = disagreements(plan, changed(groups(plan), change))
-    assert any(complaint in text for text in found), found
+    result = disagreements(plan, changed(groups(plan), change))
+    assert any(complaint in text for text in result), result
 
 
 def with_schedules(plan: KernelPlan, change: Callable[[SpaceTimeMap], SpaceTimeMap]) -> KernelPlan:

@@ -149,9 +149,9 @@ def test_lattice_points_do_not_fall_on_each_other() -> None:
 
 def test_hull_and_faces_of_a_cube() -> None:
     points = [(float(a), float(b), float(c)) for a in range(3) for b in range(3) for c in range(3)]
-    found = faces(points)
-    assert len(found) == 6
-    assert all(len(face.corners) == 4 for face in found)
+    result = faces(points)
+    assert len(result) == 6
+    assert all(len(face.corners) == 4 for face in result)
     assert faces(points[:9]) == []  # a square has none
     assert hull([(0, 0), (1, 0), (2, 0)]) == [(0, 0), (2, 0)]
     assert hull([(0, 0), (2, 0), (1, 1), (1, 0.2)]) == [(0, 0), (2, 0), (1, 1)]

@@ -24,16 +24,16 @@ def landscape(
     names: str, time: Callable[..., float], default: tuple[int, ...], *, leave: Callable[..., bool] = lambda *_: False
 ) -> Landscape:
     """All layouts of SIDES but those to `leave` out."""
-    found = itertools.product(SIDES, repeat=len(names.split()))
+    result = itertools.product(SIDES, repeat=len(names.split()))
     return Landscape(
-        tuple(names.split()), {each: time(*each) for each in found if not leave(*each)}, default, "a device"
+        tuple(names.split()), {each: time(*each) for each in result if not leave(*each)}, default, "a device"
     )
 
 
 def picture(of: Landscape) -> Figure:
-    found = landscape_figure(of)
-    assert found is not None
-    return found
+    result = landscape_figure(of)
+    assert result is not None
+    return result
 
 
 def bowl(*best: int, weights: tuple[float, ...] = (1.0, 0.5, 0.1)) -> Callable[..., float]:
@@ -47,11 +47,11 @@ def bowl(*best: int, weights: tuple[float, ...] = (1.0, 0.5, 0.1)) -> Callable[.
 
 
 def test_the_two_sizes_that_matter_most_in_the_plans_order() -> None:
-    found = landscape("a b c", bowl(8, 16, 4, weights=(0.1, 0.5, 1.0)), (16, 16, 16))
-    assert found.best == (8, 16, 4)
-    assert found.spread(2) == pytest.approx(4.0)
-    assert (found.axes, found.fixed) == ((1, 2), (0,))
-    assert "Other sizes are as in the best layout: a = 8." in picture(found).caption
+    result = landscape("a b c", bowl(8, 16, 4, weights=(0.1, 0.5, 1.0)), (16, 16, 16))
+    assert result.best == (8, 16, 4)
+    assert result.spread(2) == pytest.approx(4.0)
+    assert (result.axes, result.fixed) == ((1, 2), (0,))
+    assert "Other sizes are as in the best layout: a = 8." in picture(result).caption
 
 
 def test_every_layout_through_the_best_has_its_cell_and_figure() -> None:
@@ -80,8 +80,8 @@ def test_what_is_best_and_what_is_taken_are_framed_where_they_lie() -> None:
 
 
 def test_a_default_outside_of_the_picture_is_told() -> None:
-    found = landscape("a b c", bowl(8, 16, 4), (8, 16, 32))
-    figure = picture(found)
+    result = landscape("a b c", bowl(8, 16, 4), (8, 16, 32))
+    figure = picture(result)
     assert elements(figure, "default") == []
     assert "The default is not in the picture: a = 8, b = 16, c = 32, 1.30 times the best." in figure.caption
 
@@ -104,9 +104,9 @@ def test_one_size_is_a_line() -> None:
 
 
 def test_a_size_with_one_value_is_no_axis() -> None:
-    found = landscape("a b", bowl(8, 4), (8, 4), leave=lambda _, b: b != 4)
-    assert found.axes == (0,)
-    assert len(elements(picture(found), "point")) == 4
+    result = landscape("a b", bowl(8, 4), (8, 4), leave=lambda _, b: b != 4)
+    assert result.axes == (0,)
+    assert len(elements(picture(result), "point")) == 4
 
 
 def test_a_single_layout_has_no_picture() -> None:

@@ -111,11 +111,11 @@ def test_both_precisions_have_their_roofs() -> None:
 
 def test_measured_sizes_that_matter_most_with_the_fastest_of_the_others() -> None:
     times = {(8, 8, 1): 4.0, (16, 8, 1): 1.0, (16, 8, 2): 1.5, (8, 32, 2): 2.0, (32, 8, 1): 9.0}
-    found = measured_landscape(("a", "b", "c"), times, (8, 8, 1), "a machine", "At n=5.")
-    assert found is not None
-    assert found.names == ("a", "b")
-    assert found.seconds == {(8, 8): 4.0, (16, 8): 1.0, (8, 32): 2.0, (32, 8): 9.0}
-    figure = landscape_figure(found)
+    result = measured_landscape(("a", "b", "c"), times, (8, 8, 1), "a machine", "At n=5.")
+    assert result is not None
+    assert result.names == ("a", "b")
+    assert result.seconds == {(8, 8): 4.0, (16, 8): 1.0, (8, 32): 2.0, (32, 8): 9.0}
+    figure = landscape_figure(result)
     assert figure is not None
     assert figure.name == "measured"
     assert "Measured on a machine" in figure.caption
@@ -125,9 +125,9 @@ def test_measured_sizes_that_matter_most_with_the_fastest_of_the_others() -> Non
 
 
 def test_the_default_among_measured_sizes() -> None:
-    found = measured_landscape(("a", "b"), {(8, 8): 2.0, (16, 8): 1.0, (16, 4): 3.0}, (8, 8), "a machine", "")
-    assert found is not None
-    figure = landscape_figure(found)
+    result = measured_landscape(("a", "b"), {(8, 8): 2.0, (16, 8): 1.0, (16, 4): 3.0}, (8, 8), "a machine", "")
+    assert result is not None
+    figure = landscape_figure(result)
     assert figure is not None
     assert "default: 2 s, 2.00 times" in figure.svg
     assert measured_landscape(("a",), {(8,): 1.0}, (8,), "a machine", "") is None

@@ -28,9 +28,9 @@ def without_nvrtc(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def h100(**changes: int) -> Gpu:
-    found = named_device("h100")
-    assert isinstance(found, Gpu)
-    return replace(found, **changes)  # type: ignore[arg-type]
+    result = named_device("h100")
+    assert isinstance(result, Gpu)
+    return replace(result, **changes)  # type: ignore[arg-type]
 
 
 def rows(device: Device, *sizes: str) -> tuple[str, ...]:

@@ -296,8 +296,8 @@ def test_sizes_that_leave_nothing_to_run_at_once_or_need_wide_indices(size: str,
 def test_the_length_that_needs_wide_indices_is_the_runtimes() -> None:
     text = (Path(__file__).parents[3] / "runtime" / "arrays" / "device_arrays.c").read_text()
     body = text[text.index("int tilek_index_bits(") :]
-    found = re.search(r"most = \(int64_t\)1 << (\d+);", body)
-    assert found is not None and 1 << int(found[1]) == MOST_SHORT_INDICES
+    match = re.search(r"most = \(int64_t\)1 << (\d+);", body)
+    assert match is not None and 1 << int(match[1]) == MOST_SHORT_INDICES
 
 
 YEE = """

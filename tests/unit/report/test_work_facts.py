@@ -49,12 +49,12 @@ def test_points_and_operations_are_counted() -> None:
 
 @pytest.mark.parametrize("device", ["processor", "h100"])
 def test_the_least_time_grows_with_the_work(device: str) -> None:
-    found = []
+    results = []
     for n in (10**6, 10**8):
         least = re.search(r"limits at least ([0-9.e+-]+) (ns|us|ms|s) on ", said(SCALED, [f"n={n}", "m=3"], device))
         assert least is not None
-        found.append(float(least[1]) * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[least[2]])
-    assert found[1] / found[0] == pytest.approx(100, rel=0.02)
+        results.append(float(least[1]) * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[least[2]])
+    assert results[1] / results[0] == pytest.approx(100, rel=0.02)
 
 
 def test_what_limits_a_stream_is_memory() -> None:

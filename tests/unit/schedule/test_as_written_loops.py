@@ -117,9 +117,9 @@ JACOBI = """for (int t = 0; t < steps; t++) {
     ],
 )
 def test_what_becomes_of_the_users_loops(parameters: str, body: str, host: str, device: str | None) -> None:
-    found = region(parameters, body)
-    assert found.untransformed is None, found.untransformed
-    assert (tree(found.host_steps), tree(found.device_steps)) == (host, device or host)
+    result = region(parameters, body)
+    assert result.untransformed is None, result.untransformed
+    assert (tree(result.host_steps), tree(result.device_steps)) == (host, device or host)
 
 
 @pytest.mark.parametrize(
@@ -149,14 +149,14 @@ def test_what_becomes_of_the_users_loops(parameters: str, body: str, host: str, 
     ],
 )
 def test_what_is_left_as_written_and_why(parameters: str, body: str, reason: str) -> None:
-    found = region(parameters, body)
-    assert found.untransformed is not None
-    assert reason in found.untransformed
-    assert found.rejected
+    result = region(parameters, body)
+    assert result.untransformed is not None
+    assert reason in result.untransformed
+    assert result.rejected
 
 
 def test_uses_of_a_private_number_stay_in_one_launch() -> None:
-    found = plan(
+    result = plan(
         """
         double f(int n, const double *a, double *b) {
           double t, last = 0;
@@ -166,13 +166,13 @@ def test_uses_of_a_private_number_stay_in_one_launch() -> None:
         }"""
     )
     assert (
-        found.untransformed
+        result.untransformed
         == "'last' is read after the loop over 'i', and its order tells which iteration writes it last"
     )
 
 
 def test_host_loops_have_iterators_of_their_own_whose_values_launches_get() -> None:
-    found = plan(
+    result = plan(
         """
         int f(int steps, int n, double *a) {
           int t, i;
@@ -182,23 +182,23 @@ def test_host_loops_have_iterators_of_their_own_whose_values_launches_get() -> N
           return t;
         }"""
     )
-    assert tree(found.host_steps) == "for t [launch(i)]"
-    (step,) = found.host_steps
+    assert tree(result.host_steps) == "for t [launch(i)]"
+    (step,) = result.host_steps
     assert isinstance(step, HostLoop)
-    (launch,) = found.host
+    (launch,) = result.host
     assert launch.values == (step.loop.iterator,)
-    assert [value.iterator.name for value in found.final_values] == ["t"]
+    assert [value.iterator.name for value in result.final_values] == ["t"]
 
 
 def test_loops_that_were_distributed_have_indices_of_their_own() -> None:
-    found = region(
+    result = region(
         "int n, double c[n][n]",
         "for (int i = 0; i < n; i++) { for (int j = 0; j < n; j++) c[i][j] *= 2; for (int j = 0; j < n; j++) c[i][j] += 1; }",
     )
-    indices = [tiled.loop.index for launch in found.device for tiled in launch.loops]
-    assert tree(found.device_steps) == "launch(i j) launch(i j)"
+    indices = [tiled.loop.index for launch in result.device for tiled in launch.loops]
+    assert tree(result.device_steps) == "launch(i j) launch(i j)"
     assert len(set(indices)) == len(indices) == 4
-    plain = {node.index for launch in found.host for node in walk(launch.body) if isinstance(node, Loop)}
+    plain = {node.index for launch in result.host for node in walk(launch.body) if isinstance(node, Loop)}
     assert not plain & (set(indices) - plain)
 
 
@@ -212,7 +212,7 @@ def test_loops_that_were_distributed_have_indices_of_their_own() -> None:
     ],
 )
 def test_updates_whose_order_cannot_matter_are_reduced(type_: str, update: str, operator: str) -> None:
-    found = plan(
+    result = plan(
         f"""
         #include <math.h>
         {type_} f(int n, const double *a) {{
@@ -222,20 +222,20 @@ def test_updates_whose_order_cannot_matter_are_reduced(type_: str, update: str, 
           return s;
         }}"""
     )
-    (launch,) = found.host
+    (launch,) = result.host
     assert [(reduction.object.name, reduction.operator) for reduction in launch.reductions] == [("s", operator)]
 
 
 def test_scalars_pass_between_launches_by_address_and_are_private_where_each_iteration_assigns_them() -> None:
-    found = region(
+    result = region(
         "int n, double *a, double *b, double x",
         "double s; s = x * 2; for (int i = 0; i < n; i++) { x = a[i] * s; b[i] = x + 1; }",
     )
-    assert tree(found.host_steps) == "one launch(i)"
-    first, second = found.host
+    assert tree(result.host_steps) == "one launch(i)"
+    first, second = result.host
     assert [object_.name for object_ in second.privates] == ["x"]
-    assert "s" in [argument.object.name for argument in found.arrays]
-    assert "s" not in [object_.name for object_ in found.scalars]
+    assert "s" in [argument.object.name for argument in result.arrays]
+    assert "s" not in [object_.name for object_ in result.scalars]
     assert not first.privates
 
 
@@ -283,7 +283,7 @@ def test_the_first_answer_that_leaves_nothing_big_sequential_is_taken(
 
 
 def test_a_sum_that_the_user_lets_go_is_reduced_inside_host_loops_too() -> None:
-    found = plan(
+    result = plan(
         """
         void f(int steps, int n, double *a, double *out) {
           double s;
@@ -296,8 +296,8 @@ def test_a_sum_that_the_user_lets_go_is_reduced_inside_host_loops_too() -> None:
           }
         }"""
     )
-    assert tree(found.host_steps) == "for t [one launch(i) one launch(i)]"
-    assert [[reduction.object.name for reduction in launch.reductions] for launch in found.host] == [[], ["s"], [], []]
+    assert tree(result.host_steps) == "for t [one launch(i) one launch(i)]"
+    assert [[reduction.object.name for reduction in launch.reductions] for launch in result.host] == [[], ["s"], [], []]
 
 
 ATAX = """
@@ -320,8 +320,8 @@ void f(int m, int n, double a[m][n], double *restrict x, double *restrict y, dou
     ],
 )
 def test_parts_that_stream_through_the_same_array_take_turns(first: str, second: str, strips: bool) -> None:
-    found = plan(ATAX.format(first=first, second=second))
-    loops = [step for step in found.host_steps if isinstance(step, HostLoop)]
+    result = plan(ATAX.format(first=first, second=second))
+    loops = [step for step in result.host_steps if isinstance(step, HostLoop)]
     assert [loop.loop.iterator.name for loop in loops] == (["i_strip"] if strips else [])
-    assert not any(isinstance(step, HostLoop) for step in found.device_steps)
-    assert prove(found) == ()
+    assert not any(isinstance(step, HostLoop) for step in result.device_steps)
+    assert prove(result) == ()

@@ -33,10 +33,10 @@ void f({ARRAYS}) {{
     "said", [{"kernel": ""}, {"i": "independent"}, {"i": "independent", "j": "independent"}], ids=lambda said: str(said)
 )
 def test_products_keep_elements_in_registers_whatever_is_vouched(said: dict[str, str]) -> None:
-    found = product(**said)
-    assert keeps_elements_in_registers(found)
-    assert found.assumes_disjoint, "the launch checks what the user did not vouch for"
-    verify(found)
+    result = product(**said)
+    assert keeps_elements_in_registers(result)
+    assert result.assumes_disjoint, "the launch checks what the user did not vouch for"
+    verify(result)
 
 
 @pytest.mark.parametrize(
@@ -50,29 +50,29 @@ def test_products_keep_elements_in_registers_whatever_is_vouched(said: dict[str,
     ids=lambda said: str(said),
 )
 def test_what_else_is_said_is_kept(said: dict[str, str]) -> None:
-    found = product(**said)
-    assert not keeps_elements_in_registers(found)
-    assert not found.assumes_disjoint
+    result = product(**said)
+    assert not keeps_elements_in_registers(result)
+    assert not result.assumes_disjoint
 
 
 def test_a_word_that_the_engine_cannot_prove_stands() -> None:
-    found = plan("""
+    result = plan("""
 void f(int n, int m, const int *row, const float *x, float *y) {
 #pragma tilek kernel independent data(row[0:n]) data(x[0:n*m]) data(y[0:n])
   for (int i = 0; i < n; i++)
     for (int j = 0; j < m; j++)
       y[row[i]] += x[i*m + j];
 }""")
-    assert found.untransformed is None
-    assert not found.assumes_disjoint
+    assert result.untransformed is None
+    assert not result.assumes_disjoint
 
 
 def test_loops_that_are_all_independent_are_distributed_as_written() -> None:
-    found = plan("""
+    result = plan("""
 void f(int n, int m, float a[n][m]) {
 #pragma tilek kernel independent
   for (int i = 0; i < n; i++)
     for (int j = 0; j < m; j++)
       a[i][j] *= 2;
 }""")
-    assert not found.assumes_disjoint
+    assert not result.assumes_disjoint

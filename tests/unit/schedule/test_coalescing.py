@@ -45,7 +45,7 @@ def staged(made: KernelPlan) -> list[list[str]]:
 
 def neighbours(made: KernelPlan) -> list[str]:
     """Of each launch, the loops on worker axis 0, without the planner's endings."""
-    found = []
+    results = []
     for launch in made.device:
         tiled = [loop for nest in walk(launch.body) if isinstance(nest, TileNest) for loop in nest.loops]
         first = [
@@ -55,8 +55,8 @@ def neighbours(made: KernelPlan) -> list[str]:
             if tile.axis is not None and tile.axis.kind is AxisKind.WORKER and tile.axis.dimension == 0
         ]
         names = dict.fromkeys(re.sub(r"(_\d+)?(_row|_step)?(_\d+)?$", "", loop.loop.iterator.host) for loop in first)
-        found.append(" ".join(names))
-    return found
+        results.append(" ".join(names))
+    return results
 
 
 def reaches(made: KernelPlan) -> set[tuple[str, str]]:
@@ -192,12 +192,12 @@ def test_strides_are_said_in_elements() -> None:
         "int n, int m, float a[n][m], float *b, float c[n][1]",
         "for (int i = 0; i < n; i++) { c[i][0] = 0; for (int j = 1; j < m; j++) c[i][0] += a[i][j - 1] + b[i * m + j] + a[i][i]; }",
     )
-    found = {
+    results = {
         (each.reference.object.host, each.pattern.reach.value, plain_text(expression(each.apart)))
         for each in accesses_of(made)
         if each.depth == 2 and each.apart is not None
     }
-    assert found == {
+    assert results == {
         ("a", "strided", "m"),
         ("a", "strided", "m + 1"),
         ("b", "strided", "m"),

@@ -76,10 +76,10 @@ def test_a_product_in_any_order_of_its_loops_keeps_elements_in_registers(order: 
 
 @pytest.mark.parametrize("factor", ["b[k][j]", "d[j][k]", "(b[k][j] - d[j][k])"])
 def test_columns_that_are_left_run_in_a_tile_of_their_own_with_zeros_beside(factor: str) -> None:
-    found = product("ijk", update=f"c[i][j] += a[i][k] * {factor};")
-    assert held(found, padded=True) == held(found) == [f"{ROWS}x{COLUMNS} c[i][j]"]
-    assert packed(found, padded=True) == packed(found) != []
-    assert prove(found) == ()
+    result = product("ijk", update=f"c[i][j] += a[i][k] * {factor};")
+    assert held(result, padded=True) == held(result) == [f"{ROWS}x{COLUMNS} c[i][j]"]
+    assert packed(result, padded=True) == packed(result) != []
+    assert prove(result) == ()
 
 
 @pytest.mark.parametrize(
@@ -90,9 +90,9 @@ def test_columns_that_are_left_run_in_a_tile_of_their_own_with_zeros_beside(fact
     ],
 )
 def test_columns_that_are_left_keep_their_loops_where_more_than_panels_would_be_read(update: str, type_: str) -> None:
-    found = product("ijk", type_, update=update)
-    assert held(found) == [f"{ROWS}x{COLUMNS} c[i][j]"]
-    assert held(found, padded=True) == packed(found, padded=True) == []
+    result = product("ijk", type_, update=update)
+    assert held(result) == [f"{ROWS}x{COLUMNS} c[i][j]"]
+    assert held(result, padded=True) == packed(result, padded=True) == []
 
 
 def test_vectors_hold_fewer_doubles() -> None:
@@ -100,12 +100,12 @@ def test_vectors_hold_fewer_doubles() -> None:
 
 
 def test_devices_keep_the_loops_as_written() -> None:
-    found = product()
-    assert not any(isinstance(node, PackedPanels) for launch in found.device for node in walk(launch.body))
+    result = product()
+    assert not any(isinstance(node, PackedPanels) for launch in result.device for node in walk(launch.body))
 
 
 def test_what_scales_the_elements_first_runs_before() -> None:
-    found = plan("""
+    result = plan("""
     void f(int n, double beta, double c[n][n], double a[n][n], double b[n][n])
     {
     #pragma tilek kernel
@@ -115,9 +115,9 @@ def test_what_scales_the_elements_first_runs_before() -> None:
                 for (int j = 0; j < n; j++) c[i][j] += a[i][k] * b[k][j];
         }
     }""")
-    (launch,) = found.host
+    (launch,) = result.host
     (block,) = launch.loops
-    names = {size.object.name: (size.host, size.unit) for size in found.sizes}
+    names = {size.object.name: (size.host, size.unit) for size in result.sizes}
     assert names == {"i_size": (96, ROWS)}, "scaling has the product's blocks"
     scaled, product = (
         statement for statement in _nest(launch).body.statements if not isinstance(statement, Declaration)
@@ -170,8 +170,8 @@ SHARED = {
 def test_what_goes_with_a_product_shares_its_blocks(body: str, launches: int) -> None:
     """Where its rows have the same values, and nothing of another block is waited for."""
     arrays = ", ".join(f"double {name}[restrict n][n]" for name in "abcd")
-    found = plan(f"void f(int n, {arrays}) {{\n#pragma tilek kernel\n{{ {body} }}\n}}")
-    assert len(found.host) == launches
+    result = plan(f"void f(int n, {arrays}) {{\n#pragma tilek kernel\n{{ {body} }}\n}}")
+    assert len(result.host) == launches
 
 
 @pytest.mark.parametrize(
@@ -182,9 +182,9 @@ def test_what_goes_with_a_product_shares_its_blocks(body: str, launches: int) ->
     ],
 )
 def test_below_a_diagonal_the_full_part_of_a_tile_is_kept(upper: str, panels: list[str]) -> None:
-    found = product("ijk", heads={**HEADS, "k": f"for (int k = 0; k < ({upper}); k++)"})
-    assert held(found) == [f"{ROWS}x{COLUMNS} c[i][j]"]
-    assert packed(found) == panels
+    result = product("ijk", heads={**HEADS, "k": f"for (int k = 0; k < ({upper}); k++)"})
+    assert held(result) == [f"{ROWS}x{COLUMNS} c[i][j]"]
+    assert packed(result) == panels
 
 
 @pytest.mark.parametrize(
@@ -198,19 +198,19 @@ def test_below_a_diagonal_the_full_part_of_a_tile_is_kept(upper: str, panels: li
 )
 def test_several_updates_of_one_element_stay_together(second: str, elements: list[str]) -> None:
     update = f"{{ c[i][j] += a[i][k] * b[k][j]; {second} }}"
-    found = product(heads={**HEADS, "j": "for (int j = 0; j < m - 1; j++)"}, update=update)
-    assert held(found) == elements
-    assert prove(found) == ()
+    result = product(heads={**HEADS, "j": "for (int j = 0; j < m - 1; j++)"}, update=update)
+    assert held(result) == elements
+    assert prove(result) == ()
 
 
 def test_columns_in_strides_are_packed() -> None:
-    found = product("ijk", update="c[i][j] += a[i][k] * d[j][k];")
-    assert packed(found) == [f"{THROUGH_TILE}x{COLUMNS} d[j][k]"]
-    assert held(found) == [f"{ROWS}x{COLUMNS} c[i][j]"]
+    result = product("ijk", update="c[i][j] += a[i][k] * d[j][k];")
+    assert packed(result) == [f"{THROUGH_TILE}x{COLUMNS} d[j][k]"]
+    assert held(result) == [f"{ROWS}x{COLUMNS} c[i][j]"]
 
 
 def test_a_panel_for_tiles_that_may_not_be_there_is_packed_behind_a_test() -> None:
-    found = plan("""
+    result = plan("""
     void f(int n, int m, int p, float c[n][m][p], float a[n][m][p], float b[p][p])
     {
     #pragma tilek kernel
@@ -222,10 +222,10 @@ def test_a_panel_for_tiles_that_may_not_be_there_is_packed_behind_a_test() -> No
                         c[r][q][j] += a[r][q][k] * b[k][j];
                 }
     }""")
-    assert packed(found) == [f"{THROUGH_TILE}x{COLUMNS} b[k][j]"]
+    assert packed(result) == [f"{THROUGH_TILE}x{COLUMNS} b[k][j]"]
     tests = [
         node.condition
-        for launch in found.host
+        for launch in result.host
         for node in walk(launch.body)
         if isinstance(node, If) and any(not each.stored for each in _buffers_in(node.then))
     ]
@@ -237,7 +237,7 @@ def _buffers_in(block: Block) -> list[Panel]:
 
 
 def test_the_same_array_may_be_read_where_a_full_tile_has_no_element() -> None:
-    found = plan("""
+    result = plan("""
     void f(int n, int m, double a[n][n], double b[n][m])
     {
     #pragma tilek kernel
@@ -245,7 +245,7 @@ def test_the_same_array_may_be_read_where_a_full_tile_has_no_element() -> None:
             for (int j = 0; j < m; j++)
                 for (int k = i + 1; k < n; k++) b[i][j] += a[k][i] * b[k][j];
     }""")
-    assert held(found) == [f"{ROWS}x{tile_extents(DOUBLE, WIDEST_VECTORS)[1]} b[i][j]"]
+    assert held(result) == [f"{ROWS}x{tile_extents(DOUBLE, WIDEST_VECTORS)[1]} b[i][j]"]
 
 
 @pytest.mark.parametrize(
@@ -261,9 +261,9 @@ def test_other_updates_keep_their_loops(update: str) -> None:
 
 
 def test_elements_spelled_with_what_runs_through_keep_their_loops() -> None:
-    found = product("ijk", update="c[i][k - k + j] += a[i][k] * b[k][j];")
-    assert held(found) == []
-    assert prove(found) == ()
+    result = product("ijk", update="c[i][k - k + j] += a[i][k] * b[k][j];")
+    assert held(result) == []
+    assert prove(result) == ()
 
 
 def test_dot_products_that_no_column_has_in_common_keep_rows_alone() -> None:
@@ -286,7 +286,7 @@ def test_sums_that_wait_for_themselves_run_several_rows_at_a_time(update: str) -
 
 
 def test_sums_of_a_body_run_as_launches_of_their_own() -> None:
-    found = plan("""
+    result = plan("""
     void f(int n, double s[n], double t[n], double a[n][n], double b[n][n], double x[n])
     {
     #pragma tilek kernel
@@ -299,7 +299,7 @@ def test_sums_of_a_body_run_as_launches_of_their_own() -> None:
             t[i] = s[i] + 2 * t[i];
         }
     }""")
-    assert held(found) == [f"{ROWS} s[i]", f"{ROWS} t[i]"]
+    assert held(result) == [f"{ROWS} s[i]", f"{ROWS} t[i]"]
 
 
 @pytest.mark.parametrize(
@@ -321,7 +321,7 @@ def test_a_loop_of_one_iteration_has_no_next_one() -> None:
 
 
 def test_tiles_of_a_wavefront_without_its_diagonal_keep_rows_alone() -> None:
-    found = plan("""
+    result = plan("""
     void f(int n, double l[n][n], double x[n], double b[n])
     {
     #pragma tilek kernel
@@ -331,13 +331,13 @@ def test_tiles_of_a_wavefront_without_its_diagonal_keep_rows_alone() -> None:
             x[i] = x[i] / l[i][i];
         }
     }""")
-    assert held(found) == [f"{ROWS} x[i]"]
+    assert held(result) == [f"{ROWS} x[i]"]
 
 
 @pytest.mark.parametrize(("lower", "upper"), ["aa", "lu"])
 def test_updates_of_a_factorisation_keep_elements_on_both_sides_of_its_diagonal(lower: str, upper: str) -> None:
     """And no panels: a tile of its wavefronts has few of the values that run through."""
-    found = plan(f"""
+    result = plan(f"""
     void f(int n, float a[n][n], float l[n][n], float u[n][n])
     {{
     #pragma tilek kernel
@@ -350,8 +350,8 @@ def test_updates_of_a_factorisation_keep_elements_on_both_sides_of_its_diagonal(
                 for (int k = 0; k < i; k++) {upper}[i][j] -= {lower}[i][k] * {upper}[k][j];
         }}
     }}""")
-    assert sorted(held(found)) == [f"{ROWS}x{COLUMNS} {array}[i][j]" for array in (lower, upper)]
-    assert packed(found) == []
+    assert sorted(held(result)) == [f"{ROWS}x{COLUMNS} {array}[i][j]" for array in (lower, upper)]
+    assert packed(result) == []
 
 
 # -- broken plans
@@ -427,11 +427,11 @@ BROKEN: dict[str, tuple[Callable[[Panel], Panel], str]] = {
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_wrong_buffer_is_refused(name: str) -> None:
     change, sentence = BROKEN[name]
-    found = prove(panel_parts(product(), with_buffer(change)))
+    result = prove(panel_parts(product(), with_buffer(change)))
     if sentence:
-        assert sentence in " ".join(fault.message for fault in found)
+        assert sentence in " ".join(fault.message for fault in result)
     else:
-        assert found == (), "rows and columns may change places in the buffer"
+        assert result == (), "rows and columns may change places in the buffer"
 
 
 def test_an_element_spelled_with_an_iterator_inside_is_refused() -> None:
@@ -460,14 +460,14 @@ def test_an_element_spelled_with_an_iterator_inside_is_refused() -> None:
     ],
 )
 def test_wrong_padding_is_refused(change: Callable[[Panel], Panel], sentence: str) -> None:
-    found = prove(panel_parts(product(), with_padded(change)))
-    assert sentence in " ".join(fault.message for fault in found)
+    result = prove(panel_parts(product(), with_padded(change)))
+    assert sentence in " ".join(fault.message for fault in result)
 
 
 def test_a_buffer_around_nothing_but_reads_is_not_written_back() -> None:
-    found = product("ijk", update="c[i][j] += a[i][k] * d[j][k];")
+    result = product("ijk", update="c[i][j] += a[i][k] * d[j][k];")
     broken = panel_parts(
-        found, lambda node: replace(node, buffers=tuple(replace(buffer, stored=True) for buffer in node.buffers))
+        result, lambda node: replace(node, buffers=tuple(replace(buffer, stored=True) for buffer in node.buffers))
     )
     assert "the buffer of 'd' has elements that are not surely accessed" in " ".join(
         fault.message for fault in prove(broken)
@@ -481,7 +481,7 @@ def test_a_sum_that_is_not_written_back_is_refused() -> None:
 
 def test_an_element_that_is_read_otherwise_meanwhile_is_refused() -> None:
     """trmm without the condition that a tile is full: rows that it holds are read as b[k][j] too."""
-    found = plan("""
+    result = plan("""
     void f(int n, int m, double b[n][m], double a[n][n])
     {
     #pragma tilek kernel
@@ -499,7 +499,7 @@ def test_an_element_that_is_read_otherwise_meanwhile_is_refused() -> None:
 
         return replace(node, body=in_block(node.body))
 
-    faults = " ".join(fault.message for fault in prove(panel_parts(found, from_the_diagonal)))
+    faults = " ".join(fault.message for fault in prove(panel_parts(result, from_the_diagonal)))
     assert "the buffer of 'b' has elements that are also accessed in another way inside" in faults
 
 

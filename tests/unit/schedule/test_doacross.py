@@ -97,8 +97,8 @@ def pipelined(found: KernelPlan) -> KernelPlan:
 
 def planes(read: str) -> KernelPlan:
     """Both loops that are distributed in one nest, each over an axis of its own."""
-    found = plan_of(PLANES.format(read=read))
-    (loop,) = found.host_steps
+    result = plan_of(PLANES.format(read=read))
+    (loop,) = result.host_steps
     assert isinstance(loop, HostLoop)
     (launch,) = loop.steps
     assert isinstance(launch, Launch)
@@ -113,7 +113,7 @@ def planes(read: str) -> KernelPlan:
     nest = TileNest(loops, (*outer.order, *tiles), inner.body)
     launch = dataclasses.replace(launch, body=Block((nest,)), axes=(*launch.axes, other))
     steps = (dataclasses.replace(loop, steps=(launch,)),)
-    return dataclasses.replace(found, host_steps=steps, device_steps=steps)
+    return dataclasses.replace(result, host_steps=steps, device_steps=steps)
 
 
 def rows(offset: str, time: str = "ht") -> KernelPlan:
@@ -142,17 +142,17 @@ def test_columns_of_two_coordinates_wait_for_one_less_in_either(read: str) -> No
 @pytest.mark.parametrize("read", ["a[t][i - 1][j - 1]", "a[t][i][j + 1]", "a[t][i - 2][j + 1]", "a[t][i][j - 2]"])
 def test_columns_of_two_coordinates_do_not_wait_for_others(read: str) -> None:
     """What is two columns away comes a wavefront later, also where the two differ in another coordinate each."""
-    found = planes(read)
-    assert prove(found) == ()
-    faults = prove(pipelined(found))
+    result = planes(read)
+    assert prove(result) == ()
+    faults = prove(pipelined(result))
     assert any("may run before what they need of an earlier wavefront is done" in fault.message for fault in faults), (
         faults
     )
 
 
 def test_instances_that_two_nests_deal_out_are_no_columns() -> None:
-    found = plan_of(PLANES.format(read="a[t][i][j]"))
-    assert any("are not of tiled loops" in each.message for each in prove(pipelined(found)))
+    result = plan_of(PLANES.format(read="a[t][i][j]"))
+    assert any("are not of tiled loops" in each.message for each in prove(pipelined(result)))
 
 
 def test_wavefronts_against_the_loop_are_refused() -> None:
@@ -160,23 +160,23 @@ def test_wavefronts_against_the_loop_are_refused() -> None:
         "long ht = 0; ht < m; ht++", "long ht = m - 1; ht >= 0; ht--"
     )
     backward = backward.replace("int t = 0; t < m; t++", "int t = m - 1; t >= 0; t--")
-    found = plan_of(backward.format(offset="", time="ht"))
-    assert prove(found) == ()
+    result = plan_of(backward.format(offset="", time="ht"))
+    assert prove(result) == ()
     assert any(
         "are not of tiled loops that count up by 1 in a loop of the host" in each.message
-        for each in prove(pipelined(found))
+        for each in prove(pipelined(result))
     )
 
 
 def test_relaxations_overlap_on_cores() -> None:
-    found = plan(SEIDEL)
-    (loop,) = found.host_steps
+    result = plan(SEIDEL)
+    (loop,) = result.host_steps
     assert isinstance(loop, HostLoop)
     (launch,) = loop.steps
     assert isinstance(launch, Launch) and launch.pipelined
-    (device,) = found.device
+    (device,) = result.device
     assert device.pipelined
-    text = step_functions(found, on_device=True).text
+    text = step_functions(result, on_device=True).text
     host, device_text = text.split("_device_steps(")
     assert "tilek_stop = tilek_wave(tilek_run_, 0, tilek_loops, tilek_values, wavefront);" in host
     end = "\n    }\n    tilek_stop = tilek_waves_end(tilek_run_);\n    if (tilek_stop) return tilek_stop;\n    return 0;\n"
@@ -187,10 +187,10 @@ def test_relaxations_overlap_on_cores() -> None:
 
 def test_elements_in_registers_wait_for_whole_wavefronts() -> None:
     """What a tile keeps is stored when the tile is through: that others of the next wavefront may run meanwhile is not proven."""
-    found = plan(
+    result = plan(
         "void lu(int n, double A[n][n]) {\n#pragma tilek kernel\nfor (int i = 0; i < n; i++) {"
         " for (int j = 0; j < i; j++) { for (int k = 0; k < j; k++) A[i][j] -= A[i][k] * A[k][j]; A[i][j] /= A[j][j]; }"
         " for (int j = i; j < n; j++) for (int k = 0; k < i; k++) A[i][j] -= A[i][k] * A[k][j]; } }"
     )
-    assert any(isinstance(node, PackedPanels) for launch in found.host for node in walk(launch.body))
-    assert not any(launch.pipelined for launch in found.host)
+    assert any(isinstance(node, PackedPanels) for launch in result.host for node in walk(launch.body))
+    assert not any(launch.pipelined for launch in result.host)

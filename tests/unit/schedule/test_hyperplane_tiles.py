@@ -79,13 +79,13 @@ void f(int n, int m, double a[n][m])
 
 def shape(steps: tuple[Step, ...]) -> list[object]:
     """The tree of steps: a list for each host loop, and each launch's kinds of axes."""
-    found: list[object] = []
+    results: list[object] = []
     for step in steps:
         if isinstance(step, Launch):
-            found.append("".join(axis.kind.value[0] for axis in step.axes))
+            results.append("".join(axis.kind.value[0] for axis in step.axes))
         else:
-            found.append(shape(step.steps))
-    return found
+            results.append(shape(step.steps))
+    return results
 
 
 def sizes(made: KernelPlan) -> dict[str, int]:
@@ -235,7 +235,7 @@ def innermost(launch: Launch) -> str:
 
 
 def test_a_product_in_the_order_of_textbooks_steps_along_rows_of_memory() -> None:
-    found = plan("""
+    result = plan("""
     void f(int n, double c[n][n], double a[n][n], double b[n][n])
     {
     #pragma tilek kernel
@@ -245,24 +245,24 @@ def test_a_product_in_the_order_of_textbooks_steps_along_rows_of_memory() -> Non
                 for (int k = 0; k < n; k++) c[i][j] += a[i][k] * b[k][j];
             }
     }""")
-    assert found.rejected == (
+    assert result.rejected == (
         "loops as written: innermost loops step through memory in strides in 1 access, those of hyperplanes in none",
     )
-    assert [innermost(launch) for launch in found.host] == ["j"]
+    assert [innermost(launch) for launch in result.host] == ["j"]
 
 
 @pytest.mark.parametrize("outer", ["y = 1; y < h - 1; y += 2", "y = h - 2; y > 0; y -= 3", "y = 1; y < h - 1; y++"])
 @pytest.mark.parametrize("inner", ["x = w - 2; x > 0; x--", "x = 1; x < w - 1; x++"])
 def test_rows_of_memory_stay_innermost_whatever_the_steps_of_loops(outer: str, inner: str) -> None:
-    found = plan(f"""
+    result = plan(f"""
     void f(int h, int w, int s, float *to, const float *from)
     {{
     #pragma tilek kernel
         for (int {outer})
             for (int {inner}) to[y * s + x] = from[(y - 1) * s + x] + from[(y + 1) * s + x];
     }}""")
-    assert found.rejected == ()
-    assert innermost(found.host[0]) == "x"
+    assert result.rejected == ()
+    assert innermost(result.host[0]) == "x"
 
 
 SUMMED = """
@@ -281,18 +281,18 @@ void f(int n, double c[n][n], double a[n][n], double b[n][n], double *out)
 
 
 def test_a_scalar_that_ties_a_body_is_expanded_for_the_sake_of_strides() -> None:
-    found = plan(SUMMED % "")
-    assert found.storage == (
+    result = plan(SUMMED % "")
+    assert result.storage == (
         "scalar expansion: 's' has a copy for each iteration of i and j, 's_of_i_j', since no value flows from one iteration to another",
     )
-    assert innermost(found.host[0]) == "j"
-    kept = next(each for each in found.arrays if each.object.name == "s_of_i_j")
+    assert innermost(result.host[0]) == "j"
+    kept = next(each for each in result.arrays if each.object.name == "s_of_i_j")
     assert not kept.copy_in and not kept.copy_out
 
 
 def test_a_scalar_that_is_wanted_afterwards_is_not_expanded() -> None:
-    found = plan(SUMMED % "*out = s;")
-    assert not found.storage
+    result = plan(SUMMED % "*out = s;")
+    assert not result.storage
 
 
 # -- strips: bands that alternate on the rows of a matrix, and where they must not
@@ -322,10 +322,10 @@ def in_strips(found: KernelPlan) -> list[list[bool]]:
 def test_a_product_and_that_of_the_transposed_matrix_read_it_once(
     first: str, second: str, registers: list[bool]
 ) -> None:
-    found = plan(PRODUCTS.format(first=first, second=second))
-    assert in_strips(found) == [registers]
-    assert prove(found) == ()
-    assert not any(isinstance(step, HostLoop) for step in found.device_steps)
+    result = plan(PRODUCTS.format(first=first, second=second))
+    assert in_strips(result) == [registers]
+    assert prove(result) == ()
+    assert not any(isinstance(step, HostLoop) for step in result.device_steps)
 
 
 @pytest.mark.parametrize(
@@ -338,12 +338,12 @@ def test_a_product_and_that_of_the_transposed_matrix_read_it_once(
     ],
 )
 def test_no_strips(first: str, second: str) -> None:
-    found = plan(PRODUCTS.format(first=first, second=second))
-    assert in_strips(found) == []
-    assert prove(found) == ()
+    result = plan(PRODUCTS.format(first=first, second=second))
+    assert in_strips(result) == []
+    assert prove(result) == ()
 
 
 def test_a_later_row_may_wait_for_sums_of_its_own_strip() -> None:
-    found = plan(PRODUCTS.format(first=ROW, second="t[i] += a[j][i] * s[j]"))
-    assert in_strips(found) == [[True, False]]
-    assert prove(found) == ()
+    result = plan(PRODUCTS.format(first=ROW, second="t[i] += a[j][i] * s[j]"))
+    assert in_strips(result) == [[True, False]]
+    assert prove(result) == ()

@@ -43,8 +43,8 @@ def headers(statements: tuple[Statement, ...]) -> list[str]:
 
 
 def split(parameters: str, body: str) -> tuple[Statement, ...] | None:
-    found = with_split_loops(region(parameters, body))
-    return None if found is None else found[0].statements
+    result = with_split_loops(region(parameters, body))
+    return None if result is None else result[0].statements
 
 
 @pytest.mark.parametrize(
@@ -75,9 +75,9 @@ def split(parameters: str, body: str) -> tuple[Statement, ...] | None:
 def test_loops_are_taken_apart_where_an_element_is_met_in_each_run(
     parameters: str, body: str, loops: list[str]
 ) -> None:
-    found = split(parameters, body)
-    assert found is not None
-    assert headers(found) == loops
+    result = split(parameters, body)
+    assert result is not None
+    assert headers(result) == loops
 
 
 @pytest.mark.parametrize(
@@ -98,9 +98,9 @@ def test_loops_are_taken_apart_where_an_element_is_met_in_each_run(
     ids=["outermost", "of its own length", "entered by all"],
 )
 def test_a_value_is_asked_for_where_a_loop_may_run_no_iteration(parameters: str, body: str, kinds: list[str]) -> None:
-    found = split(parameters, body)
-    assert found is not None
-    inner = found[0].body.statements if isinstance(found[0], Loop) and len(found) == 1 else found
+    result = split(parameters, body)
+    assert result is not None
+    inner = result[0].body.statements if isinstance(result[0], Loop) and len(result) == 1 else result
     assert [type(each).__name__ for each in inner] == kinds
 
 
@@ -112,10 +112,10 @@ def test_all_but_the_first_element_are_made_of_it_at_once() -> None:
 
 
 def test_a_value_that_may_lie_outside_is_asked_for() -> None:
-    found = split("int n, int p, double *a", "for (int i = 0; i < n; i++) a[i] -= a[p];")
-    assert found is not None
-    assert [type(each).__name__ for each in found] == ["Loop", "If", "Loop"]
-    assert headers(found) == ["i: 0 < min(p, n)", "i: p <= p", "i: max(p + 1, 0) < n"]
+    result = split("int n, int p, double *a", "for (int i = 0; i < n; i++) a[i] -= a[p];")
+    assert result is not None
+    assert [type(each).__name__ for each in result] == ["Loop", "If", "Loop"]
+    assert headers(result) == ["i: 0 < min(p, n)", "i: p <= p", "i: max(p + 1, 0) < n"]
 
 
 @pytest.mark.parametrize(
@@ -137,11 +137,11 @@ def test_other_loops_stay_whole(parameters: str, body: str) -> None:
 
 
 def test_parts_are_nodes_of_their_own_with_numbers_of_their_own() -> None:
-    found = split(*FLOYD)
-    assert found is not None
-    loops = [loop for statement in found for loop in loops_in(statement)]
+    result = split(*FLOYD)
+    assert result is not None
+    loops = [loop for statement in result for loop in loops_in(statement)]
     assert len(loops) == len({loop.index for loop in loops}) == 1 + 3 + 9
-    nodes = [id(node) for statement in found for node in walk(statement) if isinstance(node, Statement)]
+    nodes = [id(node) for statement in result for node in walk(statement) if isinstance(node, Statement)]
     assert len(nodes) == len(set(nodes))
 
 
@@ -152,28 +152,28 @@ def test_explain_can_say_where() -> None:
 
 
 def test_all_of_a_step_but_the_pivot_runs_at_once() -> None:
-    found = planned(*FLOYD)
-    assert found.untransformed is None
-    axes = [launch.axes for launch in launches_in(found.host_steps)]
+    result = planned(*FLOYD)
+    assert result.untransformed is None
+    axes = [launch.axes for launch in launches_in(result.host_steps)]
     assert [bool(each) for each in axes] == [True, True, False, True, True]
-    across = [len(launch.axes) for launch in launches_in(found.device_steps)]
+    across = [len(launch.axes) for launch in launches_in(result.device_steps)]
     assert across.count(0) == 1
     assert len(across) == 9
-    assert prove(found) == ()
+    assert prove(result) == ()
 
 
 def test_the_order_of_the_parts_is_held_by_the_proof() -> None:
-    found = planned(*FLOYD)
-    (outer,) = found.host_steps
+    result = planned(*FLOYD)
+    (outer,) = result.host_steps
     first, *others = outer.steps  # type: ignore[union-attr]
     turned = replace(outer, steps=(*others, first))
-    assert prove(replace(found, host_steps=(turned,)))
+    assert prove(replace(result, host_steps=(turned,)))
     missing = replace(outer, steps=tuple(others))
-    assert prove(replace(found, host_steps=(missing,)))
+    assert prove(replace(result, host_steps=(missing,)))
 
 
 def test_what_is_parallel_as_it_stands_is_not_taken_apart() -> None:
     body = "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) a[i][j] = b[j] * 2;"
-    found = planned("int n, int m, double a[n][m], const double *b", body)
-    assert len(launches_in(found.device_steps)) == 1
-    assert not any(isinstance(node, Loop) and node.comparison == "<=" for node in walk(found.device[0].body))
+    result = planned("int n, int m, double a[n][m], const double *b", body)
+    assert len(launches_in(result.device_steps)) == 1
+    assert not any(isinstance(node, Loop) and node.comparison == "<=" for node in walk(result.device[0].body))

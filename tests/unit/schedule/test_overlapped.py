@@ -23,7 +23,7 @@ from tilepragma.codegen.device_program import device_program
 from tilepragma.codegen.dialect import CUDA
 from tilepragma.codegen.manifest import array_flags
 from tilepragma.ir.directives import LOCAL_BYTES, AxisKind, TemporalTiles
-from tilepragma.ir.expressions import Access, Binary, IntegerLiteral, Scope, integer
+from tilepragma.ir.expressions import Access, Binary, DataObject, IntegerLiteral, Scope, integer
 from tilepragma.ir.loop_tree import Barrier, Block, Declarator, Loop, RegisterQueue, Scratchpad
 from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.substitution import with_accesses
@@ -159,9 +159,11 @@ def shorter_scratchpads(made: KernelPlan) -> KernelPlan:
             scratchpad.object: replace(scratchpad.object, lengths=(integer(LOCAL_BYTES // 16 - 1),))
             for scratchpad in launch.scratchpads
         }
-        body = with_accesses(
-            launch.body, lambda access: replace(access, object=short.get(access.object, access.object))
-        )  # noqa: B023
+
+        def shortened(access: Access, short: dict[DataObject, DataObject] = short) -> Access:
+            return replace(access, object=short.get(access.object, access.object))
+
+        body = with_accesses(launch.body, shortened)
         own = tuple(replace(scratchpad, object=short[scratchpad.object]) for scratchpad in launch.scratchpads)
         launches.append(replace(launch, body=body, scratchpads=own))
     return replace(made, device_steps=(replace(loop, steps=tuple(launches)),))

@@ -48,17 +48,17 @@ def product(
 
 @pytest.mark.parametrize("name", SIGNATURES)
 def test_a_sum_in_a_scalar_of_the_body_stays_in_registers(name: str) -> None:
-    found = product(*SIGNATURES[name])
-    assert in_registers(found) == {"s_of_i_j"}
-    verify(found)
+    result = product(*SIGNATURES[name])
+    assert in_registers(result) == {"s_of_i_j"}
+    verify(result)
 
 
 def test_the_source_stays_the_users() -> None:
-    found = product(*SIGNATURES["arrays of rows"])
-    assert found.source is not None
+    result = product(*SIGNATURES["arrays of rows"])
+    assert result.source is not None
     declared = [
         declarator
-        for node in walk(found.source.body)
+        for node in walk(result.source.body)
         if isinstance(node, Declaration)
         for declarator in node.declarators
     ]
@@ -77,13 +77,13 @@ def test_the_source_stays_the_users() -> None:
     ],
 )
 def test_other_declarations_beside_it(declared: str, after: str) -> None:
-    found = product(*SIGNATURES["arrays of rows"], declared=declared, after=after)
-    assert found.untransformed is None
-    verify(found)
+    result = product(*SIGNATURES["arrays of rows"], declared=declared, after=after)
+    assert result.untransformed is None
+    verify(result)
 
 
 def test_a_dot_product_in_a_scalar_takes_rows_at_a_time() -> None:
-    found = plan("""
+    result = plan("""
     void f(int n, int m, const double *a, const double *x, double *y) {
     #pragma tilek kernel
       for (int i = 0; i < n; i++) {
@@ -93,12 +93,12 @@ def test_a_dot_product_in_a_scalar_takes_rows_at_a_time() -> None:
         y[i] = s;
       }
     }""")
-    assert in_registers(found) == {"s_of_i"}
-    verify(found)
+    assert in_registers(result) == {"s_of_i"}
+    verify(result)
 
 
 def test_short_sums_over_tables_stay_in_their_scalar() -> None:
-    found = plan("""
+    result = plan("""
     void f(int n, int m, const float w[3], const float a[n][m + 2], float b[n][m]) {
     #pragma tilek kernel
       for (int i = 0; i < n; i++)
@@ -109,5 +109,5 @@ def test_short_sums_over_tables_stay_in_their_scalar() -> None:
           b[i][j] = s;
         }
     }""")
-    assert in_registers(found) == set()
-    assert not found.storage
+    assert in_registers(result) == set()
+    assert not result.storage

@@ -211,10 +211,10 @@ def test_kernels_that_do_not_meet_are_one(body: str, nests: list[list[str]]) -> 
 
 def order_of(text: str, device: Device | None = None) -> Reordered:
     """What the clause makes of the text's only kernel, before it is planned."""
-    found = Diagnostics()
-    unit = parse_translation_unit("t.c", text.encode(), CompilerFlags(), found)
+    result = Diagnostics()
+    unit = parse_translation_unit("t.c", text.encode(), CompilerFlags(), result)
     assert unit is not None
-    order = layered(unit.kernels[0], found, device)
+    order = layered(unit.kernels[0], result, device)
     assert order is not None
     return order
 

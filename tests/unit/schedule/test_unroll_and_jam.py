@@ -56,9 +56,9 @@ def trip(loop: Loop) -> int | None:
     ],
 )
 def test_rows_stand_side_by_side_in_loops_that_wait(body: str, jammed: list[str]) -> None:
-    found = plan(ROWS.format(body=body))
-    assert jams(found) == [jammed]
-    assert prove(found) == ()
+    result = plan(ROWS.format(body=body))
+    assert jams(result) == [jammed]
+    assert prove(result) == ()
 
 
 @pytest.mark.parametrize(
@@ -75,14 +75,14 @@ def test_rows_stand_side_by_side_in_loops_that_wait(body: str, jammed: list[str]
     ],
 )
 def test_no_rows_side_by_side(body: str) -> None:
-    found = plan(ROWS.format(body=body))
-    assert all(jammed == [] for jammed in jams(found))
-    assert prove(found) == ()
+    result = plan(ROWS.format(body=body))
+    assert all(jammed == [] for jammed in jams(result))
+    assert prove(result) == ()
 
 
 def test_a_row_too_many_is_found() -> None:
-    found = plan(ROWS.format(body=WAITS))
-    (launch,) = found.host_steps
+    result = plan(ROWS.format(body=WAITS))
+    (launch,) = result.host_steps
     assert isinstance(launch, Launch)
 
     def widened(block: Block) -> Block:
@@ -94,8 +94,8 @@ def test_a_row_too_many_is_found() -> None:
             return replace(changed, upper=expression(polynomial(changed.upper) + number(1)))
         return changed
 
-    wrong = replace(found, host_steps=(replace(launch, body=widened(launch.body)),))
-    assert wrong != found
+    wrong = replace(result, host_steps=(replace(launch, body=widened(launch.body)),))
+    assert wrong != result
     assert prove(wrong) != ()
 
 

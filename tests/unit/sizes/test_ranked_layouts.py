@@ -87,17 +87,17 @@ def test_without_ground_layouts_are_near_the_default(
 @pytest.mark.parametrize("target", [Target.CUDA, Target.OPENCL])
 @pytest.mark.parametrize("name", ["sor 1-d", "sor 2-d", "jacobi 1-d diamond", "jacobi 1-d overlapped", "lu"])
 def test_layouts_of_a_gpu_are_in_the_order_of_their_times(name: str, target: Target) -> None:
-    found = planned(name)
-    ranking = rank_layouts(found, LONG.get(name, LONG["sor 1-d"]), target, named_device("h100"))
+    result = planned(name)
+    ranking = rank_layouts(result, LONG.get(name, LONG["sor 1-d"]), target, named_device("h100"))
     assert ranking.reason == ""
     times = [layout.seconds or 0.0 for layout in ranking.layouts]
     assert times == sorted(times)
     assert 0 < times[0] <= times[-1] < math.inf
     assert ranking.default in ranking.layouts
-    assert ranking.default.sizes == tuple(size.device for size in found.sizes)
+    assert ranking.default.sizes == tuple(size.device for size in result.sizes)
     # Sizes of hosts alone stay as they are.
-    used = used_sizes(found.device_steps, found.sizes)
-    for place, size in enumerate(found.sizes):
+    used = used_sizes(result.device_steps, result.sizes)
+    for place, size in enumerate(result.sizes):
         values = {layout.sizes[place] for layout in ranking.layouts}
         assert (len(values) > 1) if size in used else (values == {size.device})
 
@@ -117,19 +117,19 @@ def test_the_default_of_hosts_is_what_a_launch_takes() -> None:
 
 @pytest.mark.parametrize("name", [*STEPPED, "convolution"])
 def test_choices_keep_the_rules_of_plans(name: str) -> None:
-    found = with_model_choices(planned(name), PROCESSOR)
-    assert not list(wrong_choices(found))
+    result = with_model_choices(planned(name), PROCESSOR)
+    assert not list(wrong_choices(result))
 
 
 def test_choices_are_what_the_model_takes_to_be_much_faster() -> None:
-    found = planned("triangles")
+    result = planned("triangles")
     scalars = {"n": 2800}
-    chosen = sizes_on_hosts(with_model_choices(found, PROCESSOR), scalars)
-    ranking = rank_layouts(found, scalars, Target.THREADS, PROCESSOR, [chosen])
+    chosen = sizes_on_hosts(with_model_choices(result, PROCESSOR), scalars)
+    ranking = rank_layouts(result, scalars, Target.THREADS, PROCESSOR, [chosen])
     seconds = {layout.sizes: layout.seconds for layout in ranking.layouts}
     assert chosen != ranking.default.sizes
     assert ranking.default.seconds is not None
-    assert (seconds[chosen] or 0.0) < worth_of(found) * ranking.default.seconds
+    assert (seconds[chosen] or 0.0) < worth_of(result) * ranking.default.seconds
 
 
 @pytest.mark.parametrize(
@@ -148,12 +148,12 @@ def test_what_is_worth_it_hangs_on_the_kind_of_nest(name: str, worth: float) -> 
 
 def test_tiles_of_time_steps_stay_where_the_model_is_not_trusted() -> None:
     """It was wrong for them where it promised less than two fifths (docs/RESULTS.md)."""
-    found = planned("jacobi 2-d diamond")
+    result = planned("jacobi 2-d diamond")
     scalars = {"n": 1000, "m": 900, "steps": 30}
-    ranking = rank_layouts(found, scalars, Target.THREADS, PROCESSOR)
+    ranking = rank_layouts(result, scalars, Target.THREADS, PROCESSOR)
     assert ranking.layouts[0].seconds is not None and ranking.default.seconds is not None
     assert WORTH_OF_WAVEFRONTS < ranking.layouts[0].seconds / ranking.default.seconds < WORTH
-    assert sizes_on_hosts(with_model_choices(found, PROCESSOR), scalars) == ranking.default.sizes
+    assert sizes_on_hosts(with_model_choices(result, PROCESSOR), scalars) == ranking.default.sizes
 
 
 def test_what_was_measured_goes_before_the_model() -> None:
@@ -167,9 +167,9 @@ def test_lengths_that_nobody_knows_leave_the_defaults() -> None:
   for (int t = 0; t < steps; t++)
     for (int i = 1; i < n - 1; i++) a[i] = (a[i - 1] + a[i] + a[i + 1]) * 0.3f;
 }"""
-    found = plan(text)
-    assert found.sizes
-    assert model_choices(found, PROCESSOR) == ()
+    result = plan(text)
+    assert result.sizes
+    assert model_choices(result, PROCESSOR) == ()
 
 
 # -- Prices fitted to runs
@@ -218,10 +218,10 @@ def test_layouts_that_somebody_chose_are_in_the_order() -> None:
 
 def test_sizes_that_cores_do_not_use_stay_as_they_are() -> None:
     """Overlapped tiles are for devices; cores have diamonds, and one size."""
-    found = planned("jacobi 1-d overlapped")
-    used = [size.object.name for size in used_sizes(found.host_steps, found.sizes)]
+    result = planned("jacobi 1-d overlapped")
+    used = [size.object.name for size in used_sizes(result.host_steps, result.sizes)]
     for device in (PROCESSOR, None):
-        ranking = rank_layouts(found, {"n": 65536, "steps": 500}, Target.THREADS, device)
+        ranking = rank_layouts(result, {"n": 65536, "steps": 500}, Target.THREADS, device)
         assert 0 < len(used) < len(ranking.names)
         free = [place for place, name in enumerate(ranking.names) if name not in used]
         for place in free:

@@ -171,10 +171,10 @@ def test_text_is_read_back_and_others_stay() -> None:
     facts = {"machine": "a box", "seconds": 0.5}
     first = records_text(None, TuningRecord("sweep", HOST, "threads", SIZES, facts))
     second = records_text(first, TuningRecord("other", DEVICE, "cuda", {"i_size": 8}, facts))
-    found = Diagnostics()
-    kept = {(each.kernel, each.size_class): dict(each.sizes) for each in parse_records(second, "f", found)}
+    result = Diagnostics()
+    kept = {(each.kernel, each.size_class): dict(each.sizes) for each in parse_records(second, "f", result)}
     assert kept == {("sweep", HOST): SIZES, ("other", DEVICE): {"i_size": 8}}
-    assert list(found) == []
+    assert list(result) == []
     assert json.loads(second)["kernels"]["sweep"]["host"]["machine"] == "a box"
 
 

@@ -47,12 +47,12 @@ def temporaries(found: KernelPlan) -> list[str]:
 
 
 def test_doitgen_has_a_row_for_each_iteration_and_no_host_loop() -> None:
-    found = plan(DOITGEN)
-    assert temporaries(found) == ["sum_of_r_q"] and found.source is not None
-    assert not any(isinstance(step, HostLoop) for step in (*found.host_steps, *found.device_steps))
-    assert [len(launch.axes) for launch in found.device] == [6, 6, 2]
+    result = plan(DOITGEN)
+    assert temporaries(result) == ["sum_of_r_q"] and result.source is not None
+    assert not any(isinstance(step, HostLoop) for step in (*result.host_steps, *result.device_steps))
+    assert [len(launch.axes) for launch in result.device] == [6, 6, 2]
     assert "contiguous sum_of_r_q[0 : max(nr, 1)][0 : max(nq, 1)][0 : max(np, 1)] rw, copied not" in text(DOITGEN)
-    assert [note for note in found.storage if "'sum' has a copy for each iteration of r and q" in note]
+    assert [note for note in result.storage if "'sum' has a copy for each iteration of r and q" in note]
 
 
 @pytest.mark.parametrize(
@@ -151,8 +151,8 @@ def test_a_copy_beyond_what_the_region_touches_is_found_out() -> None:
     longer = dataclasses.replace(copy, upper=Binary("+", copy.upper, integer(1, LONG), LONG))
     expanded = dataclasses.replace(expanded, copies=(longer,))
     statements = tuple(longer if statement is copy else statement for statement in expanded.kernel.body.statements)
-    found = fault(original, expanded, statements)
-    assert found == "a copy touches elements that the region does not, which need not be there"
+    result = fault(original, expanded, statements)
+    assert result == "a copy touches elements that the region does not, which need not be there"
 
 
 def in_place_of(node: Any, old: object, new: object) -> Any:
@@ -170,13 +170,13 @@ def in_place_of(node: Any, old: object, new: object) -> Any:
 
 
 def test_new_storage_that_is_too_small_is_found_out() -> None:
-    found = region(*SHIFT)
-    assert not prove(found)
-    (array,) = (array.object for array in found.arrays if array.object.scope is Scope.TEMPORARY)
+    result = region(*SHIFT)
+    assert not prove(result)
+    (array,) = (array.object for array in result.arrays if array.object.scope is Scope.TEMPORARY)
     (length,) = array.lengths
     assert length is not None
     shorter = Binary("-", length, integer(1, LONG), LONG)
-    broken = in_place_of(found, array, dataclasses.replace(array, lengths=(shorter,)))
+    broken = in_place_of(result, array, dataclasses.replace(array, lengths=(shorter,)))
     with pytest.raises(PlanFault, match="its section is not the whole of it"):
         verify(broken)
     (fault, *_) = prove(in_place_of(broken, length, shorter))
@@ -199,9 +199,9 @@ def test_another_text_is_found_out() -> None:
     scop = extract_scop(
         expanded.kernel.body.statements, (), written_objects(expanded.kernel), context=against.scop.context
     )
-    found = storage_fault(
+    result = storage_fault(
         Version(statements, against.scop),
         Version(expanded.kernel.body.statements, scop),
         StorageMap(expanded.instead, expanded.copies, expanded.dead),
     )
-    assert found == "the text differs in more than storage"
+    assert result == "the text differs in more than storage"

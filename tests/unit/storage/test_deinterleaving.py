@@ -46,15 +46,15 @@ def test_where_arrays_are_split(body: str, made: list[str]) -> None:
 
 
 def test_sweeps_step_one_by_one() -> None:
-    found = relaxed(
+    result = relaxed(
         "for (int t = 0; t < steps; t++) for (int i = 1; i < n - 1; i++) for (int j = 1; j < n - 1; j++)"
         " u[i][j] = 0.25 * (u[i-1][j] + u[i+1][j] + u[i][j-1] + u[i][j+1]);",
         "int steps, int n, double u[n][n]",
     )
-    assert sorted(temporaries(found)) == ["u_0_0", "u_0_1", "u_1_0", "u_1_1"]
+    assert sorted(temporaries(result)) == ["u_0_0", "u_0_1", "u_1_0", "u_1_1"]
     accesses = [
         node
-        for launch in found.device
+        for launch in result.device
         for node in walk(launch.body)
         if isinstance(node, Access) and node.object.scope is Scope.TEMPORARY
     ]
@@ -66,8 +66,8 @@ def test_sweeps_step_one_by_one() -> None:
         if product
     }
     assert factors == {1}
-    assert found.source is not None and found.reordered is not None
-    assert [note for note in found.storage if note.startswith("de-interleaving: 'u' is stored as 'u_0_0', 'u_0_1'")]
+    assert result.source is not None and result.reordered is not None
+    assert [note for note in result.storage if note.startswith("de-interleaving: 'u' is stored as 'u_0_0', 'u_0_1'")]
 
 
 # -- the proof

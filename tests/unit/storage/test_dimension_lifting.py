@@ -22,7 +22,7 @@ from tilepragma.verify.storage import StorageMap, Version, layout_fault
 @pytest.fixture(scope="module")
 def made() -> tuple[Region, ExpandedKernel]:
     """Backward loops of the user's, so that groups go backward and forward; a right-hand side, which is only read."""
-    found = plan("""
+    result = plan("""
 void five(int steps, int n, double u[n][n], double f[n][n]) {
 #pragma tilek kernel sor(multilayer, layers: 2, subdomain: 4)
   for (int t = 0; t < steps; t++)
@@ -30,7 +30,7 @@ void five(int steps, int n, double u[n][n], double f[n][n]) {
       for (int j = n - 2; j > 0; j--)
         u[i][j] = (u[i - 1][j] + u[i + 1][j] + u[i][j - 1] + u[i][j + 1] + f[i][j]) / 4;
 }""")
-    kernel = found.source
+    kernel = result.source
     assert kernel is not None
     written = written_objects(kernel)
     region = Region(
@@ -39,7 +39,7 @@ void five(int steps, int n, double u[n][n], double f[n][n]) {
         written,
         frozenset(),
         frozenset(),
-        found.floating,
+        result.floating,
         ordered=True,
     )
     own = with_lifted_arrays(region)
@@ -102,5 +102,5 @@ def test_copies_touch_what_the_sweeps_touch(made: tuple[Region, ExpandedKernel])
             for statement in own.touching.statements
         ),
     )
-    found = fault(region, dataclasses.replace(own, touching=less), own.kernel.body.statements)
-    assert found == "a copy touches elements that the region does not, which need not be there"
+    result = fault(region, dataclasses.replace(own, touching=less), own.kernel.body.statements)
+    assert result == "a copy touches elements that the region does not, which need not be there"

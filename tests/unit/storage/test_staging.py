@@ -142,8 +142,10 @@ def test_an_array_may_have_several_boxes() -> None:
 
 
 def test_accesses_under_conditions_read_boxes_that_hold_them() -> None:
-    found = plan(body("b[i][j] = a[i - 1][j] + a[i + 1][j] + a[i][j] + (i > 5 ? a[i][j - 1] + a[i - 2][j] : a[i][j]);"))
-    (box,) = staged_arrays(found.device[0])
+    result = plan(
+        body("b[i][j] = a[i - 1][j] + a[i + 1][j] + a[i][j] + (i > 5 ? a[i][j - 1] + a[i - 2][j] : a[i][j]);")
+    )
+    (box,) = staged_arrays(result.device[0])
     assert staged_text(box) == "a[i - 1 : 3][j : 1]"
     assert box.reads == ("[i - 1][j]", "[i + 1][j]", "[i][j]")
 
@@ -167,8 +169,8 @@ WORTH_IT = {
 @pytest.mark.parametrize("name", WORTH_IT)
 def test_what_is_worth_it(name: str) -> None:
     statement, expected, arrays = WORTH_IT[name]
-    found = boxes(body(statement, arrays) if arrays else body(statement))
-    assert found == expected
+    result = boxes(body(statement, arrays) if arrays else body(statement))
+    assert result == expected
 
 
 LEFT_ALONE = {
@@ -191,8 +193,8 @@ def test_what_is_left_alone(name: str) -> None:
 
 
 def test_what_has_no_room_is_said() -> None:
-    found = plan(body(LEFT_ALONE["boxes larger than a gang's memory"]))
-    assert [note for note in found.rejected if "does not fit in its 32768 bytes of shared memory" in note]
+    result = plan(body(LEFT_ALONE["boxes larger than a gang's memory"]))
+    assert [note for note in result.rejected if "does not fit in its 32768 bytes of shared memory" in note]
 
 
 def test_the_workers_that_the_user_says_count() -> None:

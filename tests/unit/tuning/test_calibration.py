@@ -177,8 +177,8 @@ def test_a_gpu_says_of_itself_what_our_file_does_not_know() -> None:
 
 
 def test_a_gpu_that_says_nothing_keeps_our_figures() -> None:
-    found = answers(H100, without=("rate", "shared", "cached", "attribute:8", "attribute:38", "attribute:16"))
-    device = described(H100, HOST, FULL, found, []).device
+    result = answers(H100, without=("rate", "shared", "cached", "attribute:8", "attribute:38", "attribute:16"))
+    device = described(H100, HOST, FULL, result, []).device
     base = next(gpu for gpu in shipped_gpus() if "H100" in gpu.name)
     assert isinstance(device, Gpu)
     assert (device.float_rate, device.multiprocessors) == (base.float_rate, 132)
@@ -222,8 +222,8 @@ def test_numbers_that_make_no_sense_are_refused() -> None:
 
 
 def test_copies_that_cost_no_more_for_more_bytes_have_no_rate() -> None:
-    found = Findings((Series("copy_in:4", (2e-5,)), Series(f"copy_in:{FULL.copy}", (1e-5,))))
-    assert copy_rate(found, "copy_in", FULL) is None
+    result = Findings((Series("copy_in:4", (2e-5,)), Series(f"copy_in:{FULL.copy}", (1e-5,))))
+    assert copy_rate(result, "copy_in", FULL) is None
 
 
 @pytest.mark.parametrize("subject", [THREADS, H100, CL_GPU], ids=lambda subject: str(subject.key))

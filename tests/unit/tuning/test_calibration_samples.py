@@ -74,7 +74,7 @@ def test_tables_ascend_and_change_only_what_does_not(pairs: list[tuple[int, floa
 
 
 def test_costs_are_those_of_one_kind() -> None:
-    found = Findings(
+    result = Findings(
         (
             Series("wavefront:16", (3e-6, 1e-6, 2e-6)),
             Series("launch:2", (9e-6,)),
@@ -82,11 +82,11 @@ def test_costs_are_those_of_one_kind() -> None:
             Series("wavefront:64", (), "no memory"),
         )
     )
-    assert found.costs("wavefront") == ((1, 1e-6), (16, 1.5e-6))
-    assert found.value("launch", 2) == 9e-6
-    assert found.value("wavefront", 64) is None
-    assert [each.word for each in found.failures()] == ["wavefront:64"]
-    assert [each.word for each in found.wide()] == ["wavefront:16"]
+    assert result.costs("wavefront") == ((1, 1e-6), (16, 1.5e-6))
+    assert result.value("launch", 2) == 9e-6
+    assert result.value("wavefront", 64) is None
+    assert [each.word for each in result.failures()] == ["wavefront:64"]
+    assert [each.word for each in result.wide()] == ["wavefront:16"]
 
 
 def test_the_steadier_of_two_runs_is_taken() -> None:
@@ -98,7 +98,7 @@ def test_the_steadier_of_two_runs_is_taken() -> None:
 
 
 def test_rows_for_people() -> None:
-    found = Findings(
+    result = Findings(
         (
             Series("attribute:16", (4.0,)),
             Series("rate:4", (2.5e12, 2.5e12)),
@@ -108,7 +108,7 @@ def test_rows_for_people() -> None:
             Series("cached:4194304", (), "no memory"),
         )
     )
-    assert rows(found, {"stream:24576": "L1"}) == [
+    assert rows(result, {"stream:24576": "L1"}) == [
         ("floats", "2.5 TFLOP/s", "0%"),
         ("L1", "2.5 GB/s", "50% !"),
         ("barrier of 1 thread", "20 ns", ""),
@@ -136,9 +136,9 @@ def test_series_are_heard_as_they_come(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("TILEK_TARGET", "serial")
     script = program(tmp_path, 'printf "$2\\t$1\\n$3\\t-\\tno\\nseen$TILEK_VERIFY$TILEK_TARGET$TILEK_DEVICE\\t1\\n"')
     heard: list[Series] = []
-    found = run(script, SUBJECT, ["clock", "rate:4", "third"], 2.5, heard.append)
-    assert found.series == tuple(heard)
-    assert found.series == (Series("clock", (2.5,)), Series("rate:4", (), "no"), Series("seenopencl2", (1.0,)))
+    result = run(script, SUBJECT, ["clock", "rate:4", "third"], 2.5, heard.append)
+    assert result.series == tuple(heard)
+    assert result.series == (Series("clock", (2.5,)), Series("rate:4", (), "no"), Series("seenopencl2", (1.0,)))
 
 
 def test_the_last_thing_said_is_the_reason(tmp_path: Path) -> None:
@@ -163,9 +163,9 @@ def test_a_program_that_falls_silent_is_ended(tmp_path: Path, monkeypatch: pytes
 
 
 def test_what_spreads_is_measured_again(tmp_path: Path) -> None:
-    found = Findings((Series("clock", (1.0, 2.0, 9.0)), Series("rate:4", (3.0, 3.0))))
+    result = Findings((Series("clock", (1.0, 2.0, 9.0)), Series("rate:4", (3.0, 3.0))))
     script = program(tmp_path, 'printf "$2\\t7\\t7\\n"')  # of one word alone
-    again = run_again(script, SUBJECT, found, 1)
+    again = run_again(script, SUBJECT, result, 1)
     assert again == Findings((Series("clock", (7.0, 7.0)), Series("rate:4", (3.0, 3.0))))
-    assert run_again(program(tmp_path, "exit 1"), SUBJECT, found, 1) == found
+    assert run_again(program(tmp_path, "exit 1"), SUBJECT, result, 1) == result
     assert run_again(tmp_path / "absent", SUBJECT, again, 1) == again

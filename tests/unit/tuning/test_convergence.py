@@ -20,9 +20,9 @@ def test_looks_are_heard_and_the_last_one_counts(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("TILEK_VERIFY", "1")
     heard: list[Convergence] = []
     check = "assert 'TILEK_VERIFY' not in os.environ"
-    found = converge(python(check, "print('32 5e-1 0.25')", "print('64 1e-4 0.5 done')"), 60, heard.append)
+    result = converge(python(check, "print('32 5e-1 0.25')", "print('64 1e-4 0.5 done')"), 60, heard.append)
     assert heard == [Convergence(32, 0.5, 0.25), Convergence(64, 1e-4, 0.5, Outcome.DONE)]
-    assert found == heard[1]
+    assert result == heard[1]
 
 
 def test_the_profile_names_the_targets() -> None:

@@ -27,10 +27,10 @@ def whole(found: KernelPlan, scalars: dict[str, int]) -> tuple[int | None, ...]:
 
 def test_rows_of_a_product_are_held_by_a_block_of_as_many() -> None:
     """However many columns there are: the largest of the kernel's numbers says nothing."""
-    found = plan(SUMS)
-    assert len(found.sizes) == 1
-    assert whole(found, {"r": 10, "p": 40}) == (10,)
-    assert whole(found, {"r": 100, "p": 40}) == (100,)
+    result = plan(SUMS)
+    assert len(result.sizes) == 1
+    assert whole(result, {"r": 10, "p": 40}) == (10,)
+    assert whole(result, {"r": 100, "p": 40}) == (100,)
 
 
 def test_no_rows_are_held_by_any_size() -> None:

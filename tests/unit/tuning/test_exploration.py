@@ -147,11 +147,11 @@ class Machine:
             if self.left < 0:
                 self.time += 0.3  # some of it was done, and is lost
                 raise KeyboardInterrupt
-        found = outcome(trial).seconds[0]
-        self.time += round(found, 6)
+        result = outcome(trial).seconds[0]
+        self.time += round(result, 6)
         if trial.version == "i_size=7":
             raise ProgramError("was ended by signal 11 (SIGSEGV)")
-        return (found,)
+        return (result,)
 
     def check(self) -> None:
         """It is there as long as it is not lost."""
@@ -225,9 +225,9 @@ def test_two_that_explore_one_database_keep_all(tmp_path: Path) -> None:
 
         def both(trial: Trial) -> Outcome:
             takes.reverse()
-            found = takes[0](trial)
-            assert takes[1](trial) == found
-            return found
+            result = takes[0](trial)
+            assert takes[1](trial) == result
+            return result
 
         searched(150.0, both)
     assert len(rows(path)) == machine.began

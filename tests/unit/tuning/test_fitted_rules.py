@@ -70,9 +70,9 @@ def lesson(builds: dict[str, Build], time: Callable[[Version, str], float], on_h
 
 
 def test_a_build_with_other_tiles_of_time_steps_is_taken_where_it_is_faster(builds: dict[str, Build]) -> None:
-    found = lesson(builds, lambda version, _: 1.0 if version.build and version.sizes else 2.0)
-    assert (found.build, found.decision.least, found.before, found.others) == (SKEWED, 1.0, (0.5, 0.5), {})
-    winner = found.winner("here", datetime(2026, 11, 23))
+    result = lesson(builds, lambda version, _: 1.0 if version.build and version.sizes else 2.0)
+    assert (result.build, result.decision.least, result.before, result.others) == (SKEWED, 1.0, (0.5, 0.5), {})
+    winner = result.winner("here", datetime(2026, 11, 23))
     assert winner.tiles is TemporalTiles.SKEWED
     assert [set(choice.sizes.values()) for choice in winner.choices] == [{5}]
     assert winner.facts == {
@@ -85,23 +85,23 @@ def test_a_build_with_other_tiles_of_time_steps_is_taken_where_it_is_faster(buil
 
 
 def test_the_source_as_it_stands_is_taken_where_it_is_as_good(builds: dict[str, Build]) -> None:
-    found = lesson(builds, lambda version, _: (1.0 if version.build else 1.01) if version.sizes else 2.0)
-    assert (found.build, found.others) == ("", {SKEWED: 2})
-    assert found.is_worth_it
-    assert found.winner("here", datetime(2026, 11, 23)).tiles is None
+    result = lesson(builds, lambda version, _: (1.0 if version.build else 1.01) if version.sizes else 2.0)
+    assert (result.build, result.others) == ("", {SKEWED: 2})
+    assert result.is_worth_it
+    assert result.winner("here", datetime(2026, 11, 23)).tiles is None
 
 
 def test_devices_keep_their_own_tiles_of_time_steps(builds: dict[str, Build]) -> None:
-    found = lesson(builds, lambda version, _: 1.0 if version.build and version.sizes else 2.0, on_host=False)
-    assert (found.build, found.decision.least, found.is_worth_it) == ("", 0.5, False)
+    result = lesson(builds, lambda version, _: 1.0 if version.build and version.sizes else 2.0, on_host=False)
+    assert (result.build, result.decision.least, result.is_worth_it) == ("", 0.5, False)
 
 
 def test_each_size_may_have_its_own_layout(builds: dict[str, Build]) -> None:
-    found = lesson(builds, lambda version, sizes: 1.0 if bool(version.sizes) == ("n=1000," in sizes) else 2.0)
-    assert (found.build, found.decision.least, found.before) == ("", 1.0, (1.0, 0.5))
-    assert len(found.decision.measured.choices) == 2
-    assert found.is_worth_it
-    assert found.reached == {POINTS[0]: 1.0, POINTS[1]: 1.0}
+    result = lesson(builds, lambda version, sizes: 1.0 if bool(version.sizes) == ("n=1000," in sizes) else 2.0)
+    assert (result.build, result.decision.least, result.before) == ("", 1.0, (1.0, 0.5))
+    assert len(result.decision.measured.choices) == 2
+    assert result.is_worth_it
+    assert result.reached == {POINTS[0]: 1.0, POINTS[1]: 1.0}
 
 
 @pytest.mark.parametrize(
@@ -118,23 +118,23 @@ def test_rules_that_are_enough_everywhere_are_taken_where_the_default_is_not(
     builds: dict[str, Build], before: tuple[float, ...], reached: tuple[float, ...], worth: bool
 ) -> None:
     """97 % of the best at every size is the goal; what is gained less than runs differ by is no reason elsewhere."""
-    found = lesson(builds, lambda version, _: 1.0 if version.sizes else 2.0)
-    assert replace(found, before=before, decision=replace(found.decision, shares=reached)).is_worth_it == worth
+    result = lesson(builds, lambda version, _: 1.0 if version.sizes else 2.0)
+    assert replace(result, before=before, decision=replace(result.decision, shares=reached)).is_worth_it == worth
 
 
 def test_what_rules_reach_is_known_where_they_ran(builds: dict[str, Build]) -> None:
-    found = lesson(builds, lambda version, sizes: 1.0 if bool(version.sizes) == ("n=1000," in sizes) else 2.0)
+    result = lesson(builds, lambda version, sizes: 1.0 if bool(version.sizes) == ("n=1000," in sizes) else 2.0)
     elsewhere = Occasion(10**9, 1, {(99, 99): 1.0}, 1.0)
-    more = replace(found, occasions={**found.occasions, "n=9": elsewhere})
+    more = replace(result, occasions={**result.occasions, "n=9": elsewhere})
     assert set(more.reached) == set(POINTS)
 
 
 def test_a_loss_somewhere_is_no_gain(builds: dict[str, Build]) -> None:
-    found = lesson(builds, lambda version, _: 1.0 if version.text == DEFAULT else 1.5)
-    assert not found.is_worth_it
-    assert found.reached == {POINTS[0]: 1.0, POINTS[1]: 1.0}
-    assert [found.occasions[text].seconds[found.occasions[text].default or ()] for text in POINTS] == [1.0, 1.0]
-    assert found.winner("here", datetime(2026, 11, 23)).facts is None
+    result = lesson(builds, lambda version, _: 1.0 if version.text == DEFAULT else 1.5)
+    assert not result.is_worth_it
+    assert result.reached == {POINTS[0]: 1.0, POINTS[1]: 1.0}
+    assert [result.occasions[text].seconds[result.occasions[text].default or ()] for text in POINTS] == [1.0, 1.0]
+    assert result.winner("here", datetime(2026, 11, 23)).facts is None
 
 
 def test_nothing_of_what_has_tile_sizes_was_measured(builds: dict[str, Build]) -> None:
@@ -157,9 +157,9 @@ def test_the_default_is_told_by_the_sizes_that_its_launches_have(builds: dict[st
     )
     [product] = translate(TranslateRequest(str(source), last="choose_sizes", use_records=False)).plans
     occasion = Occasion(1, 1, {(96,): 2.0, (200,): 1.9, (400,): 3.0}, 1.9, (96,))
-    found = replace(
+    result = replace(
         lesson(builds, lambda version, _: 1.0), plan=product, target="threads", occasions={"m=400,n=400": occasion}
     )
-    assert found.launched("m=400,n=400", 2) == ({(200,): 1.9, (400,): 3.0}, (200,))
-    assert found.launched("m=400,n=400", 1) == (occasion.seconds, (96,))
-    assert replace(found, target="opencl").launched("m=400,n=400", 2) == (occasion.seconds, (96,))
+    assert result.launched("m=400,n=400", 2) == ({(200,): 1.9, (400,): 3.0}, (200,))
+    assert result.launched("m=400,n=400", 1) == (occasion.seconds, (96,))
+    assert replace(result, target="opencl").launched("m=400,n=400", 2) == (occasion.seconds, (96,))

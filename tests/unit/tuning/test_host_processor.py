@@ -42,30 +42,30 @@ def test_two_threads_a_core_share_the_near_caches(tmp_path: Path, monkeypatch: p
         )
     description = tmp_path / "cpuinfo"
     description.write_text(CPUINFO)
-    found = this_host(tmp_path, description)
-    assert (found.name, found.cores, found.threads, found.line, found.clock) == ("Some CPU", 2, 4, 128, 2.5e9)
-    assert found.caches == (Cache(1, 48 << 10, 1, 2), Cache(2, 2 << 20, 1, 2), Cache(3, 30 << 20, 2, 4))
-    assert found.memory > 1 << 20
+    result = this_host(tmp_path, description)
+    assert (result.name, result.cores, result.threads, result.line, result.clock) == ("Some CPU", 2, 4, 128, 2.5e9)
+    assert result.caches == (Cache(1, 48 << 10, 1, 2), Cache(2, 2 << 20, 1, 2), Cache(3, 30 << 20, 2, 4))
+    assert result.memory > 1 << 20
 
 
 def test_without_files_there_are_usual_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_processor, "_our_cpus", lambda: {0, 1, 2})
     monkeypatch.setattr(host_processor, "_sysconf", lambda name: 0)
-    found = this_host(tmp_path / "none", tmp_path / "nothing")
-    assert (found.cores, found.threads, found.line, found.clock, found.memory) == (3, 3, 64, 0.0, 4 << 30)
-    assert found.caches == (Cache(1, 32 << 10, 1, 1), Cache(2, 512 << 10, 1, 1))
+    result = this_host(tmp_path / "none", tmp_path / "nothing")
+    assert (result.cores, result.threads, result.line, result.clock, result.memory) == (3, 3, 64, 0.0, 4 << 30)
+    assert result.caches == (Cache(1, 32 << 10, 1, 1), Cache(2, 512 << 10, 1, 1))
 
 
 def test_the_c_library_is_asked_where_there_are_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = {"SC_LEVEL1_DCACHE_SIZE": 65536, "SC_LEVEL2_CACHE_SIZE": 1 << 20, "SC_LEVEL1_DCACHE_LINESIZE": 32}
     monkeypatch.setattr(host_processor, "_sysconf", lambda name: sizes.get(name, 0))
-    found = this_host(tmp_path / "none", tmp_path / "nothing")
-    assert found.line == 32
-    assert [cache.size for cache in found.caches] == [65536, 1 << 20]
+    result = this_host(tmp_path / "none", tmp_path / "nothing")
+    assert result.line == 32
+    assert [cache.size for cache in result.caches] == [65536, 1 << 20]
 
 
 def test_this_machine_has_caches_in_ascending_order() -> None:
-    found = this_host()
-    sizes = [cache.size for cache in found.caches]
+    result = this_host()
+    sizes = [cache.size for cache in result.caches]
     assert sizes and sizes == sorted(sizes)
-    assert 1 <= found.cores <= found.threads
+    assert 1 <= result.cores <= result.threads

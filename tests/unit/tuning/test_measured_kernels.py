@@ -15,8 +15,8 @@ def measurement(name: str, day: int, options: str = "-O2", target: str = "thread
 
 
 def test_each_kernel_on_each_target_by_name() -> None:
-    found = measured_kernels([measurement("b", 1), measurement("a", 2, target="opencl"), measurement("a", 1)])
-    assert [(each.kernel.name, each.environment.target) for each in found] == [
+    result = measured_kernels([measurement("b", 1), measurement("a", 2, target="opencl"), measurement("a", 1)])
+    assert [(each.kernel.name, each.environment.target) for each in result] == [
         ("a", "opencl"),
         ("a", "threads"),
         ("b", "threads"),

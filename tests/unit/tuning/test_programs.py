@@ -158,10 +158,10 @@ def test_kernels_are_told_apart(tmp_path: Path) -> None:
         event("l", 8.0, form="device"),
     ]
     trace.write_text(trace_text(*events))
-    found = kernel_times(trace)
-    assert found.keys() == {("a.c", "k"), ("b.c", "k"), ("a.c", "l")}
-    assert found["a.c", "k"] == KernelTimes(pytest.approx(3e-6), ("threads", "opencl"), False)
-    assert found["b.c", "k"].on_host
+    result = kernel_times(trace)
+    assert result.keys() == {("a.c", "k"), ("b.c", "k"), ("a.c", "l")}
+    assert result["a.c", "k"] == KernelTimes(pytest.approx(3e-6), ("threads", "opencl"), False)
+    assert result["b.c", "k"].on_host
     trace.write_text(trace_text())
     assert kernel_times(trace) == {}
 
@@ -173,9 +173,9 @@ def test_tile_sizes_of_launches(tmp_path: Path) -> None:
     sizes = (small, large, small, large)
     events = [event("k", time, **{"tile sizes": own}) for time, own in zip((1.0, 5.0, 2.0, 3.0), sizes, strict=True)]
     trace.write_text(trace_text(*events, event("k", 4.0), event("l", 1.0)))
-    found = kernel_times(trace)
-    assert found["a.c", "k"] == KernelTimes(pytest.approx(15e-6), ("threads",), True, (large, small))
-    assert found["a.c", "l"].sizes == ()
+    result = kernel_times(trace)
+    assert result["a.c", "k"] == KernelTimes(pytest.approx(15e-6), ("threads",), True, (large, small))
+    assert result["a.c", "l"].sizes == ()
 
 
 @pytest.mark.parametrize("sizes", [3, {"i_size": "many"}, {"i_size": None}])

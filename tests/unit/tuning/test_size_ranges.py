@@ -21,9 +21,9 @@ from tilepragma.tuning.size_ranges import parse_ranges, sizes_of, sizes_text
     ],
 )
 def test_all_combinations(words: list[str], texts: list[str]) -> None:
-    found = parse_ranges(words)
-    assert [sizes_text(each) for each in found] == texts
-    assert [sizes_of(text) for text in texts] == list(found)
+    result = parse_ranges(words)
+    assert [sizes_text(each) for each in result] == texts
+    assert [sizes_of(text) for text in texts] == list(result)
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,8 @@ def trace(folder: Path, *events: str, head: str = HEAD) -> Path:
 
 
 def test_seconds_from_the_first_on(tmp_path: Path) -> None:
-    found = read_trace(trace(tmp_path, event(3e6, 5e5), event(1e6, 2e6, "copy in", "copy in")))
-    assert found == (
+    result = read_trace(trace(tmp_path, event(3e6, 5e5), event(1e6, 2e6, "copy in", "copy in")))
+    assert result == (
         Activity("copy in", "copy in", "opencl", 0.0, 2.0),
         Activity("kernel", "sweep", "opencl", 2.0, 0.5),
     )

@@ -23,8 +23,8 @@ def texts(*order: Version) -> list[str]:
 
 
 def test_the_default_is_first_and_the_others_follow_by_predicted_time() -> None:
-    found = ordered(DEFAULT, [build("slow", 2.0), build("quick", 0.7)], [layout(1, 0.8), layout(2, 0.6)])
-    assert texts(*found) == ["default", "i_size=2", "quick", "i_size=1", "slow"]
+    result = ordered(DEFAULT, [build("slow", 2.0), build("quick", 0.7)], [layout(1, 0.8), layout(2, 0.6)])
+    assert texts(*result) == ["default", "i_size=2", "quick", "i_size=1", "slow"]
 
 
 def test_the_next_kind_comes_before_most_of_the_first() -> None:
@@ -37,13 +37,13 @@ def test_the_next_kind_comes_before_most_of_the_first() -> None:
 
 
 def test_other_work_of_the_same_time_is_another_kind() -> None:
-    found = ordered(DEFAULT, [], [layout(1, 0.5, 0.1), layout(2, 0.5, 0.1), layout(3, 0.1, 0.502)])
-    assert texts(*found)[1:] == ["i_size=1", "i_size=3", "i_size=2"]
+    result = ordered(DEFAULT, [], [layout(1, 0.5, 0.1), layout(2, 0.5, 0.1), layout(3, 0.1, 0.502)])
+    assert texts(*result)[1:] == ["i_size=1", "i_size=3", "i_size=2"]
 
 
 def test_the_default_stands_for_its_own_kind() -> None:
-    found = ordered(DEFAULT, [], [layout(1, 0.5, 0.5), layout(2, 0.5, 0.504), layout(3, 0.4, 0.605)])
-    assert texts(*found) == ["default", "i_size=3", "i_size=1", "i_size=2"]
+    result = ordered(DEFAULT, [], [layout(1, 0.5, 0.5), layout(2, 0.5, 0.504), layout(3, 0.4, 0.605)])
+    assert texts(*result) == ["default", "i_size=3", "i_size=1", "i_size=2"]
 
 
 def test_what_nothing_is_predicted_of_comes_behind_the_best() -> None:

@@ -83,11 +83,11 @@ def learned(
 
 
 def test_builds_are_named_as_versions(result: TranslateResult, builds: dict[str, Build]) -> None:
-    found = {name: one.version for name, one in builds.items()}
-    assert found[""] == ""
-    assert found["num_threads(1)"] == "num_threads(1)"
-    assert found["unroll(4)"] == "unroll(4)"
-    assert found["thread3"] == "num_threads(16); y: tile[0](dynamic) tile(thread); x: tile[1](dynamic)"
+    results = {name: one.version for name, one in builds.items()}
+    assert results[""] == ""
+    assert results["num_threads(1)"] == "num_threads(1)"
+    assert results["unroll(4)"] == "unroll(4)"
+    assert results["thread3"] == "num_threads(16); y: tile[0](dynamic) tile(thread); x: tile[1](dynamic)"
     assert families_of([*builds, DEFAULT]) == ("sizes", "counts", "unroll", "paper8")
     assert result.unit is not None
     request = TranslateRequest(result.unit.files[0].path)
@@ -98,27 +98,31 @@ def test_builds_are_named_as_versions(result: TranslateResult, builds: dict[str,
 
 def test_each_size_may_have_its_own_version(result: TranslateResult, builds: dict[str, Build]) -> None:
     times = {DEFAULT: (4.0, 4.0, 1.0, 3.0), "num_threads(1)": (1.0, 9.0, 9.0, 9.0), "thread3": (9.0, 2.0, 9.0, 9.0)}
-    found = learned(result, builds, times)
-    assert [version.text for version in found.plan.versions] == ["num_threads(1)", builds["thread3"].version]
-    assert [(choice.version, choice.sizes) for choice in found.decision.measured.choices] == [(1, ()), (2, ()), (0, ())]
-    assert found.decision.least == 1.0
-    assert found.reached == dict.fromkeys(SIZES, 1.0)
-    winner = found.winner("here", datetime(2026, 11, 23))
+    results = learned(result, builds, times)
+    assert [version.text for version in results.plan.versions] == ["num_threads(1)", builds["thread3"].version]
+    assert [(choice.version, choice.sizes) for choice in results.decision.measured.choices] == [
+        (1, ()),
+        (2, ()),
+        (0, ()),
+    ]
+    assert results.decision.least == 1.0
+    assert results.reached == dict.fromkeys(SIZES, 1.0)
+    winner = results.winner("here", datetime(2026, 11, 23))
     assert winner.size_class == HOST
     assert [(choice.version, choice.sizes) for choice in winner.choices] == [
         ("num_threads(1)", {}),
         (builds["thread3"].version, {}),
         ("", {}),
     ]
-    assert found.others == {}
+    assert results.others == {}
 
 
 def test_a_version_that_cannot_be_embedded_is_done_without(result: TranslateResult, builds: dict[str, Build]) -> None:
     times = {DEFAULT: (4.0, 4.0, 4.0, 4.0), "unroll(8)": (1.0, 1.0, 1.0, 1.0), "unroll(4)": (2.0, 2.0, 5.0, 5.0)}
-    found = learned(result, builds, times)
-    assert [version.text for version in found.plan.versions] == ["unroll(4)"]
-    assert found.reached == {"n=10": 0.5, "n=100": 0.5, "n=1000": 0.25, "n=10000": 0.25}
-    assert found.others == {"unroll(8)": 4}
+    results = learned(result, builds, times)
+    assert [version.text for version in results.plan.versions] == ["unroll(4)"]
+    assert results.reached == {"n=10": 0.5, "n=100": 0.5, "n=1000": 0.25, "n=10000": 0.25}
+    assert results.others == {"unroll(8)": 4}
 
 
 def test_four_plans_at_most(result: TranslateResult, builds: dict[str, Build]) -> None:
@@ -126,15 +130,15 @@ def test_four_plans_at_most(result: TranslateResult, builds: dict[str, Build]) -
     times = {DEFAULT: (9.0, 9.0, 9.0, 9.0)} | {
         name: tuple(1.0 if place == own else 2.0 for place in range(4)) for own, name in enumerate(fast)
     }
-    found = learned(result, builds, times)
-    assert len(found.plan.versions) == 3
-    assert sorted(found.decision.shares) == [0.5, 1.0, 1.0, 1.0]
+    results = learned(result, builds, times)
+    assert len(results.plan.versions) == 3
+    assert sorted(results.decision.shares) == [0.5, 1.0, 1.0, 1.0]
 
 
 def test_versions_are_taken_where_they_gain(result: TranslateResult, builds: dict[str, Build]) -> None:
-    found = learned(result, builds, {DEFAULT: (1.0, 1.0, 1.0, 1.01), "unroll(4)": (1.0, 1.0, 1.0, 1.0)})
-    assert found.shares is None
-    assert not found.is_worth_it
+    results = learned(result, builds, {DEFAULT: (1.0, 1.0, 1.0, 1.01), "unroll(4)": (1.0, 1.0, 1.0, 1.0)})
+    assert results.shares is None
+    assert not results.is_worth_it
 
 
 def test_what_cannot_be_a_version_says_why(result: TranslateResult) -> None:

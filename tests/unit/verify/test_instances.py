@@ -24,6 +24,6 @@ from tilepragma.verify.instances import in_one_piece
 )
 def test_convex_relations_are_one_piece_and_the_same(relation: str, pieces: int) -> None:
     given = isl.Map(relation)
-    found = in_one_piece(given)
-    assert found.is_equal(given)
-    assert found.n_basic_map() == pieces
+    result = in_one_piece(given)
+    assert result.is_equal(given)
+    assert result.n_basic_map() == pieces
