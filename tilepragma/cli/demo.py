@@ -18,7 +18,7 @@ from rich.table import Table
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.cli import devices, runtime_library
-from tilepragma.tuning.programs import ProgramError, compile_seconds
+from tilepragma.tuning.programs import ProgramError, captured, compile_seconds
 
 #: A relative difference beyond this is a failure, not rounding.
 TOLERANCE = 1e-4
@@ -166,16 +166,7 @@ def _checked(command: Sequence[str], folder: Path, environment: dict[str, str]) 
     """Standard output of a command that must succeed."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     try:
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            env=variables | environment,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            timeout=_LONGEST_RUN,
-        )
+        done = captured(command, cwd=folder, env=variables | environment, timeout=_LONGEST_RUN)
     except subprocess.TimeoutExpired:
         raise DemoError(f"'{' '.join(command)}' took longer than {_LONGEST_RUN} s") from None
     if done.returncode:

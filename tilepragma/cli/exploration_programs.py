@@ -19,7 +19,7 @@ from tilepragma.driver.texts import trying_environment
 from tilepragma.report.size_values import size_parameters
 from tilepragma.tuning.kernel_tuning import TuningError, profile_key
 from tilepragma.tuning.measuring import FIRST_SECONDS
-from tilepragma.tuning.programs import KernelTimes, NotBuiltError, ProgramError, ending, run
+from tilepragma.tuning.programs import KernelTimes, NotBuiltError, ProgramError, captured, ending, run
 from tilepragma.tuning.size_ranges import sizes_text
 
 if TYPE_CHECKING:
@@ -100,16 +100,8 @@ def local_headers(source: Path) -> tuple[str, str]:
 def compiled(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
     """Run a compiler. Raises NotBuiltError with its message, OSError if the disk is full."""
     try:
-        done = subprocess.run(
-            command,
-            env={**os.environ, **environment},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_BUILD_SECONDS,
-            check=False,
-        )
+        everything = {**os.environ, **environment}
+        done = captured(command, env=everything, stdin=subprocess.DEVNULL, timeout=_BUILD_SECONDS)
     except subprocess.TimeoutExpired:
         raise NotBuiltError(f"was not built in {_BUILD_SECONDS} s") from None
     if done.returncode:

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from pathlib import Path
 
 from tilepragma.base.files import file_bytes, write_atomically
@@ -240,10 +241,7 @@ def _read_entry(entry: Path | None) -> CompilerAnswer | None:
 
 def _write_entry(entry: Path | None, answer: CompilerAnswer) -> None:
     """Write the answer; a cache that cannot be written only costs time."""
-    if entry is None:
-        return
-    try:
+    if entry is not None:
         text = json.dumps({"folders": answer.include_folders, "macros": answer.macros})
-        write_atomically(entry, text.encode())
-    except OSError:
-        return
+        with suppress(OSError):
+            write_atomically(entry, text.encode())

@@ -8,7 +8,7 @@ from tilepragma.frontend.clang.canonical_loops import canonical, iterator_of
 from tilepragma.frontend.clang.cursor_tree import CursorKind, Node
 from tilepragma.frontend.clang.expression_lowering import lower_expression, truth, type_of
 from tilepragma.frontend.clang.implied_parameters import with_constness
-from tilepragma.frontend.clang.literals import constant
+from tilepragma.frontend.clang.literals import evaluated
 from tilepragma.frontend.clang.liveness import for_header
 from tilepragma.frontend.clang.lowering_context import Context, FunctionCollector, function_facts
 from tilepragma.frontend.clang.objects import declare, is_constant, is_variable_length, lower_initializer
@@ -190,10 +190,8 @@ def _label(context: Context, node: Node) -> CaseLabel:
     value = node.children[0]
     if len(node.children) > 2:
         raise source_error(node.range, "a range of cases cannot be used in a kernel", "write one 'case' for each value")
-    number = value.evaluate()
-    if number is None:
-        raise source_error(value.range, "the value of this 'case' is not known", "write an integer constant")
-    return CaseLabel(constant(int(number), type_of(context, value), value.range), node.range)
+    number = evaluated(value, "'case'", "write an integer constant", type_of(context, value))
+    return CaseLabel(number, node.range)
 
 
 def _for(context: Context, node: Node) -> Loop | ForLoop:
