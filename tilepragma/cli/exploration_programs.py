@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _BUILD_SECONDS = 600
 #: The share of free memory that the arrays of a made program may take.
 _SHARE = 0.9
+#: The command for tilecc.
+TILECC = (sys.executable, "-m", "tilepragma.cli.tilecc")
 #: Renames the user's main in programs that have another one.
 OPTIONS = ("-Dmain=tilek_users_main",)
 _PLACE = re.compile(r"\{([^{}]+)\}")
@@ -80,11 +82,6 @@ def fitting(
             why = f"its arrays take {held / 1e9:.1f} GB, and {room / 1e9:.1f} GB are free"
             print(f"{name} at {text} is left out: {why}")
     return fits
-
-
-def tilecc() -> tuple[str, ...]:
-    """The command for tilecc."""
-    return (sys.executable, "-m", "tilepragma.cli.tilecc")
 
 
 def with_optimisation(options: tuple[str, ...]) -> tuple[str, ...]:
@@ -162,7 +159,7 @@ class MadePrograms:
         # The source's own name: profiles identify the kernel by it.
         text, program = folder / self.source.name, folder / "program"
         text.write_bytes(self.calling.text(build.source))
-        words = (*tilecc(), *OPTIONS, *with_optimisation(self.options))
+        words = (*TILECC, *OPTIONS, *with_optimisation(self.options))
         compiled([*words, *local_headers(self.source), "-o", str(program), str(text), "-lm"], folder, build.environment)
         return program
 
