@@ -37,7 +37,7 @@ from benchmarks.measure import markdown, output_of, show
 from benchmarks.tilek_paper.subjects import SUBJECTS, CalibrationTarget
 from tilepragma.cli.devices import host_devices
 from tilepragma.cli.exploration_programs import OPTIONS as OWN_MAIN
-from tilepragma.cli.exploration_programs import compiled, local_headers, tilecc
+from tilepragma.cli.exploration_programs import TILECC, compiled, local_headers
 from tilepragma.driver.texts import calling_program, source_text
 from tilepragma.plan.dispatch_table import bytes_and_trips
 from tilepragma.sizes.records import records_file
@@ -164,7 +164,7 @@ def make(
         shutil.copy(rules, build)
     # In a file of its own: nothing may stand before the first directives of the source.
     (build / "moved.c").write_text(f'__asm__(".text\\n\\t.skip {move}");\n')
-    words = [*tilecc(), *OWN_MAIN, *OPTIONS, "-w", *local_headers(subject.source)]
+    words = [*TILECC, *OWN_MAIN, *OPTIONS, "-w", *local_headers(subject.source)]
     files = [str(build / "moved.c"), str(source), str(clock)]
     compiled([*words, "-o", str(folder / moved(program, move)), *files, "-lm"], build, {})
 

@@ -365,7 +365,6 @@ def _against_instances(
     plan: KernelPlan, region: Original, said: list[SaidLine], steps: tuple[Step, ...], sizes: Sizes
 ) -> Iterator[str]:
     maps = all_executed(region, steps, sizes)
-    yield from (f"launch {launch.name} has no schedule" for launch in launches_in(steps) if not launch.schedule)
     yield from (fault.message for fault in wrong_schedules(each.map for each in maps))
     by_launch: dict[str, list[Executed]] = {}
     for executed in maps:

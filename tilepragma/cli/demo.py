@@ -12,13 +12,13 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.cli import devices, runtime_library
-from tilepragma.tuning.programs import ProgramError, compile_seconds
+from tilepragma.cli.output import new_table
+from tilepragma.tuning.programs import ProgramError, captured, compile_seconds
 
 #: A relative difference beyond this is a failure, not rounding.
 TOLERANCE = 1e-4
@@ -52,11 +52,9 @@ def main(arguments: Sequence[str]) -> int:
         targets = _targets(console)
     except (runtime_library.RuntimeLibraryError, OSError) as error:
         return runtime_library.report(error)
-    table = Table(title="Samples: the original on one core against each target", box=box.SIMPLE_HEAD)
-    for heading in ("sample and size", "target"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("compiling", "time", "speed-up", "difference"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    numbers = ("compiling", "time", "speed-up", "difference")
+    table = new_table("Samples: the original on one core against each target", ("sample and size", "target"), numbers)
+    table.title_justify = "center"
     failures = []
     with tempfile.TemporaryDirectory(prefix="tilepragma-demo-") as scratch:
         copy = Path(scratch) / "samples"
@@ -166,16 +164,7 @@ def _checked(command: Sequence[str], folder: Path, environment: dict[str, str]) 
     """Standard output of a command that must succeed."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     try:
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            env=variables | environment,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            timeout=_LONGEST_RUN,
-        )
+        done = captured(command, cwd=folder, env=variables | environment, timeout=_LONGEST_RUN)
     except subprocess.TimeoutExpired:
         raise DemoError(f"'{' '.join(command)}' took longer than {_LONGEST_RUN} s") from None
     if done.returncode:

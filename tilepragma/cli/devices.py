@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilepragma import __version__
-from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.user_compiler import compiler
 from tilepragma.cli import runtime_library
 from tilepragma.cli.output import measuring_progress, new_table, print_diagnostics, print_error, print_table, warn
 from tilepragma.model.descriptor_files import calibrated_device, known_devices
 from tilepragma.tuning import calibration
 from tilepragma.tuning.calibration import Measured, calibrated_on
-from tilepragma.tuning.calibration_samples import CalibrationError, CalibrationTarget, rows, run, run_again
+from tilepragma.tuning.calibration_samples import CalibrationError, ListedDevice, rows, run, run_again
 from tilepragma.tuning.database import Environment
-from tilepragma.tuning.host_processor import this_host, usual_processor
+from tilepragma.tuning.host_processor import cpu_facts, our_cpus, this_host, usual_processor
+from tilepragma.tuning.programs import captured
 
 if TYPE_CHECKING:
     from tilepragma.model.device import Device
@@ -28,19 +28,6 @@ if TYPE_CHECKING:
 
 #: The longest time to wait for the list of devices.
 _SECONDS = 120
-
-
-@dataclass(frozen=True)
-class ListedDevice:
-    """A device of a target, `number` None and `name` the reason if absent. `memory` in bytes."""
-
-    target: str
-    number: int | None
-    name: str
-    driver: str = ""
-    kind: str = ""
-    compute_units: int = 0
-    memory: int = 0
 
 
 def print_devices() -> int:
@@ -51,7 +38,7 @@ def print_devices() -> int:
     except (runtime_library.RuntimeLibraryError, OSError) as error:
         status = runtime_library.report(error)
     for device in devices:
-        print(line(device, calibrated_on(subject_of(device)) if device.number is not None else None))
+        print(line(device, calibrated_on(device) if device.number is not None else None))
     return max(status, print_descriptors())
 
 
@@ -70,13 +57,6 @@ def print_descriptors() -> int:
     return 1 if faults else 0
 
 
-def subject_of(device: ListedDevice) -> CalibrationTarget:
-    """A device of this machine as a target of calibration."""
-    return CalibrationTarget(
-        device.target, device.number or 0, device.name, device.kind == "gpu", device.compute_units, device.memory
-    )
-
-
 def line(device: ListedDevice, calibrated: str | None = None) -> str:
     """A device in one line, with the date of its calibration."""
     if device.number is None:
@@ -93,9 +73,8 @@ def line(device: ListedDevice, calibrated: str | None = None) -> str:
 
 def host_devices() -> list[ListedDevice]:
     """The devices of serial and threads."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    name = _processor_name()
-    counts = {"serial": 1, "threads": cores}
+    name = cpu_facts().get("model name", "the host's processor")
+    counts = {"serial": 1, "threads": len(our_cpus())}
     return [ListedDevice(target, 0, name, kind="cpu", compute_units=count) for target, count in counts.items()]
 
 
@@ -115,20 +94,10 @@ def machine_of(target: str) -> ListedDevice:
     return host
 
 
-def _processor_name() -> str:
-    try:
-        text = Path("/proc/cpuinfo").read_text(errors="replace")
-    except OSError:
-        return "the host's processor"
-    names = [entry.partition(":")[2].strip() for entry in text.splitlines() if entry.startswith("model name")]
-    return names[0] if names else "the host's processor"
-
-
 def accelerators() -> list[ListedDevice]:
     """OpenCL and CUDA devices, listed by the runtime. Raises RuntimeLibraryError."""
-    command = [str(_lister())]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, timeout=_SECONDS)
+        done = captured([str(_lister())], timeout=_SECONDS)
     except subprocess.TimeoutExpired:
         raise runtime_library.RuntimeLibraryError(f"asking for devices took longer than {_SECONDS} s") from None
     devices = [_parsed(entry.split("\t")) for entry in done.stdout.splitlines()]
@@ -172,7 +141,7 @@ _SETTINGS = (
 
 def calibrated(target: str) -> Device | None:
     """The calibrated device of a target; None without a calibration."""
-    return calibrated_device(subject_of(machine_of(target)).key)
+    return calibrated_device(machine_of(target).key)
 
 
 def ordering(target: str, serves: str) -> Device | None:
@@ -205,7 +174,7 @@ def environment_of(target: str, options: tuple[str, ...], program: str) -> Envir
 def _compiler_version() -> str:
     """The first line of the C compiler's version message."""
     try:
-        done = subprocess.run([*compiler(), "--version"], capture_output=True, text=True, errors="replace", check=False)
+        done = captured([*compiler(), "--version"])
     except OSError:
         return shlex.join(compiler())
     return (done.stdout.splitlines() or [shlex.join(compiler())])[0]
@@ -259,8 +228,8 @@ def _calibration_program(folder: Path) -> Path:
 def _measure_all(program: Path, quick: bool) -> list[Measured]:
     how = calibration.QUICK if quick else calibration.FULL
     host = this_host()
-    devices = [device for device in [*host_devices(), *accelerators()] if device.number is not None]
-    subjects = [subject_of(device) for device in devices if device.target != "serial"]
+    listed = [*host_devices(), *accelerators()]
+    subjects = [device for device in listed if device.number is not None and device.target != "serial"]
     words = {subject: calibration.words_for(subject, host, how) for subject in subjects}
     count = sum(map(len, words.values()))
     milliseconds = calibration.milliseconds_a_number(how, count)

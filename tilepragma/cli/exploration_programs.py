@@ -19,7 +19,7 @@ from tilepragma.driver.texts import trying_environment
 from tilepragma.report.size_values import size_parameters
 from tilepragma.tuning.kernel_tuning import TuningError, profile_key
 from tilepragma.tuning.measuring import FIRST_SECONDS
-from tilepragma.tuning.programs import KernelTimes, NotBuiltError, ProgramError, ending, run
+from tilepragma.tuning.programs import KernelTimes, NotBuiltError, ProgramError, captured, ending, run
 from tilepragma.tuning.size_ranges import sizes_text
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _BUILD_SECONDS = 600
 #: The share of free memory that the arrays of a made program may take.
 _SHARE = 0.9
+#: The command for tilecc.
+TILECC = (sys.executable, "-m", "tilepragma.cli.tilecc")
 #: Renames the user's main in programs that have another one.
 OPTIONS = ("-Dmain=tilek_users_main",)
 _PLACE = re.compile(r"\{([^{}]+)\}")
@@ -82,11 +84,6 @@ def fitting(
     return fits
 
 
-def tilecc() -> tuple[str, ...]:
-    """The command for tilecc."""
-    return (sys.executable, "-m", "tilepragma.cli.tilecc")
-
-
 def with_optimisation(options: tuple[str, ...]) -> tuple[str, ...]:
     """The compiler options, with -O2 if they set no level."""
     return options if any(word.startswith("-O") for word in options) else (*options, "-O2")
@@ -100,16 +97,8 @@ def local_headers(source: Path) -> tuple[str, str]:
 def compiled(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
     """Run a compiler. Raises NotBuiltError with its message, OSError if the disk is full."""
     try:
-        done = subprocess.run(
-            command,
-            env={**os.environ, **environment},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_BUILD_SECONDS,
-            check=False,
-        )
+        everything = {**os.environ, **environment}
+        done = captured(command, env=everything, stdin=subprocess.DEVNULL, timeout=_BUILD_SECONDS)
     except subprocess.TimeoutExpired:
         raise NotBuiltError(f"was not built in {_BUILD_SECONDS} s") from None
     if done.returncode:
@@ -170,7 +159,7 @@ class MadePrograms:
         # The source's own name: profiles identify the kernel by it.
         text, program = folder / self.source.name, folder / "program"
         text.write_bytes(self.calling.text(build.source))
-        words = (*tilecc(), *OPTIONS, *with_optimisation(self.options))
+        words = (*TILECC, *OPTIONS, *with_optimisation(self.options))
         compiled([*words, *local_headers(self.source), "-o", str(program), str(text), "-lm"], folder, build.environment)
         return program
 

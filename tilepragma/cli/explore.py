@@ -50,7 +50,7 @@ from tilepragma.tuning.decisions import ENOUGH
 from tilepragma.tuning.exploration import Search, Take
 from tilepragma.tuning.fitted_rules import FittedRules, NoRulesError, embedding, fit_rules
 from tilepragma.tuning.input_space import input_name
-from tilepragma.tuning.kernel_tuning import TuningError, profile_key, taken_sizes
+from tilepragma.tuning.kernel_tuning import TuningError, only_target, profile_key, taken_sizes
 from tilepragma.tuning.measuring import DEFAULT, FIRST_SECONDS, Bench, LostError, alone, recorded
 from tilepragma.tuning.programs import ElsewhereError, KernelTimes, ProgramError, ProgramMissingError, has_no_input, run
 from tilepragma.tuning.size_ranges import sizes_text
@@ -284,7 +284,7 @@ def _user_subject(job: _Job, task: _Task) -> _Subject:
     if job.build is not None:
         job.build.once()
     first = _first_run(command, task, numbers)
-    target = task.target or _only_target(first)
+    target = task.target or only_target(first)
     builds: Mapping[str, Build] = {"": Build(b"", {}, plan)}
     embedded: dict[str, str] = {}
     if job.build is not None and job.families != ("sizes",):
@@ -365,12 +365,6 @@ def _remedy(error: ProgramError, is_made: bool) -> str:
     if has_no_input():
         return "see what it says when it is run by itself; standard input must be a file, which each run reads again"
     return "see what it says when it is run by itself"
-
-
-def _only_target(first: KernelTimes) -> str:
-    if len(first.targets) > 1:
-        raise TuningError(f"ran on {' and '.join(first.targets)}", "say with --target which one to tune for")
-    return first.targets[0]
 
 
 @contextmanager

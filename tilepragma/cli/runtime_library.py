@@ -31,14 +31,9 @@ class RuntimeLibraryError(Exception):
     """The runtime did not compile; the message has the command and the compiler's output."""
 
 
-def include_folder() -> Path:
-    """The folder of tilek.h."""
-    return resource_folder("runtime") / "include"
-
-
 def compile_flags() -> list[str]:
     """Compile options of a translated source."""
-    return ["-isystem", str(include_folder())]
+    return ["-isystem", str(resource_folder("runtime") / "include")]
 
 
 def link_flags(options: Sequence[str] = (), *, is_program: bool = False, spare: Path | None = None) -> list[str]:

@@ -17,6 +17,7 @@ from tilepragma.driver.state import State, TranslateRequest, TranslateResult
 
 if TYPE_CHECKING:
     from tilepragma.codegen.calling_program import CallingProgram
+    from tilepragma.host.retiling import Retiling
     from tilepragma.ir.loop_tree import Kernel
     from tilepragma.plan.kernel_plan import KernelPlan, PlanVersion
 
@@ -42,33 +43,11 @@ def source_text(result: TranslateResult) -> bytes:
     return result.unit.files[0].text if result.unit is not None else b""
 
 
-def retiled(result: TranslateResult, plan: KernelPlan, counts: str, outer: str, inner: str) -> bytes:
-    """The source with new clauses for counts and the two outermost loops. Raises RefusalError."""
-    from tilepragma.host.retiling import retiled as text
+def retiling(result: TranslateResult, plan: KernelPlan) -> Retiling:
+    """A kernel in its source, whose clauses may change."""
+    from tilepragma.host.retiling import Retiling
 
-    return text(source_text(result), as_written(result, plan), counts, outer, inner)
-
-
-def outermost_iterators(result: TranslateResult, plan: KernelPlan) -> tuple[str, str]:
-    """The iterators of a kernel's two outermost loops. Raises RefusalError."""
-    from tilepragma.host.retiling import outermost
-
-    outer, inner = outermost(as_written(result, plan))
-    return outer.iterator.host, inner.iterator.host
-
-
-def recounted(result: TranslateResult, plan: KernelPlan, counts: str) -> bytes:
-    """The source with other clauses for a kernel's counts. Raises RefusalError."""
-    from tilepragma.host.retiling import recounted as text
-
-    return text(source_text(result), as_written(result, plan), counts)
-
-
-def unrolled(result: TranslateResult, plan: KernelPlan, times: int) -> bytes:
-    """The source with the innermost loops of a kernel unrolled. Raises RefusalError."""
-    from tilepragma.host.retiling import unrolled as text
-
-    return text(source_text(result), as_written(result, plan), times)
+    return Retiling(source_text(result), as_written(result, plan))
 
 
 def _kernels(result: TranslateResult) -> tuple[Kernel, ...]:

@@ -259,15 +259,13 @@ def _is_number(value: object, least: float) -> bool:
     return type(value) is int and least <= value <= _MOST
 
 
-def _is_ascending(value: object) -> bool:
-    return isinstance(value, list) and all(map(_is_whole, value)) and value == sorted(set(value))
-
-
 def _is_costs(value: object) -> bool:
     if not isinstance(value, list) or not value:
         return False
-    pairs = all(isinstance(pair, list) and len(pair) == 2 and _is_number(pair[1], 0) for pair in value)
-    return pairs and _is_ascending([pair[0] for pair in value])
+    if not all(isinstance(pair, list) and len(pair) == 2 and _is_number(pair[1], 0) for pair in value):
+        return False
+    numbers = [number for number, _ in value]
+    return all(map(_is_whole, numbers)) and numbers == sorted(set(numbers))
 
 
 _RULES: dict[Value, Callable[[object], bool]] = {

@@ -37,7 +37,7 @@ from tilepragma.ir.polynomial import Polynomial, number, polynomial
 from tilepragma.ir.reductions import Updates, reduction_updates
 from tilepragma.ir.stencil_unrolling import with_unrolled_loops
 from tilepragma.ir.substitution import with_objects
-from tilepragma.ir.traversal import declared_in, flat, loops_in, mentions, walk, without_expressions
+from tilepragma.ir.traversal import declared_in, flat, loops_in, mentions, objects_in, walk, without_expressions
 from tilepragma.ir.types import is_floating
 from tilepragma.patterns.relaxation import (
     Accumulation,
@@ -117,12 +117,11 @@ def _recognised(statement: Statement, functions: tuple[Function, ...]) -> SorNes
 def _placing(statement: Statement) -> frozenset[DataObject]:
     """The objects that decide, perhaps through variables, which array elements are written."""
     pending = [
-        node.object
+        object_
         for use in uses(statement)
         if use.writes and use.object.rank
         for subscript in use.subscripts
-        for node in walk(subscript)
-        if isinstance(node, Access)
+        for object_ in objects_in(subscript)
     ]
     defined: dict[DataObject, list[Expression]] = {}
     for node in walk(statement):
@@ -133,8 +132,8 @@ def _placing(statement: Statement) -> frozenset[DataObject]:
         object_ = pending.pop()
         if object_ not in deciding:
             deciding.add(object_)
-            values = defined.get(object_, ())
-            pending += [node.object for value in values for node in walk(value) if isinstance(node, Access)]
+            for value in defined.get(object_, ()):
+                pending += objects_in(value)
     return frozenset(deciding)
 
 
@@ -444,10 +443,10 @@ def _axes(target: Access, written: Subscripts, nest: _Nest) -> tuple[MeshAxis, .
 def _ends(loop: Loop, changing: frozenset[DataObject]) -> tuple[Polynomial, Polynomial]:
     """The least and the greatest value of the iterator."""
     for bound in (loop.lower, loop.upper):
-        for node in walk(bound):
-            if isinstance(node, Access) and node.object in changing:
+        for object_ in objects_in(bound):
+            if object_ in changing:
                 raise NoSweepError(
-                    f"the bounds of the loop over {loop.iterator.host} depend on '{node.object.host}', "
+                    f"the bounds of the loop over {loop.iterator.host} depend on '{object_.host}', "
                     "so that the mesh is no box",
                     loop.header,
                 )

@@ -170,14 +170,10 @@ class SorNest:
         return len(self.sweeps[0].axes)
 
     @property
-    def directions(self) -> tuple[Direction, ...]:
-        """The directions of the sweeps, in turn."""
-        return tuple(sweep.direction for sweep in self.sweeps)
-
-    @property
     def is_symmetric(self) -> bool:
         """Whether each forward sweep is followed by its backward one, as in symmetric SOR."""
-        return self.directions == (Direction.FORWARD, Direction.BACKWARD) * (len(self.sweeps) // 2)
+        directions = tuple(sweep.direction for sweep in self.sweeps)
+        return directions == (Direction.FORWARD, Direction.BACKWARD) * (len(self.sweeps) // 2)
 
 
 @dataclass(frozen=True)

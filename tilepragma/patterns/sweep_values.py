@@ -31,7 +31,7 @@ from tilepragma.ir.loop_tree import Declaration, ExpressionStatement
 from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.polynomial import Polynomial, number, of_atom, polynomial
 from tilepragma.ir.substitution import with_accesses, with_node
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.traversal import mentions, objects_in, walk
 from tilepragma.ir.types import INT, is_integer
 from tilepragma.patterns.relaxation import MeshAxis, Offset, Subscripts, offset_between
 
@@ -164,16 +164,14 @@ class SweepValues:
     def _atom(self, value: Expression) -> LaurentPolynomial:
         if isinstance(value, Access):
             return self._element(value) if value.object == self.array else self._variable(value)
-        if any(isinstance(node, Access) and self._depends(node) for node in walk(value)):
+        if self._depends(value):
             return self._quotient(value)
         return LaurentPolynomial(of_atom(self._written_out(value)))
 
     def _quotient(self, value: Expression) -> LaurentPolynomial:
         """Elements divided by a sum of non-elements. Raises NotPolynomialError."""
-        if isinstance(value, Binary) and value.operator == "/":
-            inside = (node for node in walk(value.right) if isinstance(node, Access))
-            if not any(map(self._depends, inside)):
-                return self.of(value.left) * LaurentPolynomial(number(1), of_atom(self._written_out(value.right)))
+        if isinstance(value, Binary) and value.operator == "/" and not self._depends(value.right):
+            return self.of(value.left) * LaurentPolynomial(number(1), of_atom(self._written_out(value.right)))
         raise NotPolynomialError(
             f"the new value of {self.element} is no linear form of elements of '{self.array.host}': {_what(value)}",
             value.range,
@@ -184,12 +182,12 @@ class SweepValues:
         numbers = with_accesses(value, lambda read: read if read.path else self.expressions.get(read.object, read))
         return self.integers.instead(numbers)
 
-    def _depends(self, access: Access) -> bool:
-        if access.object == self.array:
-            return True
-        number = self.numbers.get(access.object)
-        return isinstance(number, NotPolynomialError) or (
-            number is not None and any(map(self.is_element, number.atoms))
+    def _depends(self, value: Expression) -> bool:
+        """Whether elements, or what is no linear form of them, decide the value."""
+        numbers = [self.numbers.get(object_) for object_ in objects_in(value)]
+        return mentions(value, self.array) or any(
+            isinstance(number, NotPolynomialError) or (number is not None and any(map(self.is_element, number.atoms)))
+            for number in numbers
         )
 
     def _variable(self, access: Access) -> LaurentPolynomial:
@@ -198,7 +196,7 @@ class SweepValues:
             raise number
         if number is not None:
             return number
-        if any(isinstance(node, Access) and self._depends(node) for part in access.subscripts for node in walk(part)):
+        if any(map(self._depends, access.subscripts)):
             text = expression_text(access)
             raise NotPolynomialError(f"{text} is chosen by elements of '{self.array.host}'", access.range)
         return LaurentPolynomial(of_atom(self.integers.instead(access)))
@@ -266,7 +264,7 @@ class SweepValues:
 
     def _condition(self, condition: Expression) -> Expression:
         """The condition with variables replaced, of value 0 or 1. Raises NotPolynomialError."""
-        if any(isinstance(node, Access) and self._depends(node) for node in walk(condition)):
+        if self._depends(condition):
             raise NotPolynomialError(
                 f"a condition on elements of '{self.array.host}' decides what {self.element} becomes", condition.range
             )

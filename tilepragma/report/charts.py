@@ -21,6 +21,7 @@ from tilepragma.report.drawing import (
     Figure,
     Node,
     Sheet,
+    Stroke,
     Style,
     node,
     path,
@@ -45,6 +46,11 @@ class Look(NamedTuple):
     colour: str
     dashes: str
     marker: str
+
+    @property
+    def stroke(self) -> Style:
+        """The attributes of its line."""
+        return Stroke(self.colour, LINE + 0.3, self.dashes).shaft
 
 
 #: Okabe and Ito's colours, darkened for thin lines on white. In grey, dashes and markers tell the
@@ -121,16 +127,11 @@ def draw_field(sheet: Sheet, across: Scale, up: Scale, names: tuple[str, str], p
 
 def draw_curve(sheet: Sheet, points: Sequence[Point], look: Look) -> None:
     """A line through points, with 8 markers at most, the first and the last point among them."""
-    style: Style = {"stroke": look.colour, "stroke_linejoin": "round", "class_": "curve", **_stroke(look)}
+    style: Style = {"stroke": look.colour, "stroke_linejoin": "round", "class_": "curve", **look.stroke}
     sheet.draw(path(points, fill="none", **style), *points)
     count = min(8, len(points))
     for place in sorted({round(k * (len(points) - 1) / max(count - 1, 1)) for k in range(count)}):
         sheet.draw(marker(look, points[place]))
-
-
-def _stroke(look: Look) -> Style:
-    dashed: Style = {"stroke_dasharray": look.dashes} if look.dashes else {}
-    return {"stroke_width": LINE + 0.3, **dashed}
 
 
 def marker(look: Look, centre: Point, radius: float = 3.4, name: str = "mark") -> Node:
@@ -155,7 +156,7 @@ def draw_legend(sheet: Sheet, entries: Sequence[tuple[Look, str]], below: float)
     y = below
     for look, words in entries:
         line = [(-_LEFT, y), (-_LEFT + 24, y)]
-        sheet.draw(path(line, stroke=look.colour, **_stroke(look)), (-_LEFT, y - 8), (-_LEFT, y + 8))
+        sheet.draw(path(line, **look.stroke), (-_LEFT, y - 8), (-_LEFT, y + 8))
         if look.marker:
             sheet.draw(marker(look, (-_LEFT + 12, y), name="sample"))
         for part in wrapped(words, _LEGEND, room):

@@ -206,11 +206,6 @@ class Sheet:
         self.nodes.append(text(base, words, size, **rim))
         self.draw(text(base, words, size, **style), (left, spot[1] - size / 2), (left + wide, spot[1] + size / 2))
 
-    def plain_label(self, place: Point, words: str, size: float = SMALL, **style: str | float) -> None:
-        """Text in the middle of a shape."""
-        style = {"fill": INK, "text_anchor": "middle", **style}
-        self.nodes.append(text((place[0], place[1] + 0.36 * size), words, size, **style))
-
     def axis(self, start: Vector, end: Vector, name: str, ticks: Iterable[tuple[Vector, str]], outwards: Point) -> None:
         """An axis with an arrowhead, a name behind it, and numbers on the side of `outwards`."""
         a, b = self.at(start), self.at(end)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from operator import mul
 
 import islpy as isl
 
@@ -306,13 +307,9 @@ def _tiled(points: list[tuple[int, tuple[int, ...]]], tiles: Tiles, extent: int)
     if not tiles:
         return tuple(Instance(number, point, (), 0) for number, point in points)
     point_tiles = [
-        tuple((_dot(row.coefficients, point) + row.constant) // extent for row in tiles[number])
+        tuple((sum(map(mul, row.coefficients, point)) + row.constant) // extent for row in tiles[number])
         for number, point in points
     ]
     waves = {wave: place for place, wave in enumerate(sorted({sum(tile) for tile in point_tiles}))}
     numbered = zip(points, point_tiles, strict=True)
     return tuple(Instance(number, point, tile, waves[sum(tile)]) for (number, point), tile in numbered)
-
-
-def _dot(row: tuple[int, ...], values: tuple[int, ...]) -> int:
-    return sum(factor * value for factor, value in zip(row, values, strict=True))

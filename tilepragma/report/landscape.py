@@ -279,7 +279,8 @@ def _draw_cell(sheet: Sheet, box: Box, ratio: float | None, figure: bool) -> Non
         style |= {"fill": _colour(ratio), "stroke": PAPER, "class_": "cell"}
     sheet.draw(rectangle(box, **style), (box.left, box.top), (box.right, box.bottom))
     if figure and ratio is not None:
-        sheet.plain_label(((box.left + box.right) / 2, (box.top + box.bottom) / 2), ratio_text(ratio), _FIGURE)
+        place = (box.left + box.right) / 2, (box.top + box.bottom) / 2 + 0.36 * _FIGURE
+        sheet.draw(text(place, ratio_text(ratio), _FIGURE, fill=INK, text_anchor="middle"))
 
 
 def _colour(ratio: float) -> str:

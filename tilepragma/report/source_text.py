@@ -49,8 +49,9 @@ def _one_line(raw: bytes, longest: int) -> str:
 
 def plain_text(expression: Expression | ClauseExpression) -> str:
     """An expression without type casts, suffixes, and the case in which it is 0."""
-    if isinstance(expression, Conditional) and _is_zero(expression.otherwise):
-        expression = expression.then
+    match expression:
+        case Conditional(then=then, otherwise=IntegerLiteral(value=0)):
+            expression = then
     text = _HELPERS.sub(r"\1", _SUFFIXES.sub(r"\1", _INTEGER_CASTS.sub("", expression_text(expression))))
     return re.sub(r"^\((\w+)\)$", r"\1", text)
 
@@ -60,7 +61,3 @@ def plain_header(loop: Loop) -> str:
     name, step = loop.iterator.host, plain_text(loop.step)
     advance = f"{name}++" if step == "1" else f"{name} += {step}"
     return f"for ({name} = {plain_text(loop.lower)}; {name} {loop.comparison} {plain_text(loop.upper)}; {advance})"
-
-
-def _is_zero(expression: Expression) -> bool:
-    return isinstance(expression, IntegerLiteral) and expression.value == 0

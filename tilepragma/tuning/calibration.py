@@ -17,7 +17,7 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.model.descriptor_checks import device_of
 from tilepragma.model.descriptor_files import descriptor_text, known_devices, users_descriptors, write_descriptor
 from tilepragma.model.device import Device, Gpu, Memory, Overheads, Processor
-from tilepragma.tuning.calibration_samples import CalibrationError, CalibrationTarget, Findings, size, word
+from tilepragma.tuning.calibration_samples import CalibrationError, Findings, ListedDevice, size, word
 from tilepragma.tuning.host_processor import Host
 
 _LEAST_BYTES = 4
@@ -62,10 +62,11 @@ def milliseconds_a_number(effort: Effort, count: int) -> float:
 # -- Requests
 
 
-def words_for(subject: CalibrationTarget, host: Host, effort: Effort) -> list[str]:
+def words_for(subject: ListedDevice, host: Host, effort: Effort) -> list[str]:
     """The measurements of a device, in the order in which they are made."""
-    wavefronts = (word("wavefront", blocks) for blocks in blocks_of(subject.units, effort))
-    common = [word("launch", subject.units), *wavefronts]
+    numbers_of_blocks = sorted({1, *(subject.compute_units * times for times in effort.blocks_a_unit)})
+    wavefronts = (word("wavefront", blocks) for blocks in numbers_of_blocks)
+    common = [word("launch", subject.compute_units), *wavefronts]
     if subject.target == "threads":
         streams = [word("stream", length) for _, length in working_sets(host, effort)]
         return ["clock", "vector", word("rate", 4), word("rate", 8), *streams, *common]
@@ -74,11 +75,6 @@ def words_for(subject: CalibrationTarget, host: Host, effort: Effort) -> list[st
     if not subject.is_gpu:
         return [*common, word("stream", beyond_caches(host, effort))]
     return [*common, *gpu_words(subject, effort)]
-
-
-def blocks_of(units: int, effort: Effort) -> list[int]:
-    """The numbers of blocks for which wavefronts are measured."""
-    return sorted({1, *(units * times for times in effort.blocks_a_unit)})
 
 
 def working_sets(host: Host, effort: Effort) -> list[tuple[Memory, int]]:
@@ -96,7 +92,7 @@ def working_sets(host: Host, effort: Effort) -> list[tuple[Memory, int]]:
     return [*sets, (dram, beyond_caches(host, effort) // host.threads)]
 
 
-def labels(subject: CalibrationTarget, host: Host, effort: Effort) -> dict[str, str]:
+def labels(subject: ListedDevice, host: Host, effort: Effort) -> dict[str, str]:
     """Labels of measurements whose words do not explain them."""
     if subject.target != "threads":
         sizes = () if subject.is_gpu else effort.block_sizes
@@ -119,14 +115,14 @@ def beyond_caches(host: Host, effort: Effort) -> int:
 class Measured:
     """The findings of one device, labels of some of them, and its descriptor."""
 
-    subject: CalibrationTarget
+    subject: ListedDevice
     findings: Findings
     labels: dict[str, str]
     device: Device
 
 
 def described(
-    subject: CalibrationTarget, host: Host, effort: Effort, findings: Findings, before: Sequence[Measured]
+    subject: ListedDevice, host: Host, effort: Effort, findings: Findings, before: Sequence[Measured]
 ) -> Measured:
     """The results of a device. `before`: the devices measured so far, with the host if that
     succeeded.
@@ -143,7 +139,7 @@ def described(
 
 
 def _described(
-    subject: CalibrationTarget, host: Host, effort: Effort, findings: Findings, processor: Processor | None
+    subject: ListedDevice, host: Host, effort: Effort, findings: Findings, processor: Processor | None
 ) -> Device:
     """The device as measured; `processor` is the measured host, None if that failed."""
     if subject.target == "threads":
@@ -169,9 +165,9 @@ def _described(
     return replace(processor, name=subject.name, memories=(*caches, dram), overheads=overheads)
 
 
-def overheads_of(subject: CalibrationTarget, effort: Effort, findings: Findings) -> Overheads:
+def overheads_of(subject: ListedDevice, effort: Effort, findings: Findings) -> Overheads:
     """The costs of launches, barriers and copies. Raises CalibrationError if one is missing."""
-    kernel = _needed(findings, "launch", subject.units)
+    kernel = _needed(findings, "launch", subject.compute_units)
     wavefront = findings.costs("wavefront")
     if not wavefront:
         raise CalibrationError("no wavefront could be measured")
@@ -233,7 +229,7 @@ _CACHED_BYTES = 4 << 20
 _SHARE_OF_MEMORY = 8
 
 
-def gpu_words(subject: CalibrationTarget, effort: Effort) -> list[str]:
+def gpu_words(subject: ListedDevice, effort: Effort) -> list[str]:
     """The measurements and attributes of GPUs alone."""
     asked = [number for number, _ in _attributes(subject).values()]
     asked += [_MAJOR, _MINOR, _CUDA_CACHE] if subject.target == "cuda" else [_OPENCL_CACHE]
@@ -247,7 +243,7 @@ def gpu_words(subject: CalibrationTarget, effort: Effort) -> list[str]:
     ]
 
 
-def measured_gpu(subject: CalibrationTarget, effort: Effort, findings: Findings, overheads: Overheads) -> Gpu:
+def measured_gpu(subject: ListedDevice, effort: Effort, findings: Findings, overheads: Overheads) -> Gpu:
     """The GPU with its findings. Raises CalibrationError if its memory could not be measured."""
     capability = _capability(findings) if subject.target == "cuda" else None
     base = nearest(subject.name, capability, shipped_gpus())
@@ -293,7 +289,7 @@ def _model(name: str) -> str:
     return next((part for part in words if any(map(str.isdigit, part))), name.upper())
 
 
-def _attributes(subject: CalibrationTarget) -> dict[str, tuple[int, int]]:
+def _attributes(subject: ListedDevice) -> dict[str, tuple[int, int]]:
     return _CUDA if subject.target == "cuda" else _OPENCL
 
 
@@ -304,7 +300,7 @@ def _capability(findings: Findings) -> tuple[int, int]:
     return int(major), int(minor)
 
 
-def _memories(gpu: Gpu, subject: CalibrationTarget, findings: Findings, effort: Effort) -> list[Memory]:
+def _memories(gpu: Gpu, subject: ListedDevice, findings: Findings, effort: Effort) -> list[Memory]:
     """The memory levels, the nearest first: a multiprocessor's, caches, the device's."""
     stream = findings.value("stream", _stream_bytes(subject, effort))
     if stream is None:
@@ -320,7 +316,7 @@ def _memories(gpu: Gpu, subject: CalibrationTarget, findings: Findings, effort: 
     return [*levels, replace(far, size=subject.memory or far.size, sharers=gpu.multiprocessors, bandwidth=stream)]
 
 
-def _stream_bytes(subject: CalibrationTarget, effort: Effort) -> int:
+def _stream_bytes(subject: ListedDevice, effort: Effort) -> int:
     """Much more than L2 holds, and no more than fits the device."""
     return min(effort.stream, subject.memory // _SHARE_OF_MEMORY) if subject.memory else effort.stream
 
@@ -328,13 +324,13 @@ def _stream_bytes(subject: CalibrationTarget, effort: Effort) -> int:
 # -- Records
 
 
-def keep(device: Device, subject: CalibrationTarget, now: datetime) -> Path:
+def keep(device: Device, subject: ListedDevice, now: datetime) -> Path:
     """Write the subject's descriptor atomically; returns its path. Raises OSError."""
     source = f"{_CALIBRATED}{now:%Y-%m-%d %H:%M} by tilepragma devices --calibrate"
     return write_descriptor(device, subject.key, source)
 
 
-def calibrated_on(subject: CalibrationTarget) -> str | None:
+def calibrated_on(subject: ListedDevice) -> str | None:
     """The day of this device's calibration, `2026-11-22`; None without one."""
     try:
         values = json.loads(file_bytes(users_descriptors() / f"{subject.key}.json"))

@@ -46,20 +46,26 @@ class CalibrationError(Exception):
 
 
 @dataclass(frozen=True)
-class CalibrationTarget:
-    """A target's device by its number, as `tilepragma devices` lists it. `memory` in bytes or 0."""
+class ListedDevice:
+    """A device of a target, `number` None and `name` the reason if absent. `memory` in bytes."""
 
     target: str
-    number: int
+    number: int | None
     name: str
-    is_gpu: bool
-    units: int
-    memory: int
+    driver: str = ""
+    kind: str = ""
+    compute_units: int = 0
+    memory: int = 0
 
     @property
     def key(self) -> str:
         """The name of its descriptor: `threads`, `opencl-0`."""
         return self.target if self.target == "threads" else f"{self.target}-{self.number}"
+
+    @property
+    def is_gpu(self) -> bool:
+        """Whether its kind is that of GPUs."""
+        return self.kind == "gpu"
 
 
 @dataclass(frozen=True)
@@ -169,7 +175,7 @@ def ascending(pairs: Iterable[tuple[int, float]]) -> tuple[tuple[int, float], ..
 
 def run(
     program: Path,
-    subject: CalibrationTarget,
+    subject: ListedDevice,
     words: Sequence[str],
     milliseconds: float,
     notify: Callable[[Series], None],
@@ -192,7 +198,7 @@ def run(
     return Findings(tuple(series))
 
 
-def run_again(program: Path, subject: CalibrationTarget, findings: Findings, milliseconds: float) -> Findings:
+def run_again(program: Path, subject: ListedDevice, findings: Findings, milliseconds: float) -> Findings:
     """The findings, with wide spreads measured once more and the steadier of both taken."""
     wide = [series.word for series in findings.wide()]
     try:

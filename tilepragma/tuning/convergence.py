@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
@@ -81,9 +82,6 @@ def _parsed(line: str) -> Convergence:
 
 
 def _targets(trace: Path) -> tuple[str, ...]:
-    if not trace.is_file():
-        return ()
-    try:
+    with suppress(FileNotFoundError, ProgramError):
         return tuple(dict.fromkeys(name for time in kernel_times(trace).values() for name in time.targets))
-    except ProgramError:
-        return ()
+    return ()

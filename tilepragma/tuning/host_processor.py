@@ -11,6 +11,7 @@ from tilepragma.model.descriptor_files import named_device
 from tilepragma.model.device import Device, Processor
 
 _CPUS = Path("/sys/devices/system/cpu")
+_DESCRIPTION = Path("/proc/cpuinfo")
 _USUAL = ((1, 32 * 1024), (2, 512 * 1024))
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
@@ -38,15 +39,15 @@ class Host:
     clock: float
 
 
-def this_host(cpus: Path = _CPUS, description: Path = Path("/proc/cpuinfo")) -> Host:
+def this_host(cpus: Path = _CPUS, description: Path = _DESCRIPTION) -> Host:
     """The current host, with usual values for unknown ones."""
-    ours = _our_cpus()
+    ours = our_cpus()
     folders = {cpu: cpus / f"cpu{cpu}" for cpu in ours}
     lists = ((cpu, folder / "topology" / "thread_siblings_list") for cpu, folder in folders.items())
     siblings = {cpu: _listed(path) & ours or {cpu} for cpu, path in lists}
     first = min(ours)
     caches = tuple(_caches(folders[first], ours, siblings)) or tuple(_default_caches())
-    facts = _cpuinfo(description)
+    facts = cpu_facts(description)
     nearest = folders[first] / "cache" / "index0"
     line = _number(nearest / "coherency_line_size") or _sysconf("SC_LEVEL1_DCACHE_LINESIZE") or 64
     memory = _sysconf("SC_PAGE_SIZE") * _sysconf("SC_PHYS_PAGES") or 4 << 30
@@ -60,7 +61,8 @@ def usual_processor(cores: int) -> Device:
     return device.with_cores(cores) if isinstance(device, Processor) else device
 
 
-def _our_cpus() -> set[int]:
+def our_cpus() -> set[int]:
+    """The numbers of the processors that this process may use."""
     return set(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1))
 
 
@@ -93,8 +95,8 @@ def _sysconf(name: str) -> int:
         return 0
 
 
-def _cpuinfo(description: Path) -> dict[str, str]:
-    """The first value of each name."""
+def cpu_facts(description: Path = _DESCRIPTION) -> dict[str, str]:
+    """The first value of each name that Linux tells of the processors."""
     facts: dict[str, str] = {}
     for entry in _text(description).splitlines():
         name, _, value = entry.partition(":")

@@ -143,9 +143,7 @@ def tuning_of(
             "a target clause in the source comes first; a device that is absent or fails is named in a "
             "warning of the program",
         )
-    if len(times.targets) > 1:
-        raise TuningError(f"ran on {' and '.join(times.targets)}", "say with --target which one to tune for")
-    [target] = times.targets
+    target = only_target(times)
     known = {target_.value: target_ for target_ in ALL_TARGETS}
     if target not in known:
         raise TuningError(f"ran on {target}, where sizes are of no use", "name another target with --target")
@@ -166,6 +164,13 @@ def tuning_of(
             f"has no tile sizes that could be tuned on {target}", "'tilepragma explain' shows those it has"
         )
     return KernelTuning(plan, target, size_class, layouts, taken, built, recorded)
+
+
+def only_target(times: KernelTimes) -> str:
+    """The target of all launches. Raises TuningError for several."""
+    if len(times.targets) > 1:
+        raise TuningError(f"ran on {' and '.join(times.targets)}", "say with --target which one to tune for")
+    return times.targets[0]
 
 
 def taken_sizes(plan: KernelPlan, times: KernelTimes) -> tuple[Sizes, ...]:

@@ -129,6 +129,11 @@ def output_of(command: Sequence[str], variables: Mapping[str, str], limit: float
         return _tail(output), _tail(errors)
 
 
+def captured(command: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
+    """A command's status and its output as text; the options are those of `subprocess.run`."""
+    return subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, **options)
+
+
 def users_environment() -> dict[str, str]:
     """The user's environment, without what would change measurements."""
     return {name: value for name, value in os.environ.items() if name not in FOREIGN}
@@ -218,9 +223,9 @@ def kernel_times(trace: Path) -> dict[tuple[str, str], KernelTimes]:
     """
     events_by_kernel: dict[tuple[str, str], list[dict[str, Any]]] = {}
     count = 0
-    for event in _events(trace):
-        count += 1
-        try:
+    try:
+        for event in _events(trace):
+            count += 1
             if event["cat"] == "kernel":
                 arguments = event["args"]
                 key = (Path(arguments["source"]).name, arguments["kernel"])
@@ -229,8 +234,8 @@ def kernel_times(trace: Path) -> dict[tuple[str, str], KernelTimes]:
                 sizes = {name: int(size) for name, size in taken.items()}
                 entry = {**arguments, "dur": float(event["dur"]), "tile sizes": sizes}
                 events_by_kernel.setdefault(key, []).append(entry)
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise _unreadable() from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise _unreadable() from None
     if count >= _MOST_EVENTS:
         raise ProgramError(f"has more launches than a profile holds, {_MOST_EVENTS}")
     return {key: _times(events) for key, events in events_by_kernel.items()}
@@ -245,14 +250,11 @@ def compile_seconds(trace: Path) -> float:
 
 
 def _events(trace: Path) -> Iterator[dict[str, Any]]:
-    """The events, read by lines: traces can be long. Raises ProgramError."""
+    """The events, read by lines: traces can be long. Raises ValueError."""
     with trace.open(encoding="utf-8", errors="replace") as lines:
         for line in lines:
             if line.startswith('{"ph"'):
-                try:
-                    yield json.loads(line.rstrip().rstrip(","))
-                except ValueError:
-                    raise _unreadable() from None
+                yield json.loads(line.rstrip().rstrip(","))
 
 
 def _unreadable() -> ProgramError:

@@ -13,7 +13,7 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.driver import translate
 from tilepragma.driver.passes import TEMPORAL_VARIABLE
 from tilepragma.driver.state import TranslateRequest
-from tilepragma.driver.texts import outermost_iterators, recounted, retiled, source_text, unrolled
+from tilepragma.driver.texts import retiling, source_text
 from tilepragma.ir.directives import ALL_TARGETS
 from tilepragma.ir.evaluation import Evaluation, UncountableError
 from tilepragma.ir.expressions import Binary, Call, Expression
@@ -93,16 +93,17 @@ def builds_of(
     """
     source = source_text(result)
     builds = {"": Build(source, {}, plan)}
+    changes = retiling(result, plan)
     if "steps" in families:
         builds |= _with_steps(request, plan, target, source)
     for counts in _counts(target, threads) if "counts" in families else ():
-        builds[counts] = _alone(request, plan, recounted(result, plan, counts), counts)
+        builds[counts] = _alone(request, plan, changes.recounted(counts), counts)
     for times in _UNROLLED if "unroll" in families else ():
         name = f"unroll({times})"
-        builds[name] = Build(unrolled(result, plan, times), {}, None, version=name)
+        builds[name] = Build(changes.unrolled(times), {}, None, version=name)
     for tiling in _tilings(target, families):
-        text = retiled(result, plan, tiling.counts, tiling.i, tiling.j)
-        outer, inner = outermost_iterators(result, plan)
+        text = changes.retiled(tiling.counts, tiling.i, tiling.j)
+        outer, inner = (loop.iterator.host for loop in changes.outermost)
         version = f"{tiling.counts}; {outer}: {tiling.i}; {inner}: {tiling.j}"
         builds[tiling.name] = _alone(request, plan, text, version)
     return builds

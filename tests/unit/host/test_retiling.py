@@ -9,7 +9,7 @@ import pytest
 from tilepragma.base.refusals import RefusalError
 from tilepragma.driver import translate
 from tilepragma.driver.state import TranslateRequest
-from tilepragma.driver.texts import recounted, retiled, unrolled
+from tilepragma.driver.texts import retiling
 
 LOOPS = """\
     for (int i = 0; i < n; i++)
@@ -23,7 +23,7 @@ def other(folder: Path, directives: str, loops: str) -> str:
     source = folder / "a.c"
     source.write_text(f"void f(int n, float a[n][n])\n{{\n{directives}{loops}}}\n")
     result = translate(TranslateRequest(str(source), last="choose_sizes"))
-    return retiled(result, result.plans[0], *NEW).decode()
+    return retiling(result, result.plans[0]).retiled(*NEW).decode()
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_counts_take_the_place_of_others(tmp_path: Path) -> None:
         f"void f(int n, float a[n][n])\n{{\n#pragma tilek kernel num_threads(7) independent\n{LOOPS.format(inner='')}}}\n"
     )
     result = translate(TranslateRequest(str(source), last="choose_sizes"))
-    text = recounted(result, result.plans[0], "num_workers(16, 4)")
+    text = retiling(result, result.plans[0]).recounted("num_workers(16, 4)")
     assert b"#pragma tilek kernel  independent num_workers(16, 4)\n" in text
 
 
@@ -80,9 +80,9 @@ def test_innermost_loops_are_unrolled(tmp_path: Path) -> None:
     source = tmp_path / "a.c"
     source.write_text(f"void f(int n, float a[n][n])\n{{\n#pragma tilek kernel\n{LOOPS.format(inner='')}}}\n")
     result = translate(TranslateRequest(str(source), last="choose_sizes"))
-    source.write_bytes(unrolled(result, result.plans[0], 4))
+    source.write_bytes(retiling(result, result.plans[0]).unrolled(4))
     again = translate(TranslateRequest(str(source), last="verify"))
     assert again.succeeded
     assert source.read_text().count("#pragma tilek loop unroll(4)\nfor (int j") == 1
     with pytest.raises(RefusalError, match="has an 'unroll' clause already"):
-        unrolled(again, again.plans[0], 2)
+        retiling(again, again.plans[0]).unrolled(2)

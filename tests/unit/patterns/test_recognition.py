@@ -42,7 +42,7 @@ def facts(nest: SorNest) -> str:
     factor = "none" if sweep.relaxation is None else sweep.relaxation.text
     lines = [
         f"{nest.array.host}, {sweep.points} points of radius {sweep.radius}, {nest.dimensions}-D",
-        f"{' '.join(each.value for each in nest.directions)}, dimensions in order {' '.join(map(str, sweep.order))}, {around}",
+        f"{' '.join(each.direction.value for each in nest.sweeps)}, dimensions in order {' '.join(map(str, sweep.order))}, {around}",
         f"factor {factor}, right-hand side {sweep.right_hand_side.text}",
         *(f"{coefficient} at {', '.join(places)}" for coefficient, places in offsets.items()),
         *(f"accumulates {each.object.host} by {each.operator}" for each in nest.accumulations),

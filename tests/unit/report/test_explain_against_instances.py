@@ -73,6 +73,8 @@ def misnamed_loops(plan: KernelPlan) -> list[str]:
 
 
 def check(text: str, path: Path) -> None:
+    for plan in plans(text, path):
+        assert all(launch.schedule for launch in (*plan.host, *plan.device))
     result = {
         plan.kernel.name: [*disagreements(plan, groups(plan)), *misnamed_loops(plan)] for plan in plans(text, path)
     }

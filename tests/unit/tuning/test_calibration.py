@@ -27,17 +27,17 @@ from tilepragma.tuning.calibration import (
     words_for,
     working_sets,
 )
-from tilepragma.tuning.calibration_samples import CalibrationError, CalibrationTarget, Findings, Series
+from tilepragma.tuning.calibration_samples import CalibrationError, Findings, ListedDevice, Series
 from tilepragma.tuning.host_processor import Cache, Host
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 HOST = Host(
     "A CPU", 2, 2, (Cache(1, 48 * KIB, 1, 1), Cache(2, MIB, 1, 1), Cache(3, 32 * MIB, 2, 2)), 64, 16 * GIB, 2.5e9
 )
-THREADS = CalibrationTarget("threads", 0, "A CPU", False, 2, 0)
-POCL = CalibrationTarget("opencl", 1, "pthread-A CPU", False, 2, 8 * GIB)
-H100 = CalibrationTarget("cuda", 0, "NVIDIA H100 PCIe", True, 114, 80 * GIB)
-CL_GPU = CalibrationTarget("opencl", 0, "Some GPU", True, 20, 4 * GIB)
+THREADS = ListedDevice("threads", 0, "A CPU", "", "cpu", 2)
+POCL = ListedDevice("opencl", 1, "pthread-A CPU", "", "cpu", 2, 8 * GIB)
+H100 = ListedDevice("cuda", 0, "NVIDIA H100 PCIe", "", "gpu", 114, 80 * GIB)
+CL_GPU = ListedDevice("opencl", 0, "Some GPU", "", "gpu", 20, 4 * GIB)
 WHEN = datetime(2026, 11, 22, 12, 30)
 
 
@@ -92,7 +92,7 @@ def answer(word: str) -> Series:
     return Series(word, (plain[measure](),))
 
 
-def answers(subject: CalibrationTarget, effort: Effort = FULL, without: tuple[str, ...] = ()) -> Findings:
+def answers(subject: ListedDevice, effort: Effort = FULL, without: tuple[str, ...] = ()) -> Findings:
     series = [answer(word) for word in words_for(subject, HOST, effort)]
     return Findings(
         tuple(Series(each.word, (), "not today") if each.word.startswith(without) else each for each in series)
@@ -227,7 +227,7 @@ def test_copies_that_cost_no_more_for_more_bytes_have_no_rate() -> None:
 
 
 @pytest.mark.parametrize("subject", [THREADS, H100, CL_GPU], ids=lambda subject: str(subject.key))
-def test_kept_and_read_again(subject: CalibrationTarget) -> None:
+def test_kept_and_read_again(subject: ListedDevice) -> None:
     assert calibrated_on(subject) is None
     device = described(subject, HOST, QUICK, answers(subject, QUICK), []).device
     path = keep(device, subject, WHEN)

@@ -14,8 +14,8 @@ from tilepragma.base.quantities import seconds
 from tilepragma.tuning import calibration_samples
 from tilepragma.tuning.calibration_samples import (
     CalibrationError,
-    CalibrationTarget,
     Findings,
+    ListedDevice,
     Series,
     ascending,
     parsed,
@@ -26,7 +26,7 @@ from tilepragma.tuning.calibration_samples import (
     size,
 )
 
-SUBJECT = CalibrationTarget("opencl", 2, "a device", False, 2, 0)
+SUBJECT = ListedDevice("opencl", 2, "a device", kind="cpu", compute_units=2)
 
 
 def test_slow_samples_move_nothing() -> None:

@@ -26,7 +26,7 @@ def lay(folder: Path, cpu: int, siblings: str, caches: list[tuple[int, str, str,
 
 
 def test_two_threads_a_core_share_the_near_caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_processor, "_our_cpus", lambda: {0, 1, 4, 5})
+    monkeypatch.setattr(host_processor, "our_cpus", lambda: {0, 1, 4, 5})
     for cpu in (0, 1, 4, 5):
         core = f"{cpu % 4},{cpu % 4 + 4}"
         lay(
@@ -49,7 +49,7 @@ def test_two_threads_a_core_share_the_near_caches(tmp_path: Path, monkeypatch: p
 
 
 def test_without_files_there_are_usual_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_processor, "_our_cpus", lambda: {0, 1, 2})
+    monkeypatch.setattr(host_processor, "our_cpus", lambda: {0, 1, 2})
     monkeypatch.setattr(host_processor, "_sysconf", lambda name: 0)
     result = this_host(tmp_path / "none", tmp_path / "nothing")
     assert (result.cores, result.threads, result.line, result.clock, result.memory) == (3, 3, 64, 0.0, 4 << 30)

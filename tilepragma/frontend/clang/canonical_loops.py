@@ -236,7 +236,7 @@ def _countdown_of(loop: ForLoop, iterator: DataObject, lower: Expression) -> tup
     zero = isinstance(bound, IntegerLiteral) and bound.value == 0
     if not zero and _is_unsigned(iterator.element):
         return None
-    if comparison == "!=" and _is_narrow(iterator.element):
+    if comparison == "!=" and _type(iterator).signed and _type(iterator).bits < INT.bits:
         # Below 0 the iterator goes on to the least number of its type, and wraps.
         return None
     if not counted.prefix and (comparison == ">" or (comparison == "!=" and zero)):
@@ -316,10 +316,6 @@ def _less(value: Expression, by: Expression) -> Expression:
     wide = value if not (_is_unsigned(value.type) or _is_unsigned(by.type)) else Cast(LONG, value, value.range)
     type_ = LONG if LONG in (wide.type, by.type) else wide.type
     return Binary("-", wide, by, type_, value.range)
-
-
-def _is_narrow(type_: object) -> bool:
-    return isinstance(type_, ScalarType) and type_.signed and type_.bits < INT.bits
 
 
 def _is_unsigned(type_: object) -> bool:

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from pathlib import Path
 
 from tilepragma.base.files import file_bytes, write_atomically
@@ -104,11 +105,14 @@ def ask_compiler(flags: CompilerFlags) -> CompilerAnswer:
     The cache key is the compiler's path, size and time, and the flags. Raises CompilerError.
     """
     entry = _cache_entry(flags)
-    cached = _read_entry(entry)
+    cached = None if entry is None else _read_entry(entry)
     if cached is not None:
         return cached
     answer = _run_compiler(flags)
-    _write_entry(entry, answer)
+    if entry is not None:
+        text = json.dumps({"folders": answer.include_folders, "macros": answer.macros})
+        with suppress(OSError):  # a cache that cannot be written only costs time
+            write_atomically(entry, text.encode())
     return answer
 
 
@@ -226,9 +230,7 @@ def _cache_entry(flags: CompilerFlags) -> Path | None:
         return None
 
 
-def _read_entry(entry: Path | None) -> CompilerAnswer | None:
-    if entry is None:
-        return None
+def _read_entry(entry: Path) -> CompilerAnswer | None:
     try:
         stored = json.loads(file_bytes(entry))
         folders = tuple(str(folder) for folder in stored["folders"])
@@ -236,14 +238,3 @@ def _read_entry(entry: Path | None) -> CompilerAnswer | None:
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return CompilerAnswer(folders, macros) if all(os.path.isdir(folder) for folder in folders) else None
-
-
-def _write_entry(entry: Path | None, answer: CompilerAnswer) -> None:
-    """Write the answer; a cache that cannot be written only costs time."""
-    if entry is None:
-        return
-    try:
-        text = json.dumps({"folders": answer.include_folders, "macros": answer.macros})
-        write_atomically(entry, text.encode())
-    except OSError:
-        return

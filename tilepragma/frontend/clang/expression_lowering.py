@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 from tilepragma.base.diagnostics import SourceError, source_error
+from tilepragma.base.reserved_words import words
 from tilepragma.frontend.clang import literals, storage_accesses
 from tilepragma.frontend.clang.cursor_tree import LOOPS, CursorKind, Node, TypeKind, strip
 from tilepragma.frontend.clang.implied_parameters import implied_argument
@@ -31,9 +33,8 @@ from tilepragma.ir.expressions import (
     Unary,
 )
 from tilepragma.ir.traversal import walk
-from tilepragma.ir.types import DOUBLE, FLOAT, PointerType, ScalarType, Type, VoidType
+from tilepragma.ir.types import DOUBLE, FLOAT, INT, PointerType, ScalarType, Type, VoidType
 
-_PLACES = {CursorKind.ARRAY_SUBSCRIPT_EXPR, CursorKind.MEMBER_REF_EXPR}
 _ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "<<=", ">>=", "&=", "^=", "|="}
 _INCREMENTS = {"x++": ("++", False), "x--": ("--", False), "++": ("++", True), "--": ("--", True)}
 #: A value that stands in several places has at most so many nodes; nested macros grow without end.
@@ -69,27 +70,13 @@ def _lowered(context: Context, node: Node) -> Expression:
     if kind == CursorKind.FLOATING_LITERAL:
         return literals.floating_literal(node, _scalar_type(context, node))
     if kind == CursorKind.CHARACTER_LITERAL:
-        return literals.character_literal(node)
-    if kind == CursorKind.DECL_REF_EXPR:
-        return _reference(context, node)
-    if kind in _PLACES:
-        return storage_accesses.access(context, node)
-    if kind in (CursorKind.BINARY_OPERATOR, CursorKind.COMPOUND_ASSIGNMENT_OPERATOR):
-        return _binary(context, node)
-    if kind == CursorKind.UNARY_OPERATOR:
-        return _unary(context, node)
+        return literals.evaluated(node, "character", "write its number", INT)
     if kind == CursorKind.CONDITIONAL_OPERATOR:
         condition = truth(context, node.children[0])
         then, otherwise = (context.lower(child) for child in node.children[1:])
         return Conditional(condition, then, otherwise, type_of(context, node), node.range)
-    if kind == CursorKind.CSTYLE_CAST_EXPR:
-        return _cast(context, node)
-    if kind == CursorKind.CALL_EXPR:
-        return _call(context, node)
-    if kind == CursorKind.StmtExpr:
-        return _statement_expression(context, node)
-    if kind == CursorKind.CXX_UNARY_EXPR:
-        return _size(context, node)
+    if kind in _LOWERINGS:
+        return _LOWERINGS[kind](context, node)
     if kind == CursorKind.UNEXPOSED_EXPR and isinstance(value := node.evaluate(), int):
         return literals.constant(value, type_of(context, node), node.range)
     raise _refusal(context, node)
@@ -324,16 +311,12 @@ def _is_of_the_function(declaration: Node) -> bool:
 # -- calls
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_REAL = _words(
+_REAL = words(
     "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs fdim floor fma "
     "fmax fmin fmod hypot ilogb ldexp lgamma llrint llround log log10 log1p log2 logb lrint lround nearbyint nextafter "
     "pow remainder rint round scalbln scalbn sin sinh sqrt tan tanh tgamma trunc"
 )
-_CLASSIFYING = _words(
+_CLASSIFYING = words(
     "isnan isinf isfinite isnormal signbit isgreater isgreaterequal isless islessequal islessgreater isunordered"
 )
 _WHOLE = ("abs", "labs", "llabs")
@@ -439,3 +422,17 @@ def _unknown(name: str, node: Node) -> Exception:
             f"define '{name}' in this file or in a header it includes (static inline), or call it outside the kernel"
         )
     return source_error(node.range, f"'{name}' cannot be called in a kernel: it is not defined in this file", remedy)
+
+
+_LOWERINGS: dict[CursorKind, Callable[[Context, Node], Expression]] = {
+    CursorKind.DECL_REF_EXPR: _reference,
+    CursorKind.ARRAY_SUBSCRIPT_EXPR: storage_accesses.access,
+    CursorKind.MEMBER_REF_EXPR: storage_accesses.access,
+    CursorKind.BINARY_OPERATOR: _binary,
+    CursorKind.COMPOUND_ASSIGNMENT_OPERATOR: _binary,
+    CursorKind.UNARY_OPERATOR: _unary,
+    CursorKind.CSTYLE_CAST_EXPR: _cast,
+    CursorKind.CALL_EXPR: _call,
+    CursorKind.StmtExpr: _statement_expression,
+    CursorKind.CXX_UNARY_EXPR: _size,
+}

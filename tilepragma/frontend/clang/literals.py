@@ -10,7 +10,7 @@ from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.cursor_tree import Node
 from tilepragma.ir.c_values import arithmetic_value, c_value
 from tilepragma.ir.expressions import Binary, Expression, FloatingLiteral, IntegerLiteral, Unary, integer
-from tilepragma.ir.types import DOUBLE, FLOAT, INT, ScalarType, Type, promoted, single
+from tilepragma.ir.types import DOUBLE, FLOAT, ScalarType, Type, promoted, single
 
 _INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|[0-9]+)([uUlL]*)\Z")
 _FLOATING = re.compile(
@@ -33,7 +33,7 @@ def integer_literal(node: Node, type_: Type) -> Expression:
         digits = match.group(1)
         octal = digits[0] == "0" and digits.isdigit()
         return IntegerLiteral(int(digits, 8 if octal else 0), match.group(), type_, node.range)
-    return _evaluated(node, "constant", "write the number out", type_)
+    return evaluated(node, "constant", "write the number out", type_)
 
 
 def constant(value: int, type_: Type, range_: SourceRange) -> Expression:
@@ -57,12 +57,8 @@ def as_c_computes(value: Expression) -> Expression:
     return constant(known, promoted(value.type), value.range)
 
 
-def character_literal(node: Node) -> Expression:
-    """The value of 'c', an int."""
-    return _evaluated(node, "character", "write its number", INT)
-
-
-def _evaluated(node: Node, what: str, remedy: str, type_: Type) -> Expression:
+def evaluated(node: Node, what: str, remedy: str, type_: Type) -> Expression:
+    """The value of an integer constant, which errors call `what`. Raises SourceError."""
     value = node.evaluate()
     if value is None:
         raise source_error(node.range, f"the value of this {what} is not known", remedy)

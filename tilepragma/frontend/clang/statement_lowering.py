@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from tilepragma.base.diagnostics import SourceError, source_error
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.canonical_loops import canonical, iterator_of
 from tilepragma.frontend.clang.cursor_tree import CursorKind, Node
 from tilepragma.frontend.clang.expression_lowering import lower_expression, truth, type_of
 from tilepragma.frontend.clang.implied_parameters import with_constness
-from tilepragma.frontend.clang.literals import constant
+from tilepragma.frontend.clang.literals import evaluated
 from tilepragma.frontend.clang.liveness import for_header
 from tilepragma.frontend.clang.lowering_context import Context, FunctionCollector, function_facts
 from tilepragma.frontend.clang.objects import declare, is_constant, is_variable_length, lower_initializer
@@ -190,10 +193,8 @@ def _label(context: Context, node: Node) -> CaseLabel:
     value = node.children[0]
     if len(node.children) > 2:
         raise source_error(node.range, "a range of cases cannot be used in a kernel", "write one 'case' for each value")
-    number = value.evaluate()
-    if number is None:
-        raise source_error(value.range, "the value of this 'case' is not known", "write an integer constant")
-    return CaseLabel(constant(int(number), type_of(context, value), value.range), node.range)
+    number = evaluated(value, "'case'", "write an integer constant", type_of(context, value))
+    return CaseLabel(number, node.range)
 
 
 def _for(context: Context, node: Node) -> Loop | ForLoop:
@@ -247,47 +248,48 @@ def _declaration(context: Context, node: Node, scope: Scope, in_loop: bool) -> D
     return Declaration(tuple(declarators), node.range) if declarators else None
 
 
+@contextmanager
+def _refusing(context: Context, node: Node) -> Iterator[None]:
+    """A SourceError that ends the block also refuses later uses of the variable."""
+    try:
+        yield
+    except SourceError as refusal:
+        context.refused[node.key] = refusal
+        raise
+
+
 def _alias(context: Context, node: Node) -> None:
     """A local pointer stands for the element it is set to; its declaration disappears."""
-    initializer = node.unit.initializer(node)
-    refusal = _declarator_refusal(context, node, Scope.REGION, in_loop=False)
-    if refusal is None:
-        try:
-            reason: str | None = "it has no value from the start"
-            if initializer is not None:
-                reason = declare_alias(context, node, initializer, node.start, context.block_end)
-        except SourceError as fault:
-            context.refused[node.key] = fault
-            raise
-        if reason is None:
-            return
-        message = f"the pointer '{node.spelling}' cannot be used in a kernel: {reason}"
-        refusal = source_error(node.range, message, "index the array itself instead")
-    context.refused[node.key] = refusal
-    raise refusal
+    with _refusing(context, node):
+        _check_declarator(context, node, Scope.REGION, in_loop=False)
+        initializer = node.unit.initializer(node)
+        reason: str | None = "it has no value from the start"
+        if initializer is not None:
+            reason = declare_alias(context, node, initializer, node.start, context.block_end)
+        if reason is not None:
+            message = f"the pointer '{node.spelling}' cannot be used in a kernel: {reason}"
+            raise source_error(node.range, message, "index the array itself instead")
 
 
 def _declarator(context: Context, node: Node, scope: Scope, in_loop: bool) -> Declarator:
-    refusal = _declarator_refusal(context, node, scope, in_loop)
-    if refusal is not None:
-        context.refused[node.key] = refusal
-        raise refusal
+    with _refusing(context, node):
+        _check_declarator(context, node, scope, in_loop)
     initializer = node.unit.initializer(node)
     object_ = declare(context, node, scope)
     return Declarator(object_, None if initializer is None else lower_initializer(context, initializer))
 
 
-def _declarator_refusal(context: Context, node: Node, scope: Scope, in_loop: bool) -> SourceError | None:
+def _check_declarator(context: Context, node: Node, scope: Scope, in_loop: bool) -> None:
+    """Raises SourceError for variables that kernels cannot have."""
     storage, name = node.storage, node.spelling
     if storage == "STATIC" and is_constant(node):
-        return None
+        return
     if storage == "STATIC" and not context.is_region:
         message = f"a function called from a kernel keeps '{name}' from call to call"
-        return source_error(node.range, message, "pass it as an argument")
+        raise source_error(node.range, message, "pass it as an argument")
     if storage in ("STATIC", "EXTERN"):
         message = f"'{name}' is declared '{storage.lower()}' inside the kernel"
-        return source_error(node.range, message, "declare it before the kernel")
+        raise source_error(node.range, message, "declare it before the kernel")
     if (in_loop or scope is Scope.LOCAL) and is_variable_length(node):
         message = f"the length of '{name}' is known at run time only, and each iteration would need its own copy"
-        return source_error(node.range, message, "give it a constant length")
-    return None
+        raise source_error(node.range, message, "give it a constant length")

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from tilepragma.base.diagnostics import Diagnostics, SourceError, source_error
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.base.reserved_words import RESERVED
+from tilepragma.base.reserved_words import RESERVED, words
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.pragma.constructs import listed, nearest, unknown_word
 from tilepragma.frontend.pragma.spliced_source import Token, range_of, text_of
@@ -42,12 +42,9 @@ from tilepragma.ir.directives import (
 _Attribute = TypeVar("_Attribute", bound=Enum)
 
 REDUCTION_OPERATORS = ("+", "*", "min", "max", "&", "|", "^", "&&", "||")
-_KEYWORDS = frozenset(
-    (
-        *("auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern"),
-        *("float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed"),
-        *("sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while"),
-    )
+_KEYWORDS = words(
+    "auto break case char const continue default do double else enum extern float for goto if inline int long register "
+    "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while"
 )
 
 
