@@ -90,7 +90,7 @@ def test_devices_have_rules_too(tmp_path: Path) -> None:
     [
         ("sweep", "x: tile(thread)", "has no loop over 'x'"),
         ("sweep", "num_threads(n)", "a count is no number from 1"),
-        ("sweep", 7, "'version' is no text"),
+        ("sweep", 7, "'version' must be a text"),
         ("chain", "i: tile(thread) tile(dynamic)", "its iterations depend on each other"),
         ("sum", "num_threads(2)", "would add real numbers up in another order"),
     ],
@@ -114,7 +114,7 @@ def test_more_versions_than_launches_choose_from(tmp_path: Path) -> None:
 
 def test_sizes_are_those_of_the_version(tmp_path: Path) -> None:
     [warning] = translated(tmp_path, "sweep", {"bytes": 9, "version": THREADS, "sizes": {"i_size": 3}}).diagnostics
-    assert f"it says i_size; the tile sizes of version '{THREADS}' are none" in warning.message
+    assert f"it names i_size; the tile sizes of version '{THREADS}' are none" in warning.message
 
 
 def test_names_and_programs_of_versions(tmp_path: Path) -> None:
