@@ -40,14 +40,19 @@ def wrong_schedules(executed: Iterable[InstanceMap]) -> Iterator[Fault]:
                 maps.setdefault(place, []).append(schedule)
         for execution in executions:
             statement = execution.statement
-            told = maps.get(statement.range, [])
-            if isinstance(statement.node, (If, Loop, Declaration)) or any(_is_of(execution, each) for each in told):
+            candidates = maps.get(statement.range, [])
+            if isinstance(statement.node, (If, Loop, Declaration)) or any(
+                _follows(execution, each) for each in candidates
+            ):
                 continue
-            wrong = "runs otherwise than its schedule says" if told else "is in no schedule"
+            wrong = "runs otherwise than its schedule says" if candidates else "is in no schedule"
             yield Fault(_RULE, f"the {where(statement)} {wrong} in launch {launch.name}", False)
 
 
-def _is_of(execution: InstanceMap, schedule: SpaceTimeMap) -> bool:
+def _follows(execution: InstanceMap, schedule: SpaceTimeMap) -> bool:
+    """Whether the schedule is about these loops, and all instances lie in what it says of them.
+    What is not affine in it cannot be shown.
+    """
     leaf = execution.leaf
     launch = next(place for place, element in enumerate(leaf.path) if isinstance(element, Launch))
     host = [leaf.frame.iterators[each.dimension] for each in leaf.path[:launch] if isinstance(each, Ordered)]
@@ -69,7 +74,7 @@ def _is_of(execution: InstanceMap, schedule: SpaceTimeMap) -> bool:
     try:
         return all(leaf.domain.is_subset(_instances(leaf, meaning, values)) for meaning in meanings)
     except NotAffineError:
-        return True  # a size or an offset that is not affine: the schedule says nothing that isl could check
+        return False
 
 
 def _values(execution: InstanceMap) -> dict[str, isl.PwAff]:

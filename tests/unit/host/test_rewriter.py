@@ -137,7 +137,7 @@ def test_a_header_with_a_region_stands_in_the_main_file(tmp_path: Path) -> None:
 
 def test_as_written_keeps_the_users_text_and_the_data_in_step(tmp_path: Path) -> None:
     main = source.file("example.c", HEAD + FUNCTION.replace("else\n        HERE", "else\n        (void)0; HERE"))
-    plan = replace(plan_at(main), untransformed="no tiles are said", host_steps=(), device_steps=())
+    plan = replace(plan_at(main), untransformed="the user gave no tiles", host_steps=(), device_steps=())
     text = rewrite(unit([main]), [plan], "OUT.c")
     assert source.compiles(tmp_path, text, "-std=c11", "-Wpedantic") == ""
     assert b"tilek_launch(" in text
