@@ -16,7 +16,7 @@ from tilepragma.plan.kernel_plan import (
     SizeChoice,
     Step,
 )
-from tilepragma.plan.space_time import LoopMeaning, SpaceTimeMap
+from tilepragma.plan.space_time import Hyperplane, LoopMeaning, SpaceTimeMap
 from tilepragma.user_tiles.tile_nests import axis_text
 
 
@@ -105,14 +105,19 @@ def _schedule(schedule: SpaceTimeMap) -> str:
 
 
 def _meaning(meaning: LoopMeaning) -> str:
-    """`wavefront = t / t_size + (t + i) / i_size`, with floored quotients"""
-    planes = (
-        phi if plane.size is None else f"({phi}) / {plain_text(plane.size)}"
-        for plane in meaning.hyperplanes
-        for phi in [plain_text(expression(plane.phi))]
-    )
-    value = " + ".join(planes)
+    """`wavefront = floor(t / t_size) + floor((t + i) / i_size)`"""
+    value = " + ".join(map(_hyperplane, meaning.hyperplanes))
     return value if value == meaning.iterator.name else f"{meaning.iterator.name} = {value}"
+
+
+def _hyperplane(plane: Hyperplane) -> str:
+    phi = plain_text(expression(plane.phi))
+    if plane.size is None:
+        return phi
+    quotient = " / ".join(
+        text if text.isalnum() or text.isidentifier() else f"({text})" for text in (phi, plain_text(plane.size))
+    )
+    return f"floor({quotient}){'' if plane.halo is None else ' with halos'}"
 
 
 def _launch(kind: str, launch: Launch) -> Iterator[str]:
