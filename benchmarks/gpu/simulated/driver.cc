@@ -163,16 +163,49 @@ std::string simulated_text(const std::string &text)
     return result;
 }
 
+// A new file with the text; `path` is a pattern of mkstemp's.
+int write_file(char *path, const std::string &text)
+{
+    const int descriptor = mkstemp(path);
+    if (descriptor < 0)
+        return 0;
+    const int written = write(descriptor, text.data(), text.size()) == (ssize_t)text.size();
+    close(descriptor);
+    return written;
+}
+
+// The simulator has one table of names for all modules: those of entries and variables of a module
+// get its number.
+std::string numbered_names(const std::string &text, unsigned number, std::vector<std::string> &entries)
+{
+    static const std::regex entry("\\.entry\\s+([A-Za-z_$%][A-Za-z0-9_$]*)");
+    static const std::regex variable(
+        "(?:^|\n)(?:\\.visible |\\.extern )?\\.(?:shared|global|const)[^;\n=]*\\s([A-Za-z_$%][A-Za-z0-9_$]*)[\\[;]");
+    static const std::regex word("[A-Za-z_$%][A-Za-z0-9_$]*");
+    std::map<std::string, std::string> renamed;
+    for (std::sregex_iterator match(text.begin(), text.end(), entry), end; match != end; ++match)
+        entries.push_back((*match)[1]);
+    for (const std::string &name : entries)
+        renamed[name] = name + "_" + std::to_string(number);
+    for (std::sregex_iterator match(text.begin(), text.end(), variable), end; match != end; ++match)
+        renamed[(*match)[1]] = (*match)[1].str() + "_" + std::to_string(number);
+    std::string result;
+    auto rest = text.begin();
+    for (std::sregex_iterator match(text.begin(), text.end(), word), end; match != end; ++match) {
+        const auto found = renamed.find(match->str());
+        result.append(rest, (*match)[0].first);
+        result += found != renamed.end() ? found->second : match->str();
+        rest = (*match)[0].second;
+    }
+    return result.append(rest, text.end());
+}
+
 // ptxas tells the registers and the shared memory of each function, on which occupancy depends.
 void read_resources(const std::string &text, std::map<std::string, Function> &functions)
 {
     char file[] = "/tmp/tilek-simulated-XXXXXX";
-    const int descriptor = mkstemp(file);
     const char *const assembler = getenv("TILEK_SIMULATED_PTXAS");
-    if (descriptor < 0)
-        return;
-    const int written = write(descriptor, text.data(), text.size()) == (ssize_t)text.size();
-    close(descriptor);
+    const int written = write_file(file, text);
     const std::string command = std::string(assembler != NULL ? assembler : "ptxas") +
                                 " -v -arch=sm_70 -o /dev/null " + file + " 2>&1";
     FILE *const output = written ? popen(command.c_str(), "r") : NULL;
@@ -353,18 +386,21 @@ int cuModuleLoadData(Module **module, const void *image)
         return INVALID_PTX;
     gpgpu_context *const context = simulation();
     CUctx_st *const device = GPGPUSim_Context(context);
-    const std::string parsed = simulated_text(text);
+    std::vector<std::string> entries;
+    const std::string parsed = numbered_names(simulated_text(text), ++handle, entries);
+    char file[] = "/tmp/tilek-simulated-XXXXXX";
+    if (!write_file(file, parsed))
+        return OUT_OF_MEMORY;
     Module *const made = new Module;
-    made->symbols = context->gpgpu_ptx_sim_load_ptx_from_string(parsed.c_str(), ++handle);
+    made->symbols = context->gpgpu_ptx_sim_load_ptx_from_filename(file);
+    unlink(file);
     device->add_binary(made->symbols, handle);
     context->api->load_static_globals(made->symbols, 0x10000000, 0xFFFFFFFF, gpu());
     context->api->load_constants(made->symbols, 0x10000000, gpu());
-    static const std::regex entry("\\.entry\\s+([A-Za-z_$%][A-Za-z0-9_$]*)");
-    for (std::sregex_iterator match(parsed.begin(), parsed.end(), entry), end; match != end; ++match) {
-        const std::string name = (*match)[1];
-        symbol *const found = made->symbols->lookup(name.c_str());
-        if (found != NULL && found->get_pc() != NULL)
-            made->functions[name] = {name, found->get_pc(), 0, 0};
+    for (const std::string &name : entries) {
+        symbol *const symbol_of_entry = made->symbols->lookup((name + "_" + std::to_string(handle)).c_str());
+        if (symbol_of_entry != NULL && symbol_of_entry->get_pc() != NULL)
+            made->functions[name] = {name, symbol_of_entry->get_pc(), 0, 0};
     }
     read_resources(text, made->functions);
     for (auto &item : made->functions) {

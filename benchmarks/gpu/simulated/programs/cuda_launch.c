@@ -9,7 +9,7 @@
 
 #include "arrays.h"
 
-static void *driver, *module;
+static void *driver, *module, *stream;
 static cuda_address copies[MOST_ARRAYS];
 
 static void fail(const char *what, const char *why)
@@ -85,6 +85,7 @@ static char *compiled(const char *text)
 static void start(void)
 {
     int (*initialise)(unsigned), (*retain)(void **, int), (*push)(void *), (*load)(void **, const void *);
+    int (*create)(void **, unsigned);
     void *context;
     if (driver != NULL)
         return;
@@ -93,7 +94,8 @@ static void start(void)
     bind(driver, "cuDevicePrimaryCtxRetain", &retain);
     bind(driver, "cuCtxPushCurrent_v2", &push);
     bind(driver, "cuModuleLoadData", &load);
-    if (initialise(0) != 0 || retain(&context, 0) != 0 || push(context) != 0)
+    bind(driver, "cuStreamCreate", &create);
+    if (initialise(0) != 0 || retain(&context, 0) != 0 || push(context) != 0 || create(&stream, 1) != 0)
         fail("TILEK_CUDA_LIBRARY", "the driver does not start");
     char *const text = text_of(getenv("SIMULATED_CUDA")), *const code = compiled(text);
     if (load(&module, code) != 0)
@@ -111,7 +113,7 @@ cuda_address cuda_array(void *array)
     for (int k = 0; k < run_array_count; ++k)
         if (run_arrays[k].base == array) {
             if (copies[k] == 0 && (allocate(&copies[k], run_arrays[k].bytes) != 0 ||
-                                   copy(copies[k], array, run_arrays[k].bytes, NULL) != 0))
+                                   copy(copies[k], array, run_arrays[k].bytes, stream) != 0))
                 fail("the device", "no memory");
             return copies[k];
         }
@@ -126,7 +128,7 @@ void cuda_copy_back(void)
     bind(driver, "cuMemcpyDtoHAsync_v2", &copy);
     bind(driver, "cuStreamSynchronize", &wait);
     for (int k = 0; k < run_array_count; ++k)
-        if (copies[k] != 0 && (copy(run_arrays[k].base, copies[k], run_arrays[k].bytes, NULL) != 0 || wait(NULL) != 0))
+        if (copies[k] != 0 && (copy(run_arrays[k].base, copies[k], run_arrays[k].bytes, stream) != 0 || wait(stream) != 0))
             fail("the device", "copies nothing back");
 }
 
@@ -141,6 +143,6 @@ void cuda_launch(const char *kernel, const unsigned grid[3], const unsigned bloc
     bind(driver, "cuLaunchKernel", &launch);
     if (find(&function, module, kernel) != 0)
         fail(kernel, "no such kernel");
-    if (launch(function, grid[0], grid[1], grid[2], block[0], block[1], block[2], 0, NULL, arguments, NULL) != 0)
+    if (launch(function, grid[0], grid[1], grid[2], block[0], block[1], block[2], 0, stream, arguments, NULL) != 0)
         fail(kernel, "does not run");
 }
