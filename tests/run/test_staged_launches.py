@@ -73,13 +73,15 @@ void f(int n, int m, int p, const float a[n][p], const float b[p][m], float c[n]
 }"""
 
 
-FIVE_POINT = b"""
-void f(int n, int m, const float a[n][m], float b[n][m]) {
+#: What makes workers neighbours along i, so that they read down the columns of a[i][j].
+ALONG_I = "c[j][i] * c[j - 1][i] * c[j + 1][i] * c[j][i - 1] * c[j][i + 1]"
+FIVE_POINT = f"""
+void f(int n, int m, const float a[n][m], const float c[m][n], float b[m][n]) {{
 #pragma tilek kernel
   for (int i = 1; i < n - 1; i++)
     for (int j = 1; j < m - 1; j++)
-      b[i][j] = a[i][j] + a[i - 1][j] + a[i + 1][j] + a[i][j - 1] + a[i][j + 1];
-}"""
+      b[j][i] = a[i][j] + a[i - 1][j] + a[i + 1][j] + a[i][j - 1] + a[i][j + 1] + {ALONG_I};
+}}""".encode()
 
 
 def specialised(workers: tuple[int, int], length: int = 1, source: bytes = PRODUCT) -> tuple[str, tuple[str, ...]]:
@@ -159,11 +161,11 @@ def test_vectors_are_asked_for_where_tiles_begin_with_them(
     element: str, length: str, first: str, value: str, vectors: set[str]
 ) -> None:
     text = f"""
-void f(int n, int m, int from, const {element} a[n][{length}], {element} b[n][m]) {{
+void f(int n, int m, int from, const {element} a[n][{length}], const {element} c[m][n], {element} b[m][n]) {{
 #pragma tilek kernel
   for (int i = 1; i < n - 1; i++)
     for (int j = {first}; j < m - 4; j++)
-      b[i][j] = {value};
+      b[j][i] = {value} + {ALONG_I};
 }}"""
     (plan,) = translate(TranslateRequest("f.c", text=text.encode())).plans
     program = device_program(plan, OPENCL).text

@@ -7,13 +7,12 @@ workers compute in one round:
     uniform nest { stage; barrier; body; barrier }
     uniform nest { …; for (l_tile …) { stage; barrier; for (l in the tile) …; barrier } … }
 
-Staging pays where neighbouring workers do not read neighbouring elements, or where several rows of
-workers read one row of the array. (Within a warp, neighbours share lines already.)
+Staging pays where neighbouring workers do not read neighbouring elements, and where the points of a
+worker share what they read (model/staging_counts.py). Caches give other reuse.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
@@ -49,6 +48,7 @@ from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, minimum,
 from tilepragma.ir.traversal import loops_and_tiled, unwrapped, walk
 from tilepragma.ir.types import LONG, ScalarType
 from tilepragma.model.bank_conflicts import odd_rows, padded_row
+from tilepragma.model.staging_counts import TileAccesses
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, forms, with_launches
 from tilepragma.plan.shared_constants import PREFERRED_WORKERS
 from tilepragma.poly.extents import Bounds
@@ -59,11 +59,6 @@ from tilepragma.verify.certificate import Proof
 from tilepragma.verify.instances import Original
 from tilepragma.verify.proofs import prove_staged
 
-#: Staging pays from this average number of worker rows that read a row of the array.
-_LEAST_REUSE = 2.0
-#: The least length of contiguous rows for a copy where the workers read down columns.
-_LEAST_RUN = 4
-_MOST_ROWS = 4096
 #: Iterations of a sequential loop to stage together; the first that fits.
 _TILES = (32, 16, 8, 4)
 
@@ -180,9 +175,9 @@ class _Planner:
         tile, arrays = self._best(launch, nest, around)
         if not arrays:
             return launch
-        if self.registers and tile.split is not None:
-            tile, arrays = self._with_points(launch, tile, arrays, around)
-            launch = retiled(launch, tile.points) if tile.points else launch
+        if tile.points:
+            tile = replace(tile, nest=with_points(tile.nest, tile.points))
+            launch = retiled(launch, tile.points)
         form = self._body(tile, arrays)
         read = {use.object for use in uses(form, self.plan.kernel.functions, launch=True) if use.reads}
         values = tuple(sorted((around & read) - set(launch.values), key=lambda object_: object_.name))
@@ -192,14 +187,18 @@ class _Planner:
         """The tile that stages most arrays, and these; of equal tiles the one without a split."""
         tiles = [_Tile(nest)]
         split = _split_tile(nest)
-        tiles += [replace(split, size=size) for size in _TILES] if split is not None else []
+        if split is not None:
+            points = self._points(launch, split, self._candidates(launch, split, around))
+            tiles += [replace(split, size=size, points=points) for size in _TILES] if points else []
+            tiles += [replace(split, size=size) for size in _TILES]
         best: tuple[_Tile, list[Candidate]] = (tiles[0], [])
         smallest: dict[tuple[DataObject, tuple[str, ...]], Candidate] = {}
         for tile in tiles:
-            candidates_of_tile = self._worth(launch, tile, around)
+            candidates_of_tile = [candidate for candidate in self._candidates(launch, tile, around) if candidate.pays]
             smallest |= {candidate.key: candidate for candidate in candidates_of_tile}
             worth = self._fitting(candidates_of_tile)
-            if len(worth) > len(best[1]):
+            same_points = not tile.points or self._points(launch, tile, worth) == tile.points
+            if len(worth) > len(best[1]) and same_points:
                 best = (tile, worth)
         tile, worth = best
         staged = {candidate.key for candidate in worth}
@@ -212,24 +211,15 @@ class _Planner:
         ]
         return tile, tuple(candidate.staged for candidate in worth)
 
-    def _with_points(
-        self, launch: Launch, tile: _Tile, arrays: tuple[Staged, ...], around: frozenset[DataObject]
-    ) -> tuple[_Tile, tuple[Staged, ...]]:
-        """The tile with several points a worker if all staged arrays still fit; else unchanged."""
-        assert tile.split is not None, "sums go along a sequential loop"
+    def _points(self, launch: Launch, tile: _Tile, candidates: Iterable[Candidate]) -> dict[Axis, int]:
+        """The points of a worker that pay off where these candidates are staged."""
+        if not self.registers or tile.split is None:
+            return {}
         wanted = self.points.get(launch.name, POINTS)
-        points = worth_points(tile.nest, tile.split, arrays, wanted)
-        if not points:
-            return tile, arrays
-        for size in _TILES:
-            coarsened = replace(tile, size=size, points=points)
-            fitting = tuple(candidate.staged for candidate in self._fitting(self._worth(launch, coarsened, around)))
-            if {array.reads for array in fitting} >= {array.reads for array in arrays}:
-                return replace(coarsened, nest=with_points(tile.nest, points)), fitting
-        return tile, arrays
+        return worth_points(tile.nest, tile.split, tuple(candidate.staged for candidate in candidates), wanted)
 
-    def _worth(self, launch: Launch, tile: _Tile, around: frozenset[DataObject]) -> list[Candidate]:
-        """The profitable array tiles, those with most accesses an element first."""
+    def _candidates(self, launch: Launch, tile: _Tile, around: frozenset[DataObject]) -> list[Candidate]:
+        """The array tiles, those with most accesses an element first."""
         functions = self.plan.kernel.functions
         objects = only_read(launch.body, functions) - set(self.plan.constants)
         read = list(readings(tile.nest.body if tile.split is None else tile.split.body, objects))
@@ -245,8 +235,7 @@ class _Planner:
         shared |= {size.object for size in self.plan.sizes}
         counts = tile.counts(literal_counts(self.plan.counts))
         array_tiles = _candidates(read, tile.terms, frozenset(shared), counts, tile.points)
-        profitable = [array_tile for array_tile in array_tiles if array_tile.is_worth_it]
-        return sorted(profitable, key=lambda tile: (-tile.uses_of_element, tile.staged.object.name, tile.staged.reads))
+        return sorted(array_tiles, key=lambda tile: (-tile.uses_of_element, tile.staged.object.name, tile.staged.reads))
 
     def _fitting(self, ranked: list[Candidate]) -> list[Candidate]:
         """The candidates that fit together, in their order."""
@@ -403,33 +392,18 @@ Terms = Mapping[DataObject, Axis | int]
 @dataclass(frozen=True)
 class Candidate:
     """An array tile and its merits for the likely numbers of workers: `bytes` of shared memory,
-    `uses_of_element` accesses to an element, `row_reuse` rows of workers that read a row;
-    `columns`: the workers read down columns.
+    `uses_of_element` accesses to an element, and whether the copy `pays`.
     """
 
     staged: Staged
     bytes: int
     uses_of_element: float
-    uses_of_worker: int
-    row_reuse: float
-    columns: bool
-    run: int
+    pays: bool
 
     @property
     def key(self) -> tuple[DataObject, tuple[str, ...]]:
         """The array and the accesses that the array tile serves."""
         return self.staged.object, self.staged.reads
-
-    @property
-    def is_worth_it(self) -> bool:
-        """Whether each element is read at least once, and either neighbouring workers read down
-        columns of long runs, or a worker reads several elements of rows that many workers read.
-        """
-        if self.uses_of_element < 1:
-            return False
-        if self.columns:
-            return self.run >= _LEAST_RUN
-        return self.uses_of_worker > 1 and self.row_reuse >= _LEAST_REUSE
 
 
 def _candidates(
@@ -501,7 +475,7 @@ def _candidate(
         )
         sides.append(StagedSide(side_terms, expression(parts[1] + number(lowest)), highest - lowest))
     inside = [reading for reading, offsets in read if all(map(_contains, bounds, offsets))]
-    candidate = _evaluated(object_, tuple(sides), inside, counts)
+    candidate = _evaluated(object_, tuple(sides), inside, counts, points)
     if candidate is None or object_.rows_in is None:
         return candidate
     # Rows are contiguous: the first element is the first one of the first row.
@@ -531,34 +505,39 @@ def _without(value: Polynomial, terms: Terms) -> tuple[tuple[int, ...], Polynomi
 
 
 def _evaluated(
-    object_: DataObject, sides: tuple[StagedSide, ...], read: Sequence[Reading], counts: Mapping[Axis, int]
+    object_: DataObject,
+    sides: tuple[StagedSide, ...],
+    read: Sequence[Reading],
+    counts: Mapping[Axis, int],
+    points: Mapping[Axis, int],
 ) -> Candidate | None:
     mapped = {term.extent for side in sides for term in side.terms if isinstance(term.extent, Axis)}
     if not mapped or not isinstance(object_.element, ScalarType):
         return None
     first = min(counts, key=lambda axis: axis.dimension)
     lengths = [_length(side, counts) for side in sides]
-    last = sides[-1].terms
-    elsewhere = any(term.extent == first for side in sides[:-1] for term in side.terms)
-    along = any(term.extent == first and abs(term.coefficient) == 1 for term in last)
     inside = {term.iterator: term.extent for side in sides for term in side.terms}
     splits = math.prod(size for size in inside.values() if isinstance(size, int))
-    # Neighbours read down columns, or one element of a row along which a sequential loop runs.
-    uniform = not along and first not in mapped
-    columns = elsewhere or (uniform and any(not isinstance(term.extent, Axis) for term in last))
     accesses = sum(math.prod(_width(span) + 1 for span in reading.spans if span is not None) for reading in read)
-    worker_rows = math.prod(count for axis, count in counts.items() if axis != first)
-    odd = odd_rows(*_between_neighbours(sides, lengths, first))
+    within, rows = _between_neighbours(sides, lengths, first)
+    odd = odd_rows(within, rows)
     elements = math.prod((*lengths[:-1], padded_row(lengths[-1], odd)))
-    texts = tuple(dict.fromkeys(subscripts_text(reading.access.subscripts) for reading in read))
+    size = object_.element.bits // 8
+    of_points = math.prod(points.values())
+    tile = TileAccesses(
+        workers=math.prod(counts.values()) // of_points,
+        accesses=accesses * splits * of_points,
+        shared_accesses=accesses * splits * math.prod(points.get(axis, 1) for axis in mapped),
+        bytes=size,
+        step=None if rows else abs(within) * size,
+        elements=math.prod(lengths),
+        run=lengths[-1],
+    )
     return Candidate(
-        staged=Staged(object_, sides, texts, odd),
+        staged=Staged(object_, sides, tuple(dict.fromkeys(subscripts_text(r.access.subscripts) for r in read)), odd),
         bytes=-(-elements * object_.element.bits // 64) * 8,
         uses_of_element=accesses * splits * math.prod(counts.values()) / math.prod(lengths),
-        uses_of_worker=accesses * splits,
-        row_reuse=_rows(read) * splits * worker_rows / math.prod(lengths[:-1]) if along else 0.0,
-        columns=columns,
-        run=lengths[-1],
+        pays=tile.pays,
     )
 
 
@@ -580,17 +559,3 @@ def _length(side: StagedSide, counts: Mapping[Axis, int]) -> int:
 
 def _width(span: Bounds) -> int:
     return (span.high - span.low).constant or 0
-
-
-def _rows(read: Sequence[Reading]) -> int:
-    """The number of different rows that one worker reads."""
-    rows: set[tuple[int, ...]] = set()
-    first = read[0].spans
-    for reading in read:
-        ranges = []
-        for span, origin in zip(reading.spans[:-1], first[:-1], strict=True):
-            assert span is not None and origin is not None, "spans of a box are known"
-            start = (span.low - origin.low).constant or 0
-            ranges.append(range(start, start + _width(span) + 1))
-        rows |= set(itertools.islice(itertools.product(*ranges), _MOST_ROWS))
-    return len(rows)
