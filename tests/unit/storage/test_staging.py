@@ -145,9 +145,7 @@ def test_an_array_may_have_several_boxes() -> None:
 
 
 def test_accesses_under_conditions_read_boxes_that_hold_them() -> None:
-    statement = (
-        f"b[j][i] = a[i - 1][j] + a[i + 1][j] + a[i][j] + (i > 5 ? a[i][j - 1] + a[i - 2][j] : a[i][j]) + {ALONG_I};"
-    )
+    statement = f"b[j][i] = a[i - 1][j] + a[i + 1][j] + a[i][j] + (i > 5 ? a[i][j - 1] + a[i - 2][j] : a[i][j]) + {ALONG_I} * c[j][i];"
     result = plan(body(statement, COLUMN_ARRAYS))
     (box,) = staged_arrays(result.device[0])
     assert staged_text(box) == "a[i_row - 1 : 3][j_row : 1]"
