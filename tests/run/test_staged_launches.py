@@ -75,13 +75,13 @@ void f(int n, int m, int p, const float a[n][p], const float b[p][m], float c[n]
 
 #: What makes workers neighbours along i, so that they read down the columns of a[i][j].
 ALONG_I = "c[j][i] * c[j - 1][i] * c[j + 1][i] * c[j][i - 1] * c[j][i + 1]"
-FIVE_POINT = f"""
-void f(int n, int m, const float a[n][m], const float c[m][n], float b[m][n]) {{
+TRANSPOSITION = b"""
+void f(int n, int m, const float a[n][m], float b[m][n]) {
 #pragma tilek kernel
-  for (int i = 1; i < n - 1; i++)
-    for (int j = 1; j < m - 1; j++)
-      b[j][i] = a[i][j] + a[i - 1][j] + a[i + 1][j] + a[i][j - 1] + a[i][j + 1] + {ALONG_I};
-}}""".encode()
+  for (int j = 0; j < m; j++)
+    for (int i = 0; i < n; i++)
+      b[j][i] = a[i][j];
+}"""
 
 
 def specialised(workers: tuple[int, int], length: int = 1, source: bytes = PRODUCT) -> tuple[str, tuple[str, ...]]:
@@ -131,7 +131,7 @@ def test_rows_of_whole_vectors_are_copied_sixteen_bytes_at_a_time() -> None:
         text, options = specialised((32, 8), length)
         ahead = ptx(text, "compute_80", options)
         assert ("cp.async.cg" in ahead) == wide and "cp.async.ca" in ahead
-        text, options = specialised((32, 8), length, FIVE_POINT)
+        text, options = specialised((32, 8), length, TRANSPOSITION)
         assert (".v4" in ptx(text, "compute_75", options)) == wide
     # With numbers as arguments the program asks for them, and copies at once where it cannot copy
     # asynchronously.
@@ -147,14 +147,15 @@ STAR = "a[i][{0}] + a[i - 1][{0}] + a[i + 1][{0}] + a[i][{0} - 1] + a[i][{0} + 1
 @pytest.mark.parametrize(
     ("element", "length", "first", "value", "vectors"),
     [
-        ("float", "m", "1", STAR.format("j"), {"float4"}),
-        ("unsigned", "128", "4", STAR.format("j + 1"), {"uint4"}),
-        ("double", "m", "1", STAR.format("j + 2"), {"double2"}),
-        ("long", "m", "from", STAR.format("j"), set()),
-        ("float", "m", "2", STAR.format("j"), set()),
-        ("float", "203", "1", STAR.format("j"), set()),
-        ("short", "m", "1", STAR.format("j"), set()),
-        ("float", "m", "1", STAR.format("m - 1 - j"), set()),
+        ("float", "m", "1", "a[i][j - 1]", {"float4"}),
+        ("float", "m", "1", STAR.format("j"), set()),
+        ("unsigned", "128", "4", "a[i][j]", {"uint4"}),
+        ("double", "m", "1", "a[i][j + 1]", {"double2"}),
+        ("long", "m", "from", "a[i][j]", set()),
+        ("float", "m", "2", "a[i][j]", set()),
+        ("float", "203", "1", "a[i][j - 1]", set()),
+        ("short", "m", "1", "a[i][j - 1]", set()),
+        ("float", "m", "1", "a[i][m - 1 - j]", set()),
     ],
 )
 def test_vectors_are_asked_for_where_tiles_begin_with_them(

@@ -91,6 +91,9 @@ from tilepragma.ir.types import INT, ScalarType
 from tilepragma.plan.kernel_plan import Launch
 from tilepragma.user_tiles.chain_checks import literal_trip
 
+#: A loop over array tiles that begins earlier counts in the type of indices.
+_LATEST_START = 2**20
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -777,14 +780,18 @@ class _ConvergentNest:
         step = printer.expression(loop.step, 12)
         writer.line("/* The next tile is copied while this one is computed, where there is room for both. */")
         distance = self.copies.start_ahead(writer, step)
-        head = f"for ({printer.typed(iterator)} = {lower} - {distance}; {name} < {upper}; {name} += {step})"
+        first, type_ = literal_value(loop.lower), printer.type(iterator.element)
+        if first is not None and 0 <= first < _LATEST_START:
+            # Array tiles have all iterations along a side: in specialised programs they are as few.
+            type_ = printer.dialect.index
+        head = f"for ({type_} {name} = {lower} - {distance}; {name} < {upper}; {name} += {step})"
         copied = replace(iterator, name=self.numbers.fresh(f"{iterator.name}_copied"), host=f"{iterator.host}_copied")
 
         def moved(expression: Expression) -> Expression:
             return with_accesses(expression, lambda access: access_to(copied) if access.object == iterator else access)
 
         with writer.block(head):
-            writer.line(f"const {printer.typed(copied)} = {name} + {distance};")
+            writer.line(f"const {type_} {printer.name(copied)} = {name} + {distance};")
             ends = self.ends
             for tile in self._tile_loops(stage, computed):
                 ends = ends | self._declared_ends(tile, f"{tile.iterator.name}_copied", moved)

@@ -53,7 +53,15 @@ from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, form
 from tilepragma.plan.shared_constants import PREFERRED_WORKERS
 from tilepragma.poly.extents import Bounds
 from tilepragma.poly.reference_spans import Reading, loop_ends, only_read, readings
-from tilepragma.storage.gpu_register_tiles import POINTS, buffers, retiled, sums_of, with_points, worth_points
+from tilepragma.storage.gpu_register_tiles import (
+    POINTS,
+    buffers,
+    points_along_rows,
+    retiled,
+    sums_of,
+    with_points,
+    worth_points,
+)
 from tilepragma.user_tiles.mapping import literal_counts
 from tilepragma.verify.certificate import Proof
 from tilepragma.verify.instances import Original
@@ -185,12 +193,12 @@ class _Planner:
 
     def _best(self, launch: Launch, nest: TileNest, around: frozenset[DataObject]) -> tuple[_Tile, tuple[Staged, ...]]:
         """The tile that stages most arrays, and these; of equal tiles the one without a split."""
-        tiles = [_Tile(nest)]
-        split = _split_tile(nest)
-        if split is not None:
-            points = self._points(launch, split, self._candidates(launch, split, around))
-            tiles += [replace(split, size=size, points=points) for size in _TILES] if points else []
-            tiles += [replace(split, size=size) for size in _TILES]
+        tiles: list[_Tile] = []
+        for tile, sizes in ((_Tile(nest), (1,)), (_split_tile(nest), _TILES)):
+            if tile is not None:
+                points = self._points(launch, tile, self._candidates(launch, tile, around))
+                tiles += [replace(tile, size=size, points=points) for size in sizes] if points else []
+                tiles += [replace(tile, size=size) for size in sizes]
         best: tuple[_Tile, list[Candidate]] = (tiles[0], [])
         smallest: dict[tuple[DataObject, tuple[str, ...]], Candidate] = {}
         for tile in tiles:
@@ -213,10 +221,13 @@ class _Planner:
 
     def _points(self, launch: Launch, tile: _Tile, candidates: Iterable[Candidate]) -> dict[Axis, int]:
         """The points of a worker that pay off where these candidates are staged."""
-        if not self.registers or tile.split is None:
+        staged = tuple(candidate.staged for candidate in candidates)
+        if not self.registers:
             return {}
-        wanted = self.points.get(launch.name, POINTS)
-        return worth_points(tile.nest, tile.split, tuple(candidate.staged for candidate in candidates), wanted)
+        if tile.split is None:
+            counts = replace(tile, points={}).counts(literal_counts(self.plan.counts))
+            return points_along_rows(tile.nest, staged, counts)
+        return worth_points(tile.nest, tile.split, staged, self.points.get(launch.name, POINTS))
 
     def _candidates(self, launch: Launch, tile: _Tile, around: frozenset[DataObject]) -> list[Candidate]:
         """The array tiles, those with most accesses an element first."""

@@ -18,6 +18,7 @@ typedef int tilek_index;
 typedef long tilek_index;
 #endif
 static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
+static inline long tilek_maximum(long a, long b) { return a > b ? a : b; }
 
 /* Whether copies into shared memory go on while the workers compute. */
 #define TILEK_ASYNC 0
@@ -62,6 +63,10 @@ __kernel void product(
         const int B_size1 = 4 * worker0_count;
         const int worker = worker1 * worker0_count + worker0;
         const int workers = worker0_count * worker1_count;
+        const int A_lanes = workers % A_size1 == 0 ? A_size1 : workers % 32 == 0 ? 32 : workers;
+        const int A_vectors = tilek_maximum(1, A_size1 / 4);
+        const int B_lanes = workers % B_size1 == 0 ? B_size1 : workers % 32 == 0 ? 32 : workers;
+        const int B_vectors = tilek_maximum(1, B_size1 / 4);
         /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
         for (long gang1 = (long)get_group_id(1); gang1 < gang1_count; gang1 += (long)get_num_groups(1)) {
             for (long gang0 = (long)get_group_id(0); gang0 < gang0_count; gang0 += (long)get_num_groups(0)) {
@@ -95,8 +100,9 @@ __kernel void product(
                         /* The next tile is copied while this one is computed,
                             where there is room for both. */
                         int present = 0;
-                        for (long k_tile = 0l - (PRODUCT_TWICE ? 32l : 0); k_tile < (long)p; k_tile += 32l) {
-                            const long k_tile_copied = k_tile + (PRODUCT_TWICE ? 32l : 0);
+                        for (tilek_index k_tile = 0l - (PRODUCT_TWICE ? 32l : 0); k_tile < (long)p;
+                            k_tile += 32l) {
+                            const tilek_index k_tile_copied = k_tile + (PRODUCT_TWICE ? 32l : 0);
                             const int k_copied_first = k_tile_copied;
                             const int k_copied_last = tilek_minimum(k_tile_copied + 32l, (long)p) - 1;
                             __local float *const A_staged = (__local float *)(pool + present);
@@ -128,27 +134,35 @@ __kernel void product(
                                             + index1];
                                     }
                                 } else {
-                                    /* The vectors of 16 bytes in a row of the tile, and what is left. */
-                                    int A_vectors = A_size1 % 4 == 0 && A_length1 % 4 == 0
-                                        && A_staged1 % 4 == 0 && (size_t)A % 16 == 0
-                                        && (A_span1 % 4 == 0 || A_span1 == A_size1) ? A_size1 / 4 : 0;
-                                    const int A_single = A_size1 - 4 * A_vectors;
-                                    for (int element = worker; element < A_size0 * A_vectors;
-                                        element += workers) {
-                                        const int index0 = element / A_vectors;
-                                        const int index1 = element % A_vectors * 4;
-                                        if (index0 < A_span0
-                                            && index1 < A_span1) *(__local float4 *)&A_next[index0 * A_size1
-                                            + index1] = *(const __global float4 *)&A[(tilek_index)(A_staged0
-                                            + index0) * A_length1 + A_staged1 + index1];
-                                    }
-                                    for (int element = worker; element < A_size0 * A_single;
-                                        element += workers) {
-                                        const int index0 = element / A_single;
-                                        const int index1 = 4 * A_vectors + element % A_single;
-                                        if (index0 < A_span0 && index1 < A_span1) A_next[index0 * A_size1
-                                            + index1] = A[(tilek_index)(A_staged0 + index0) * A_length1
-                                            + A_staged1 + index1];
+                                    /* A full tile as vectors of 16 bytes,
+                                        where it begins with one in memory. */
+                                    if (A_span0 == A_size0 && A_span1 == A_size1 && A_size1 % 4 == 0
+                                        && workers % A_vectors == 0 && A_size0 * A_vectors % workers == 0
+                                        && A_length1 % 4 == 0 && A_staged1 % 4 == 0 && (size_t)A % 16 == 0) {
+                                        TILEK_UNROLL
+                                        for (int turn = 0; turn < A_size0 * A_vectors / workers; ++turn) {
+                                            const int index0 = (unsigned)worker / A_vectors
+                                                + turn * (workers / A_vectors);
+                                            const int index1 = (unsigned)worker % A_vectors * 4;
+                                            *(__local float4 *)&A_next[index0 * A_size1 + index1] =
+                                                *(const __global float4 *)&A[(tilek_index)(A_staged0
+                                                + index0) * A_length1 + A_staged1 + index1];
+                                        }
+                                    } else {
+                                        for (int turn = 0; turn < (A_size0 + (workers / A_lanes) - 1)
+                                            / (workers / A_lanes); ++turn) {
+                                            const int index0 = (unsigned)worker / A_lanes
+                                                + turn * (workers / A_lanes);
+                                            if (index0 < A_span0) {
+                                                for (int index1 = (unsigned)worker % A_lanes;
+                                                    index1 < A_span1; index1 += A_lanes) {
+                                                    A_next[index0 * A_size1 + index1] =
+                                                        A[(tilek_index)(A_staged0 + index0) * A_length1
+                                                        + A_staged1 + index1];
+                                                    if (A_lanes == A_size1) break;
+                                                }
+                                            }
+                                        }
                                     }
                                 }
                                 const int B_span0 = k_copied_last - k_copied_first + 1;
@@ -164,27 +178,35 @@ __kernel void product(
                                             + index1];
                                     }
                                 } else {
-                                    /* The vectors of 16 bytes in a row of the tile, and what is left. */
-                                    int B_vectors = B_size1 % 4 == 0 && B_length1 % 4 == 0
-                                        && B_staged1 % 4 == 0 && (size_t)B % 16 == 0
-                                        && (B_span1 % 4 == 0 || B_span1 == B_size1) ? B_size1 / 4 : 0;
-                                    const int B_single = B_size1 - 4 * B_vectors;
-                                    for (int element = worker; element < B_size0 * B_vectors;
-                                        element += workers) {
-                                        const int index0 = element / B_vectors;
-                                        const int index1 = element % B_vectors * 4;
-                                        if (index0 < B_span0
-                                            && index1 < B_span1) *(__local float4 *)&B_next[index0 * B_size1
-                                            + index1] = *(const __global float4 *)&B[(tilek_index)(B_staged0
-                                            + index0) * B_length1 + B_staged1 + index1];
-                                    }
-                                    for (int element = worker; element < B_size0 * B_single;
-                                        element += workers) {
-                                        const int index0 = element / B_single;
-                                        const int index1 = 4 * B_vectors + element % B_single;
-                                        if (index0 < B_span0 && index1 < B_span1) B_next[index0 * B_size1
-                                            + index1] = B[(tilek_index)(B_staged0 + index0) * B_length1
-                                            + B_staged1 + index1];
+                                    /* A full tile as vectors of 16 bytes,
+                                        where it begins with one in memory. */
+                                    if (B_span0 == B_size0 && B_span1 == B_size1 && B_size1 % 4 == 0
+                                        && workers % B_vectors == 0 && B_size0 * B_vectors % workers == 0
+                                        && B_length1 % 4 == 0 && B_staged1 % 4 == 0 && (size_t)B % 16 == 0) {
+                                        TILEK_UNROLL
+                                        for (int turn = 0; turn < B_size0 * B_vectors / workers; ++turn) {
+                                            const int index0 = (unsigned)worker / B_vectors
+                                                + turn * (workers / B_vectors);
+                                            const int index1 = (unsigned)worker % B_vectors * 4;
+                                            *(__local float4 *)&B_next[index0 * B_size1 + index1] =
+                                                *(const __global float4 *)&B[(tilek_index)(B_staged0
+                                                + index0) * B_length1 + B_staged1 + index1];
+                                        }
+                                    } else {
+                                        for (int turn = 0; turn < (B_size0 + (workers / B_lanes) - 1)
+                                            / (workers / B_lanes); ++turn) {
+                                            const int index0 = (unsigned)worker / B_lanes
+                                                + turn * (workers / B_lanes);
+                                            if (index0 < B_span0) {
+                                                for (int index1 = (unsigned)worker % B_lanes;
+                                                    index1 < B_span1; index1 += B_lanes) {
+                                                    B_next[index0 * B_size1 + index1] =
+                                                        B[(tilek_index)(B_staged0 + index0) * B_length1
+                                                        + B_staged1 + index1];
+                                                    if (B_lanes == B_size1) break;
+                                                }
+                                            }
+                                        }
                                     }
                                 }
                             }
@@ -268,7 +290,13 @@ __kernel void product(
                         }
                     }
                 }
+#ifdef TILEK_SPECIALIZED
+                if (gang0_rounds == 1) break;
+#endif
             }
+#ifdef TILEK_SPECIALIZED
+            if (gang1_rounds == 1) break;
+#endif
         }
     } else {
         /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */

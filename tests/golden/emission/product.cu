@@ -11,6 +11,7 @@ typedef int tilek_index;
 typedef long long tilek_index;
 #endif
 static inline __device__ long long tilek_minimum(long long a, long long b) { return a < b ? a : b; }
+static inline __device__ long long tilek_maximum(long long a, long long b) { return a > b ? a : b; }
 
 /* Whether copies into shared memory go on while the workers compute. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800 && !defined(TILEK_NO_ASYNC)
@@ -77,6 +78,10 @@ extern "C" __global__ void product(
         const int B_size1 = 4 * worker0_count;
         const int worker = worker1 * worker0_count + worker0;
         const int workers = worker0_count * worker1_count;
+        const int A_lanes = workers % A_size1 == 0 ? A_size1 : workers % 32 == 0 ? 32 : workers;
+        const int A_vectors = tilek_maximum(1, A_size1 / 4);
+        const int B_lanes = workers % B_size1 == 0 ? B_size1 : workers % 32 == 0 ? 32 : workers;
+        const int B_vectors = tilek_maximum(1, B_size1 / 4);
         /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
         for (long long gang1 = (long long)blockIdx.y; gang1 < gang1_count; gang1 += (long long)gridDim.y) {
             for (long long gang0 = (long long)blockIdx.x; gang0 < gang0_count;
@@ -111,9 +116,9 @@ extern "C" __global__ void product(
                         /* The next tile is copied while this one is computed,
                             where there is room for both. */
                         int present = 0;
-                        for (long long k_tile = 0ll - (PRODUCT_TWICE ? 32ll : 0); k_tile < (long long)p;
+                        for (tilek_index k_tile = 0ll - (PRODUCT_TWICE ? 32ll : 0); k_tile < (long long)p;
                             k_tile += 32ll) {
-                            const long long k_tile_copied = k_tile + (PRODUCT_TWICE ? 32ll : 0);
+                            const tilek_index k_tile_copied = k_tile + (PRODUCT_TWICE ? 32ll : 0);
                             const int k_copied_first = k_tile_copied;
                             const int k_copied_last = tilek_minimum(k_tile_copied + 32ll, (long long)p) - 1;
                             float *const A_staged = (float *)(pool + present);
@@ -143,27 +148,35 @@ extern "C" __global__ void product(
                                             + index1];
                                     }
                                 } else {
-                                    /* The vectors of 16 bytes in a row of the tile, and what is left. */
-                                    int A_vectors = A_size1 % 4 == 0 && A_length1 % 4 == 0
-                                        && A_staged1 % 4 == 0 && (size_t)A % 16 == 0
-                                        && (A_span1 % 4 == 0 || A_span1 == A_size1) ? A_size1 / 4 : 0;
-                                    const int A_single = A_size1 - 4 * A_vectors;
-                                    for (int element = worker; element < A_size0 * A_vectors;
-                                        element += workers) {
-                                        const int index0 = element / A_vectors;
-                                        const int index1 = element % A_vectors * 4;
-                                        if (index0 < A_span0
-                                            && index1 < A_span1) TILEK_COPY_16(*(float4 *)&A_next[index0
-                                            * A_size1 + index1], *(const float4 *)&A[(tilek_index)(A_staged0
-                                            + index0) * A_length1 + A_staged1 + index1]);
-                                    }
-                                    for (int element = worker; element < A_size0 * A_single;
-                                        element += workers) {
-                                        const int index0 = element / A_single;
-                                        const int index1 = 4 * A_vectors + element % A_single;
-                                        if (index0 < A_span0 && index1 < A_span1) TILEK_COPY_4(A_next[index0
-                                            * A_size1 + index1], A[(tilek_index)(A_staged0 + index0)
-                                            * A_length1 + A_staged1 + index1]);
+                                    /* A full tile as vectors of 16 bytes,
+                                        where it begins with one in memory. */
+                                    if (A_span0 == A_size0 && A_span1 == A_size1 && A_size1 % 4 == 0
+                                        && workers % A_vectors == 0 && A_size0 * A_vectors % workers == 0
+                                        && A_length1 % 4 == 0 && A_staged1 % 4 == 0 && (size_t)A % 16 == 0) {
+#pragma unroll
+                                        for (int turn = 0; turn < A_size0 * A_vectors / workers; ++turn) {
+                                            const int index0 = (unsigned)worker / A_vectors
+                                                + turn * (workers / A_vectors);
+                                            const int index1 = (unsigned)worker % A_vectors * 4;
+                                            TILEK_COPY_16(*(float4 *)&A_next[index0 * A_size1 + index1],
+                                                *(const float4 *)&A[(tilek_index)(A_staged0 + index0)
+                                                * A_length1 + A_staged1 + index1]);
+                                        }
+                                    } else {
+                                        for (int turn = 0; turn < (A_size0 + (workers / A_lanes) - 1)
+                                            / (workers / A_lanes); ++turn) {
+                                            const int index0 = (unsigned)worker / A_lanes
+                                                + turn * (workers / A_lanes);
+                                            if (index0 < A_span0) {
+                                                for (int index1 = (unsigned)worker % A_lanes;
+                                                    index1 < A_span1; index1 += A_lanes) {
+                                                    TILEK_COPY_4(A_next[index0 * A_size1 + index1],
+                                                        A[(tilek_index)(A_staged0 + index0) * A_length1
+                                                        + A_staged1 + index1]);
+                                                    if (A_lanes == A_size1) break;
+                                                }
+                                            }
+                                        }
                                     }
                                 }
                                 const int B_span0 = k_copied_last - k_copied_first + 1;
@@ -179,27 +192,35 @@ extern "C" __global__ void product(
                                             + index1];
                                     }
                                 } else {
-                                    /* The vectors of 16 bytes in a row of the tile, and what is left. */
-                                    int B_vectors = B_size1 % 4 == 0 && B_length1 % 4 == 0
-                                        && B_staged1 % 4 == 0 && (size_t)B % 16 == 0
-                                        && (B_span1 % 4 == 0 || B_span1 == B_size1) ? B_size1 / 4 : 0;
-                                    const int B_single = B_size1 - 4 * B_vectors;
-                                    for (int element = worker; element < B_size0 * B_vectors;
-                                        element += workers) {
-                                        const int index0 = element / B_vectors;
-                                        const int index1 = element % B_vectors * 4;
-                                        if (index0 < B_span0
-                                            && index1 < B_span1) TILEK_COPY_16(*(float4 *)&B_next[index0
-                                            * B_size1 + index1], *(const float4 *)&B[(tilek_index)(B_staged0
-                                            + index0) * B_length1 + B_staged1 + index1]);
-                                    }
-                                    for (int element = worker; element < B_size0 * B_single;
-                                        element += workers) {
-                                        const int index0 = element / B_single;
-                                        const int index1 = 4 * B_vectors + element % B_single;
-                                        if (index0 < B_span0 && index1 < B_span1) TILEK_COPY_4(B_next[index0
-                                            * B_size1 + index1], B[(tilek_index)(B_staged0 + index0)
-                                            * B_length1 + B_staged1 + index1]);
+                                    /* A full tile as vectors of 16 bytes,
+                                        where it begins with one in memory. */
+                                    if (B_span0 == B_size0 && B_span1 == B_size1 && B_size1 % 4 == 0
+                                        && workers % B_vectors == 0 && B_size0 * B_vectors % workers == 0
+                                        && B_length1 % 4 == 0 && B_staged1 % 4 == 0 && (size_t)B % 16 == 0) {
+#pragma unroll
+                                        for (int turn = 0; turn < B_size0 * B_vectors / workers; ++turn) {
+                                            const int index0 = (unsigned)worker / B_vectors
+                                                + turn * (workers / B_vectors);
+                                            const int index1 = (unsigned)worker % B_vectors * 4;
+                                            TILEK_COPY_16(*(float4 *)&B_next[index0 * B_size1 + index1],
+                                                *(const float4 *)&B[(tilek_index)(B_staged0 + index0)
+                                                * B_length1 + B_staged1 + index1]);
+                                        }
+                                    } else {
+                                        for (int turn = 0; turn < (B_size0 + (workers / B_lanes) - 1)
+                                            / (workers / B_lanes); ++turn) {
+                                            const int index0 = (unsigned)worker / B_lanes
+                                                + turn * (workers / B_lanes);
+                                            if (index0 < B_span0) {
+                                                for (int index1 = (unsigned)worker % B_lanes;
+                                                    index1 < B_span1; index1 += B_lanes) {
+                                                    TILEK_COPY_4(B_next[index0 * B_size1 + index1],
+                                                        B[(tilek_index)(B_staged0 + index0) * B_length1
+                                                        + B_staged1 + index1]);
+                                                    if (B_lanes == B_size1) break;
+                                                }
+                                            }
+                                        }
                                     }
                                 }
                             }
@@ -285,7 +306,13 @@ extern "C" __global__ void product(
                         }
                     }
                 }
+#ifdef TILEK_SPECIALIZED
+                if (gang0_rounds == 1) break;
+#endif
             }
+#ifdef TILEK_SPECIALIZED
+            if (gang1_rounds == 1) break;
+#endif
         }
     } else {
         /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
