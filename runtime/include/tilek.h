@@ -412,6 +412,21 @@ int64_t tilek_size_of_blocks(struct tilek_run *run, int size, int64_t lower, int
                              double operations);
 int64_t tilek_size_of_columns(struct tilek_run *run, int size, int64_t upper, int64_t unit);
 
+/* A grid that gangs of a device stream through: `steps` time steps, each of `statements`, over
+ * `planes` planes with one or two sides. A launch of t time steps touches `reach` + (t - 1) *
+ * `growth` more elements than a tile keeps, or planes than it has. Columns of all `length` elements
+ * of a side (0: there is none) move `bytes` from and to memory for each element. */
+typedef struct tilek_stream_side { int64_t extent, length, reach, growth; } tilek_stream_side;
+typedef struct tilek_stream {
+    int64_t steps, planes, reach, growth;
+    tilek_stream_side sides[2];
+    int64_t statements, bytes;
+} tilek_stream;
+
+/* Replaces default sizes, time steps of a launch (`degree`) and planes of a tile (`chunk`), by
+ * those that take the device of this call least time. */
+void tilek_sizes_of_stream(struct tilek_run *run, int degree, int chunk, const tilek_stream *stream);
+
 /* As tilek_step, for the only launch of a loop over wavefronts; `wave` is the wavefront's number.
  * Let c be the iterations of the launch's loops over threads or gangs. An instance c needs from
  * wavefront `wave` - k only what instances c - e have done there, where no component of e is

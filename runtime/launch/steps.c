@@ -6,6 +6,7 @@
 #include "base/environment.h"
 #include "base/message.h"
 #include "launch/balanced_chunking.h"
+#include "launch/streamed_tiles.h"
 #include "tune/tile_sizes.h"
 
 #include <inttypes.h>
@@ -158,18 +159,19 @@ int tilek_waves_end(tilek_run *run)
 
 int64_t tilek_size_of(const tilek_run *run, int size) { return run->sizes[size]; }
 
-/* Whether a size of a host's call is still the default, so that neither a choice nor TILEK_SIZES
- * gave another. Only rehearsal replaces it: what it decides stays. */
-static int is_usual(const tilek_run *run, int size)
+/* Whether a size of a host's call, or of a device's, is still the default, so that neither a choice
+ * nor TILEK_SIZES gave another. Only rehearsal replaces it: what it decides stays. */
+static int is_usual(const tilek_run *run, int size, int on_device)
 {
     const tilek_size *declared = &run->kernel->sizes[size];
-    return run->perform == NULL && run->machine.limits == NULL && run->sizes[size] == declared->host &&
+    return run->perform == NULL && (run->machine.limits != NULL) == on_device &&
+           run->sizes[size] == (on_device ? declared->device : declared->host) &&
            tilek_given_size(run->kernel->name, declared->name, -1) < 0;
 }
 
 int64_t tilek_size_of_blocks(tilek_run *run, int size, int64_t lower, int64_t upper, int64_t unit, double operations)
 {
-    if (is_usual(run, size))
+    if (is_usual(run, size, 0))
         run->sizes[size] = tilek_balanced_blocks(run->sizes[size], lower, upper, unit, run->machine.threads,
                                                  operations);
     return run->sizes[size];
@@ -177,9 +179,15 @@ int64_t tilek_size_of_blocks(tilek_run *run, int size, int64_t lower, int64_t up
 
 int64_t tilek_size_of_columns(tilek_run *run, int size, int64_t upper, int64_t unit)
 {
-    if (is_usual(run, size))
+    if (is_usual(run, size, 0))
         run->sizes[size] = tilek_balanced_columns(run->sizes[size], upper, unit, run->machine.threads);
     return run->sizes[size];
+}
+
+void tilek_sizes_of_stream(tilek_run *run, int degree, int chunk, const tilek_stream *stream)
+{
+    if (is_usual(run, degree, 1) && is_usual(run, chunk, 1))
+        tilek_choose_stream(stream, run->machine.limits, &run->sizes[degree], &run->sizes[chunk]);
 }
 
 /* Every launch once, in order. The bounds are the call's, so that what rehearsal has decided

@@ -20,7 +20,7 @@ from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.loop_tree import Loop
 from tilepragma.ir.quotients import with_guarded_quotients
 from tilepragma.plan.balanced_chunking import EvenParts, even_parts
-from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step, all_steps
+from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step, StreamedGrid, all_steps
 
 _COMPARISONS = {"<": "<", "<=": "l", ">": ">", ">=": "g", "!=": "!"}
 
@@ -45,7 +45,7 @@ def step_functions(plan: KernelPlan, on_device: bool) -> StepFunctions:
         if not needs_function(plan, steps):
             functions.append(None)
             continue
-        body = _Steps(plan, steps).text()
+        body = _Steps(plan, steps, side == "device").text()
         if body not in names:
             names[body] = f"tilek_{plan.kernel.name}_{side}_steps"
             head = f"static int {names[body]}(struct tilek_run *tilek_run_, const tilek_call *tilek_call_)"
@@ -60,10 +60,12 @@ def range_text(loop: Loop, text: Callable[[Expression], str]) -> str:
 
 
 class _Steps:
-    def __init__(self, plan: KernelPlan, steps: tuple[Step, ...]) -> None:
+    def __init__(self, plan: KernelPlan, steps: tuple[Step, ...], on_device: bool) -> None:
         self.plan, self.steps = plan, steps
         self.printer = Printer(C)
+        self.streams = [(k, size.stream) for k, size in enumerate(plan.sizes) if on_device and size.stream is not None]
         read = {object_: None for step in steps for object_ in _read(step)}
+        read |= accessed_objects(stream for _, stream in self.streams)
         self.scalars = [(k, object_) for k, object_ in enumerate(plan.scalars) if object_ in read]
         self.sizes = [(k, size.object) for k, size in enumerate(plan.sizes) if size.object in read]
         self.writer = Writer(depth=1)
@@ -76,6 +78,8 @@ class _Steps:
             type_ = printer.type(object_.element)
             writer.line(f"const {printer.typed(object_)} = *(const {type_} *)tilek_call_->scalars[{index}];")
         even = {part.place: part for part in even_parts(self.steps, self.plan.sizes)}
+        for index, stream in self.streams:
+            self._choose(index, stream)
         for index, object_ in self.sizes:
             value = self._even_size(index, even[index]) if index in even else f"tilek_size_of(tilek_run_, {index})"
             writer.line(f"const {printer.typed(object_)} = {value};")
@@ -89,6 +93,18 @@ class _Steps:
     def _value(self, value: Expression) -> str:
         """A number that is computed even where a launch has nothing to do."""
         return self.printer.expression(with_guarded_quotients(value))
+
+    def _choose(self, index: int, stream: StreamedGrid) -> None:
+        """Let the device choose the sizes of streamed tiles."""
+        sides = (f"{{{self._value(extent)}, {length}, {more[0]}, {more[1]}}}" for extent, length, more in stream.sides)
+        steps, planes = self._value(stream.steps), self._value(stream.planes)
+        chunk = next(k for k, size in enumerate(self.plan.sizes) if size.object == stream.chunk)
+        with self.writer.block():
+            self.writer.line(
+                f"const tilek_stream tilek_grid = {{{steps}, {planes}, {stream.more[0]}, {stream.more[1]},"
+            )
+            self.writer.line(f"    {{{', '.join(sides)}}}, {stream.statements}, {stream.bytes}}};")
+            self.writer.line(f"tilek_sizes_of_stream(tilek_run_, {index}, {chunk}, &tilek_grid);")
 
     def _even_size(self, index: int, part: EvenParts) -> str:
         upper = self._value(part.upper)

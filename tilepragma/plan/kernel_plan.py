@@ -178,6 +178,26 @@ class Division:
 
 
 @dataclass(frozen=True)
+class StreamedGrid:
+    """A grid that gangs stream through, for devices that choose the time steps of a launch and
+    the planes of a tile (runtime/launch/streamed_tiles.c).
+
+    The region's `steps` of time and `planes`; for planes and for each of their sides, how many
+    elements `more` than it keeps a tile touches in a launch of one time step, and with each further
+    one; a side's extent and the length of scratchpads; the `statements` of a time step; the `bytes`
+    that go from and to memory for each element. The size `chunk` is the planes of a tile.
+    """
+
+    chunk: DataObject
+    steps: Expression
+    planes: Expression
+    more: tuple[int, int]
+    sides: tuple[tuple[Expression, int, tuple[int, int]], ...]
+    statements: int
+    bytes: int
+
+
+@dataclass(frozen=True)
 class TileSize:
     """A tile's extent as a symbol: `object` (a scalar of type long, scope LOCAL) stands in bounds
     and bodies for a number of at least 1 that the launch knows. `host` and `device` are the
@@ -187,7 +207,8 @@ class TileSize:
     turn, and the launch takes a multiple of the unit in place of `host` that balances the threads
     (`balanced_chunking.py`). `processor`: what OpenCL devices that are processors take in place of
     `host`: (limit, size) pairs in ascending order, for arrays of at most `limit` bytes together
-    (None: any); empty: what hosts take.
+    (None: any); empty: what hosts take. `stream`: the size is the most time steps of a launch, and
+    devices choose how many they take.
     """
 
     object: DataObject
@@ -195,6 +216,7 @@ class TileSize:
     device: int
     unit: int = 0
     processor: tuple[tuple[int | None, int], ...] = ()
+    stream: StreamedGrid | None = None
 
 
 @dataclass(frozen=True)
