@@ -159,7 +159,9 @@ class Entry:
     @cached_property
     def queues(self) -> RegisterQueuePrinter | None:
         """The printer of scratchpads and register queues; None where the launch has none."""
-        return RegisterQueuePrinter(self.launch, self.numbers, self.printer) if self.launch.scratchpads else None
+        if not self.launch.scratchpads:
+            return None
+        return RegisterQueuePrinter(self.launch, self.numbers, self.printer, self.plan.kernel.directive.local_bytes)
 
     def reductions(self) -> ReductionPrinter:
         """The printer of the launch's reductions."""
@@ -174,7 +176,8 @@ class Entry:
         self._declare_workers(writer)
         if self.queues is not None:
             self.queues.declare(writer)
-            self._instances(writer, self.queues.body(self.launch.body))
+            body = self.launch.body
+            self._instances(writer, body if self.queues.used else self.queues.in_scratchpads(body))
         elif self.staged is not None:
             self.staged.declare(writer)
             with writer.block(f"if ({self.staged.fits})"):

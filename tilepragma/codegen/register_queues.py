@@ -1,27 +1,45 @@
-"""Register queues (`RegisterQueue`): scratchpad planes in registers.
+"""Register queues (`RegisterQueue`): the planes of a streaming gang in its workers' registers.
 
-A worker of a gang that walks through planes keeps the values that it wrote.
+Where the numbers of workers are constants and registers suffice, the walk is printed so:
 
-    if (COLUMNS) /* oldest first */ a_column[round][plane] = a_column[round][plane - 1];
-    a_scratchpad[i & 15][j] = ...;
-    if (COLUMNS) a_column[j_round][i_front - i] = a_scratchpad[i & 15][j];
-    ... = (COLUMNS ? a_column[j_round][i_front - (i - 1)] : a_scratchpad[(i - 1) & 15][j]) ...
+    #if COLUMNS
+    inside[round] |= 1 << step;                 before the walk: steps whose tests a column passes
+    full_first = ...; full_last = ...;          positions where all planes pass their tests
+    for (start = ...; start += 2)
+        for (full = 1; full >= 0; --full)       a copy of the body for each, for the compiler
+            if (full == (full_first <= start && start + 1 <= full_last))
+                for (turn = 0; turn < 2; ++turn) {
+                    front = start + turn;
+                    a_column[round][plane] = a_column[round][plane - 1];    oldest first
+                    a_column[round][0] = a[i][j];
+                    for (step of time)
+                        if (full || i is a plane of this step)
+                            if (inside[round] >> step & 1)
+                                b_column[round][front - i] = a_column[round][front - i]
+                                    + a_planes[turn - 1 & 1][step][j + 1];
+                    a_planes[turn & 1][step][j] = a_column[round][2 * step];
+                    barrier;
+                }
+    #else
+    ...                                         the walk in scratchpads
+    #endif
 
-Where queues are used, a scratchpad whose readers all use registers takes no shared memory:
-
-    if (COLUMNS) { b_column[j_round][i_front - i] = ...; } else { b_scratchpad[i & 15][j] = ...; }
-
-COLUMNS is a constant: 1 in specialised programs whose workers have few columns each. The compiler
-then unrolls all loops around, and all places are constants.
+All loops around are unrolled, so that places are constants and arrays are registers. Workers wait
+once a position: a neighbour's element is at least a position old, and its worker's register does
+not change before it is read. So shared memory holds what workers had at the end of a position, for
+as many positions as reads lie back.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from itertools import product
+from math import prod
 
+from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.launch_parameters import LaunchParameters
+from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind
@@ -34,89 +52,213 @@ from tilepragma.ir.expressions import (
     Expression,
     Scope,
     access_to,
+    conjunction,
+    disjunction,
     integer,
     local_scalar,
+    negated,
 )
-from tilepragma.ir.loop_tree import Block, ExpressionStatement, If, Loop, RegisterQueue, Scratchpad, Statement, TileNest
-from tilepragma.ir.substitution import with_accesses
-from tilepragma.ir.traversal import nests_in, walk, with_blocks
+from tilepragma.ir.loop_tree import (
+    Block,
+    Declaration,
+    ExpressionStatement,
+    If,
+    Loop,
+    RegisterQueue,
+    Scratchpad,
+    Statement,
+    TileNest,
+    assign,
+)
+from tilepragma.ir.polynomial import Polynomial, expression, number, of_atom, polynomial
+from tilepragma.ir.substitution import with_accesses, with_objects
+from tilepragma.ir.traversal import mentions, nests_in, walk, with_blocks
 from tilepragma.ir.types import INDEX, INT, ScalarType
+from tilepragma.plan.array_bytes import element_bytes
 from tilepragma.plan.kernel_plan import Launch
 from tilepragma.user_tiles.coverage import nest_axes
 
 _MOST_WORDS = 64
 """The most 32-bit registers of a worker for queues; with more, a second gang has no room."""
 
+_FEWEST_TURNS = 2
+"""The fewest positions in a row between which the compiler renames registers and moves none."""
+
+_FULL, _TURN = "full", "turn"
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a statement of a walk stands: inside the loop over time steps, if any, with `values` of
+    scalars that depend on the position.
+    """
+
+    position: DataObject
+    step: DataObject | None = None
+    values: tuple[tuple[DataObject, Polynomial], ...] = ()
+
+    def after(self, node: Declaration) -> _Place:
+        """The place behind a declaration."""
+        made = ((each.object, each.value) for each in node.declarators)
+        values = ((object_, self.at(polynomial(value))) for object_, value in made if value is not None)
+        moving = tuple((object_, value) for object_, value in values if access_to(self.position) in value.atoms)
+        return replace(self, values=(*self.values, *moving))
+
+    def moves(self, node: object) -> bool:
+        """Whether the node depends on the position."""
+        return any(mentions(node, object_) for object_ in (self.position, *(object_ for object_, _ in self.values)))
+
+    def at(self, value: Polynomial) -> Polynomial:
+        """The value by the position and what is the same at all positions."""
+        for object_, known in self.values:
+            value = value.substitute(access_to(object_), known)
+        return value
+
+    def behind(self, access: Access) -> tuple[int, int] | None:
+        """(factor, first): the plane of a ring's element is factor * step + first planes behind the
+        position; None if it is not.
+        """
+        ring = access.subscripts[0]
+        if not isinstance(ring, Binary):
+            return None
+        value = of_atom(access_to(self.position)) - self.at(polynomial(ring.left))
+        if self.step is None:
+            return None if value.constant is None else (0, value.constant)
+        parts = value.split(access_to(self.step))
+        if parts is None or parts[0].constant is None or parts[1].constant is None:
+            return None
+        return parts[0].constant, parts[1].constant
+
+
+@dataclass(frozen=True)
+class _Published:
+    """Planes of a scratchpad that workers read in others' columns: in step t of a launch the places
+    factor * t + first, ..., + span of the queue. `slot` is that of step 0 in `planes`.
+    """
+
+    scratchpad: Scratchpad
+    queue: RegisterQueue
+    planes: DataObject
+    factor: int
+    first: int
+    span: int
+    slot: int
+
 
 class RegisterQueuePrinter:
     """Prints the scratchpads and register queues of one launch; `printer` prints its arrays.
 
     `used` is a macro of the entry point: whether register queues are used, with the `value` in
-    specialised programs. `rounds` are macros for the rounds of a worker in each distributed loop,
-    with the values where queues are used. `used` is empty without queues, and unless rounds are
-    equal constants in all nests.
+    specialised programs. It is empty without queues, where shared memory of `local_bytes` has no
+    room, and unless rounds are equal constants in all nests.
     """
 
-    def __init__(self, launch: Launch, numbers: LaunchParameters, printer: Printer) -> None:
+    def __init__(self, launch: Launch, numbers: LaunchParameters, printer: Printer, local_bytes: int) -> None:
         self.launch, self.numbers, self.printer = launch, numbers, printer
         self.queues = [(pad, pad.column) for pad in launch.scratchpads if pad.column is not None]
         self.used, self.value = "", ""
-        self.rounds: list[tuple[str, str]] = []
-        self.in_registers: frozenset[DataObject] = frozenset()
-        """the scratchpads that are read from registers only"""
+        self.rounds: list[str] = []
         nests = [node for node in walk(launch.body) if isinstance(node, TileNest) and _to_workers(node)]
-        if not self.queues or len({tuple(loop.distribution_key for loop in nest.loops) for nest in nests}) != 1:
+        varying = numbers.varies(AxisKind.WORKER) or any(
+            loop in numbers.varying for nest in nests for loop in nest.loops
+        )
+        alike = len({tuple(loop.distribution_key for loop in nest.loops) for nest in nests}) == 1
+        if len(self.queues) < max(1, len(launch.scratchpads)) or varying or not alike:
             return
-        nest = nests[0]
-        if numbers.varies(AxisKind.WORKER) or any(loop in numbers.varying for loop in nest.loops):
+        published = self._publish()
+        if published is None:
+            return
+        self.published = published
+        spans = [each.span for each in published]
+        self.history = 1 << (max(spans, default=0) + 1).bit_length()
+        """positions for which planes are kept, a power of two"""
+        if sum(map(_bytes, self._planes())) > local_bytes:
             return
         self.used = numbers.fresh(f"{launch.name.upper()}_COLUMNS")
-        counts = [numbers.count(loop, loop.tiles[0]) for loop in nest.loops]
-        words = sum(queue.planes * _bits(scratchpad) for scratchpad, queue in self.queues) // 32
-        self.rounds = [(f"{self.used}{place}", count) for place, count in enumerate(counts)]
-        self.value = " * ".join((*counts, f"{words} <= {_MOST_WORDS}"))
-        nodes = tuple(walk(launch.body))
-        named = Counter(node.object for node in nodes if isinstance(node, Access))
-        written = Counter(node.target.object for node in nodes if isinstance(node, Assignment) and node.operator == "=")
-        self.in_registers = frozenset(pad.object for pad, _ in self.queues if named[pad.object] == written[pad.object])
+        self.rounds = [numbers.count(loop, loop.tiles[0]) for loop in nests[0].loops]
+        words = sum(queue.planes * _bits(pad) for pad, queue in self.queues) // 32
+        self.value = " * ".join((*self.rounds, f"{words} <= {_MOST_WORDS}"))
 
     def declare(self, writer: Writer) -> None:
         """Declare scratchpads and registers. No worker reads a register before it writes there."""
-        for scratchpad in self.launch.scratchpads:
-            object_, first = scratchpad.object, scratchpad.object.lengths[0]
-            if first is not None and object_ in self.in_registers:
-                length = Conditional(local_scalar(self.used, INT), integer(1), first, INT)
-                object_ = replace(object_, lengths=(length, *object_.lengths[1:]))
-            writer.line(f"{self.printer.dialect.local_space}{self.printer.declaration(object_)};")
-        if not self.used:
-            return
-        writer.line("/* A worker's columns of the scratchpads, the newest plane first. */")
-        for scratchpad, queue in self.queues:
-            places = "".join(f"[{name}]" for name, _ in self.rounds)
-            inner = f"{self.printer.name(queue.object)}{places}[{queue.planes}]"
-            writer.line(f"{self.printer.type(scratchpad.object.element, inner)} = {{0}};")
+        local = self.printer.dialect.local_space
+        if self.used:
+            writer.line(f"#if {self.used}")
+            writer.line("/* A worker's columns, the newest plane first; and planes for its neighbours. */")
+            places = "".join(f"[{count}]" for count in self.rounds)
+            for pad, queue in self.queues:
+                inner = f"{self.printer.name(queue.object)}{places}[{queue.planes}]"
+                writer.line(f"{self.printer.type(pad.object.element, inner)} = {{0}};")
+            for planes in self._planes():
+                writer.line(f"{local}{self.printer.declaration(planes)};")
+            writer.line("#else")
+        for pad in self.launch.scratchpads:
+            writer.line(f"{local}{self.printer.declaration(pad.object)};")
+        if self.used:
+            writer.line("#endif")
 
-    def is_position(self, loop: Loop) -> bool:
-        """Whether each iteration of the loop shifts register queues by a plane."""
+    def is_walk(self, loop: Loop) -> bool:
+        """Whether the loop walks through planes that lie in register queues."""
         return bool(self.used) and any(queue.position == loop.iterator for _, queue in self.queues)
 
     def is_unrolled(self, loop: Loop) -> bool:
-        """Whether the loop lies between positions and workers: its iterator selects registers."""
-        return bool(self.used) and not self.is_position(loop) and any(map(_to_workers, nests_in(loop.body)))
+        """Whether the loop runs over time steps at a position: its iterator selects registers."""
+        return loop.iterator in self.steps
 
-    def shift(self, writer: Writer) -> None:
-        """Shift the queues by a plane, at the head of a position."""
-        with writer.block(f"if ({self.used})"):
-            for _, queue in self.queues:
-                if queue.planes > 1:
-                    self._shift(writer, self.printer.name(queue.object), queue.planes)
+    def in_scratchpads(self, block: Block) -> Block:
+        """The block with all elements in scratchpads."""
+        instead = {queue.object: pad.object for pad, queue in self.queues}
+
+        def changed(node: Statement) -> Statement:
+            # The loops of nests have numbers, by which they are known.
+            if isinstance(node, ExpressionStatement):
+                return with_objects(node, instead)
+            return with_blocks(node, lambda inner: Block(tuple(map(changed, inner.statements)), inner.range))
+
+        return Block(tuple(map(changed, block.statements)), block.range)
+
+    def round_of(self, nest: TileNest) -> tuple[Expression, ...]:
+        """The rounds of a worker."""
+        return tuple(local_scalar(self.numbers.name(loop, "round"), INT) for loop in nest.loops)
+
+    def print_walk(self, writer: Writer, loop: Loop, print_block: Callable[[Block], None]) -> None:
+        """Print the loop over positions."""
+        walked, places = _Walk(self, loop), "".join(f"[{count}]" for count in self.rounds)
+        index, first, last = self.printer.type(INDEX), walked.first.object.name, walked.last.object.name
+        writer.line("/* The steps in whose part of the tile a column lies, a bit each. */")
+        for mask in walked.masks:
+            writer.line(f"int {mask.object.name}{places} = {{0}};")
+        writer.line("/* From the first to the last of these positions all planes lie in the tile. */")
+        lower, upper = (self.printer.expression(bound, 1) for bound in (loop.lower, loop.upper))
+        for name, bound in ((first, lower), (last, upper)):
+            writer.line(f"{index} {name} = {bound};")
+        print_block(Block(walked.before))
+        turns = max(self.history, _FEWEST_TURNS)
+        start, full, turn = (self.numbers.fresh(name) for name in (f"{loop.iterator.name}_start", _FULL, _TURN))
+        iterator, unroll = self.printer.scalar(loop.iterator), self.printer.dialect.unroll
+        writer.line(f"/* All workers run the loop over {iterator} in step, and meet at its barriers. */")
+        head = f"for ({index} {start} = {lower}; {start} <= {upper}; {start} += {turns})"
+        with writer.block(head):
+            writer.line(unroll)
+            writer.line(f"for (int {full} = 1; {full} >= 0; --{full})")
+            writer.depth += 1
+            with writer.block(f"if ({full} == ({first} <= {start} && {start} + {turns - 1} <= {last}))"):
+                writer.line(unroll)
+                with writer.block(f"for (int {turn} = 0; {turn} < {turns}; ++{turn})"):
+                    writer.line(f"const {index} {iterator} = {start} + {turn};")
+                    writer.line(f"if (!{full} && {iterator} > {upper}) break;")
+                    for _, queue in self.queues:
+                        if queue.planes > 1:
+                            self._shift(writer, self.printer.name(queue.object), queue.planes)
+                    print_block(Block(walked.at))
+            writer.depth -= 1
 
     def _shift(self, writer: Writer, name: str, planes: int) -> None:
         unroll = self.printer.dialect.unroll
         rounds = [self.numbers.fresh(f"round{place}") for place in range(len(self.rounds))]
         plane, depth = self.numbers.fresh("plane"), writer.depth
         places = "".join(f"[{round_}]" for round_ in rounds)
-        for round_name, (count, _) in zip(rounds, self.rounds, strict=True):
+        for round_name, count in zip(rounds, self.rounds, strict=True):
             writer.line(unroll)
             writer.line(f"for (int {round_name} = 0; {round_name} < {count}; ++{round_name})")
             writer.depth += 1
@@ -125,57 +267,316 @@ class RegisterQueuePrinter:
         writer.line(f"    {name}{places}[{plane}] = {name}{places}[{plane} - 1];")
         writer.depth = depth
 
-    def body(self, block: Block, rounds: tuple[Expression, ...] = ()) -> Block:
-        """The block with reads of scratchpads replaced by registers, and writes going to both.
-        `rounds` are those of the nest around.
-        """
-        statements = (new for old in block.statements for new in self._statement(old, rounds))
-        return Block(tuple(statements), block.range)
+    # -- planes that neighbours read
 
-    def _statement(self, node: Statement, rounds: tuple[Expression, ...]) -> Iterator[Statement]:
-        if isinstance(node, TileNest) and _to_workers(node):
-            rounds = tuple(local_scalar(self.numbers.name(loop, "round"), INT) for loop in node.loops)
-        if not isinstance(node, ExpressionStatement):
-            yield with_blocks(node, lambda inner: self.body(inner, rounds))
-            return
-        node = with_accesses(node, lambda access: self._read(access, rounds))
-        made = node.expression
-        queue = None
-        if self.used and isinstance(made, Assignment):
-            queue = next((queue for pad, queue in self.queues if pad.object == made.target.object), None)
-        if queue is None or not isinstance(made, Assignment):
-            yield node
-            return
-        in_registers = made.target.object in self.in_registers
-        register = _register(queue, made.target, rounds)
-        store = Assignment("=", register, made.value if in_registers else made.target, made.type)
-        inside = Block((ExpressionStatement(store, node.range),))
-        if not in_registers:
-            yield node
-        yield If(local_scalar(self.used, INT), inside, Block((node,)) if in_registers else None)
+    def _publish(self) -> tuple[_Published, ...] | None:
+        """What workers read of others' columns; None where this is not understood."""
+        (position,) = {queue.position for _, queue in self.queues}
+        walks = [node for node in walk(self.launch.body) if isinstance(node, Loop) and node.iterator == position]
+        uses = [use for loop in walks for use in _uses(loop.body.statements, _Place(position))]
+        self.steps = {place.step for _, place in uses if place.step is not None}
+        published: list[_Published] = []
+        for pad, queue in self.queues:
+            reads: set[tuple[int, int] | None] = set()
+            writes: set[tuple[int, int] | None] = set()
+            for made, place in uses:
+                if made.target.object == pad.object:
+                    writes.add(place.behind(made.target))
+                nodes = (node for node in walk(made.value) if isinstance(node, Access) and node.object == pad.object)
+                reads.update(place.behind(node) if place.step is not None else None for node in nodes)
+            if None in reads or None in writes:
+                return None
+            planes = replace(pad.object, name=self.numbers.fresh(f"{pad.array.name}_planes"))
+            slot = 0
+            for factor, first, span in _grouped(
+                {each for each in reads if each}, {each for each in writes if each}, queue.steps
+            ):
+                if first < 1:
+                    return None
+                published.append(_Published(pad, queue, planes, factor, first, span, slot))
+                slot += queue.steps
+        return tuple(published)
 
-    def _read(self, access: Access, rounds: tuple[Expression, ...]) -> Expression:
-        for scratchpad, queue in self.queues:
-            if queue.object != access.object:
+    def _planes(self) -> Iterator[DataObject]:
+        """The arrays of published planes."""
+        for pad, queue in self.queues:
+            groups = [each for each in self.published if each.scratchpad == pad]
+            if groups:
+                lengths = (integer(self.history), integer(queue.steps * len(groups)), *pad.object.lengths[1:])
+                yield replace(groups[0].planes, lengths=lengths)
+
+
+class _Walk:
+    """The statements of a walk with planes in registers, `before` it and `at` a position.
+
+    `full` tells whether all planes of the position pass their tests, as they do from `first` to
+    `last`. `turn` counts positions in a row. `masks` tell which steps' tests a column passes.
+    """
+
+    def __init__(self, queues: RegisterQueuePrinter, loop: Loop) -> None:
+        self.queues, self.position = queues, loop.iterator
+        fresh, name = queues.numbers.fresh, loop.iterator.name
+        self.full, self.turn = (local_scalar(fresh(each), INT) for each in (_FULL, _TURN))
+        self.first, self.last = (local_scalar(fresh(f"{name}_{end}"), INDEX) for end in ("first", "last"))
+        self.masks: list[Access] = []
+        place, statements = _Place(loop.iterator), loop.body.statements
+        self.before = tuple(self._before(statements, place))
+        self._left = iter(self.masks)
+        nest = next(node for node in nests_in(loop.body) if _to_workers(node))
+        steps = next(node for node in walk(loop.body) if isinstance(node, Loop) and queues.is_unrolled(node))
+        published = (self._published(each, nest, steps.iterator) for each in queues.published)
+        inner = Block((replace(steps, body=Block(tuple(published))),))
+        work = self._at(statements[:-1], place)
+        self.at = (*work, replace(nest, body=inner), statements[-1])
+
+    def _published(self, each: _Published, nest: TileNest, step: DataObject) -> Statement:
+        """Let others read what the worker has at the end of the position."""
+        place = of_atom(access_to(step))
+        subscripts = (
+            self._kept(0),
+            expression(place + number(each.slot), INDEX),
+            *(access_to(loop.loop.iterator) for loop in nest.loops),
+        )
+        behind = expression(number(each.factor) * place + number(each.first - 1), INDEX)
+        return assign(
+            Access(each.planes, subscripts, (), each.planes.element),
+            Access(_flat(each.queue.object), (*self.queues.round_of(nest), behind), (), each.planes.element),
+        )
+
+    def _kept(self, back: int) -> Expression:
+        """Where the planes of so many positions ago are kept."""
+        value = expression(polynomial(self.turn) + number((self.queues.history - back) % self.queues.history), INT)
+        return Binary("&", value, integer(self.queues.history - 1), INT)
+
+    # -- before the walk
+
+    def _before(self, statements: Iterable[Statement], place: _Place) -> Iterator[Statement]:
+        for node in statements:
+            match node:
+                case Declaration():
+                    place = place.after(node)
+                    if not place.moves(node):
+                        yield node
+                case Loop():
+                    inner = self._before(node.body.statements, replace(place, step=node.iterator))
+                    yield replace(node, body=Block(tuple(inner)))
+                case If() if any(map(_to_workers, nests_in(node.then))):
+                    yield from self._limits_of_planes(node.condition, place)
+                    yield from self._before(node.then.statements, place)
+                case Block():
+                    yield from self._before(node.statements, place)
+                case TileNest():
+                    declarations = [each for each in node.body.statements if not isinstance(each, If)]
+                    tests = [each for each in node.body.statements if isinstance(each, If)]
+                    columns = [[*self._of_columns(_tests(each), place)] for each in tests]
+                    for each in tests:
+                        yield from self._limits(_tests(each), place)
+                    noted = (self._noted(node, each, place.step) for each in columns)
+                    yield replace(node, body=Block((*declarations, *noted)))
+
+    def _limits_of_planes(self, condition: Expression, place: _Place) -> Iterator[Statement]:
+        """Exclude positions that do not pass the condition around nests."""
+        for test in _operands("&&", condition):
+            if place.moves(test):
+                yield from self._limit(test, ">=", place)
+            elif place.step is not None:
+                nowhere = assign(self.last, expression(polynomial(self.first) - number(1), INDEX))
+                yield If(negated(test), Block((nowhere,)), None)
+
+    def _of_columns(self, tests: Iterable[Expression], place: _Place) -> Iterator[Expression]:
+        """What is left of the tests at positions that are full."""
+        for test in tests:
+            parts = [part for part in _operands("||", test) if not place.moves(part)]
+            if parts and (len(parts) > 1 or not place.moves(test)):
+                yield disjunction(parts)
+
+    def _limits(self, tests: Iterable[Expression], place: _Place) -> Iterator[Statement]:
+        """Exclude positions where a test fails or, with others, depends on the plane."""
+        for test in tests:
+            parts = [*_operands("||", test)]
+            moving = [part for part in parts if place.moves(part)]
+            if len(parts) == 1:
+                yield from self._limit(test, ">=", place)
+            elif len(moving) == len(parts):
+                yield assign(self.last, expression(polynomial(self.first) - number(1), INDEX))
+            else:
+                for part in moving:
+                    yield from self._limit(part, "<", place)
+
+    def _limit(self, test: Expression, operator: str, place: _Place) -> Iterator[Statement]:
+        """Exclude positions where the test, a >= b or its opposite, fails."""
+        parts = None
+        if isinstance(test, Binary) and test.operator == operator and place.moves(test):
+            parts = place.at(polynomial(test.left) - polynomial(test.right)).split(access_to(place.position))
+        if parts is not None and parts[0].constant in (1, -1):
+            least = parts[0].constant == 1
+            limit, bound = (self.first, -parts[1]) if least else (self.last, parts[1])
+            value = expression(bound, INDEX)
+            yield If(Binary(">" if least else "<", value, limit, INT), Block((assign(limit, value),)), None)
+        elif place.moves(test):
+            yield assign(self.last, expression(polynomial(self.first) - number(1), INDEX))
+
+    def _noted(self, nest: TileNest, columns: list[Expression], step: DataObject | None) -> Statement:
+        """Note in a mask whether a column passes the tests of the step."""
+        mask = local_scalar(self.queues.numbers.fresh(f"inside{len(self.masks) + 1}"), INT)
+        self.masks.append(mask)
+        bit: Expression = integer(1) if step is None else Binary("<<", integer(1), access_to(step), INT)
+        element = replace(mask, subscripts=self.queues.round_of(nest))
+        noted = ExpressionStatement(Assignment("|=", element, bit, INT))
+        return If(conjunction(columns), Block((noted,)), None) if columns else noted
+
+    # -- at a position
+
+    def _at(self, statements: Iterable[Statement], place: _Place) -> Iterator[Statement]:
+        for node in statements:
+            match node:
+                case Declaration():
+                    place = place.after(node)
+                    yield node
+                case Loop():
+                    inner = self._at(node.body.statements, replace(place, step=node.iterator))
+                    yield replace(node, body=Block(tuple(inner)))
+                case If():
+                    of_plane = place.step is not None or place.moves(node.condition)
+                    tests = Binary("||", self.full, node.condition, INT) if of_plane else node.condition
+                    then = Block(tuple(self._at(node.then.statements, place)))
+                    yield replace(node, condition=tests, then=then)
+                case Block():
+                    yield Block(tuple(self._at(node.statements, place)))
+                case TileNest():
+                    yield replace(node, body=Block(tuple(self._of_worker(node, place))))
+
+    def _of_worker(self, nest: TileNest, place: _Place) -> Iterator[Statement]:
+        rounds = self.queues.round_of(nest)
+        for node in nest.body.statements:
+            if not isinstance(node, If):
+                assert isinstance(node, Declaration), "a column is declared and tested"
+                place = place.after(node)
+                yield node
                 continue
-            shared = Access(scratchpad.object, access.subscripts, access.path, access.type)
-            if not self.used:
-                return shared
-            return Conditional(local_scalar(self.used, INT), _register(queue, access, rounds), shared, access.type)
-        return access
+            mask, body = replace(next(self._left), subscripts=rounds), _tested(node)
+            shifted = mask if place.step is None else Binary(">>", mask, access_to(place.step), INT)
+            inside: Expression = Binary("&", shifted, integer(1), INT)
+            tests = [*_tests(node)]
+            if any(map(place.moves, tests)):
+                inside = Conditional(self.full, inside, conjunction(tests), INT)
+            yield If(inside, Block(tuple(self._worked(body, place, rounds))), None)
+
+    def _worked(self, body: Iterable[Statement], place: _Place, rounds: tuple[Expression, ...]) -> Iterator[Statement]:
+        for node in body:
+            if isinstance(node, Declaration):
+                place = place.after(node)
+            if isinstance(node, ExpressionStatement) and isinstance(node.expression, Assignment):
+                node = replace(node, expression=self._placed(node.expression, place, rounds))
+            yield node
+
+    def _placed(self, made: Assignment, place: _Place, rounds: tuple[Expression, ...]) -> Assignment:
+        """The assignment to the worker's register, from its registers and planes of others."""
+
+        def read(access: Access) -> Expression:
+            for pad, queue in self.queues.queues:
+                if access.object == queue.object:
+                    return self._register(queue, access, rounds)
+                if access.object == pad.object:
+                    return self._plane(pad, access, place)
+            return access
+
+        target = made.target
+        queue = next((queue for pad, queue in self.queues.queues if pad.object == target.object), None)
+        placed = with_accesses(target, read) if queue is None else self._register(queue, target, rounds)
+        assert isinstance(placed, Access), "an assignment has an object"
+        return replace(made, target=placed, value=with_accesses(made.value, read))
+
+    def _register(self, queue: RegisterQueue, access: Access, rounds: tuple[Expression, ...]) -> Access:
+        """The register of the element: its plane is the distance behind the position."""
+        ring = access.subscripts[0]
+        assert isinstance(ring, Binary), "a place in a ring"
+        behind = Binary("-", access_to(queue.position), ring.left, INDEX)
+        return Access(_flat(queue.object), (*rounds, behind), access.path, access.type)
+
+    def _plane(self, pad: Scratchpad, access: Access, place: _Place) -> Access:
+        """The element among published planes."""
+        behind = place.behind(access)
+        assert behind is not None and place.step is not None, "planes are published that all reads are in"
+        for each in self.queues.published:
+            back = behind[1] - each.first
+            if each.scratchpad == pad and each.factor == behind[0] and 0 <= back <= each.span:
+                slot = expression(of_atom(access_to(place.step)) + number(each.slot), INDEX)
+                return replace(
+                    access, object=each.planes, subscripts=(self._kept(back + 1), slot, *access.subscripts[1:])
+                )
+        raise AssertionError("planes are published that all reads are in")
 
 
-def _register(queue: RegisterQueue, access: Access, rounds: tuple[Expression, ...]) -> Access:
-    """The register of the element: its plane is the distance behind the position."""
-    ring = access.subscripts[0]
-    assert isinstance(ring, Binary), "a place in a ring"
-    behind = Binary("-", access_to(queue.position), ring.left, INDEX)
-    column = replace(queue.object, scope=Scope.LOCAL, lengths=())
-    return Access(column, (*rounds, behind), access.path, access.type)
+def _flat(object_: DataObject) -> DataObject:
+    """The object for accesses with any subscripts."""
+    return replace(object_, scope=Scope.LOCAL, lengths=())
+
+
+def _uses(statements: Iterable[Statement], place: _Place) -> Iterator[tuple[Assignment, _Place]]:
+    """The assignments of a walk."""
+    for node in statements:
+        match node:
+            case Declaration():
+                place = place.after(node)
+            case Loop():
+                yield from _uses(node.body.statements, replace(place, step=node.iterator))
+            case If():
+                yield from _uses(node.then.statements, place)
+            case Block():
+                yield from _uses(node.statements, place)
+            case TileNest():
+                yield from _uses(node.body.statements, place)
+            case ExpressionStatement(expression=Assignment() as made):
+                yield made, place
+
+
+def _grouped(reads: set[tuple[int, int]], writes: set[tuple[int, int]], steps: int) -> Iterator[tuple[int, int, int]]:
+    """Groups (factor, first, span) of places that are read, through which values move unchanged."""
+
+    def is_written(factor: int, place: int) -> bool:
+        times = product(range(steps), repeat=2)
+        return any(factor * t + place == other * u + written for other, written in writes for t, u in times)
+
+    for factor in sorted({factor for factor, _ in reads}):
+        places = sorted(place for other, place in reads if other == factor)
+        first = last = places[0]
+        for place in places[1:]:
+            if any(is_written(factor, between) for between in range(last, place)):
+                yield factor, first, last - first
+                first = place
+            last = place
+        yield factor, first, last - first
+
+
+def _tests(node: If) -> Iterator[Expression]:
+    """The tests before the statements in a condition, of conditions inside too."""
+    yield from _operands("&&", node.condition)
+    inner = node.then.statements[0]
+    if isinstance(inner, If) and len(node.then.statements) == 1:
+        yield from _tests(inner)
+
+
+def _tested(node: If) -> tuple[Statement, ...]:
+    inner = node.then.statements[0]
+    return _tested(inner) if isinstance(inner, If) and len(node.then.statements) == 1 else node.then.statements
+
+
+def _operands(operator: str, value: Expression) -> Iterator[Expression]:
+    """The parts of a chain of && or ||."""
+    if isinstance(value, Binary) and value.operator == operator:
+        yield from _operands(operator, value.left)
+        yield from _operands(operator, value.right)
+    else:
+        yield value
 
 
 def _to_workers(nest: TileNest) -> bool:
     return any(axis.kind is AxisKind.WORKER for axis in nest_axes(nest))
+
+
+def _bytes(array: DataObject) -> int:
+    return element_bytes(array) * prod(literal_value(length) or 1 for length in array.lengths)
 
 
 def _bits(scratchpad: Scratchpad) -> int:

@@ -211,7 +211,17 @@ class StatementPrinter:
                 break
         self.writer.line("}")
 
+    def _walk(self, node: Loop, queues: RegisterQueuePrinter) -> None:
+        self.writer.line(f"#if {queues.used}")
+        queues.print_walk(self.writer, node, self.block)
+        self.writer.line("#else")
+        replace(self, queues=None).statement(replace(node, body=queues.in_scratchpads(node.body)))
+        self.writer.line("#endif")
+
     def _loop(self, node: Loop) -> None:
+        if self.queues is not None and self.queues.is_walk(node):
+            self._walk(node, self.queues)
+            return
         function = None if self.rows is None else row_function(node, self.rows.arrays, self.numbers)
         if self.rows is not None and function is not None:
             self._row(node, function, self.rows)
@@ -228,10 +238,6 @@ class StatementPrinter:
         self.writer.user(loop_head(self.printer, node, node.declares_iterator) + " {", node.range)
         if inside:
             self.writer.line(inside)
-        if self.queues is not None and self.queues.is_position(node):
-            self.writer.depth += 1
-            self.queues.shift(self.writer)
-            self.writer.depth -= 1
         self._body(node.body, frozenset({node.iterator.name}))
         self.writer.line("}")
 
@@ -521,7 +527,8 @@ class _Nest:
         self.writer.line(self.printer.dialect.unroll)
         self.stack.enter_context(self.writer.block(f"for (int {iterator} = 0; {iterator} < {count}; ++{iterator})"))
         self.writer.line(f"const {self.printer.typed(loop.loop.iterator)} = {self._value(loop, point)};")
-        self.writer.line(f"if ({self.printer.name(loop.loop.iterator)} >= {last}) break;")
+        shared = _product(count, self.numbers.stride(loop, tile))
+        self.writer.line(f"if ({shared} > {last} && {self.printer.name(loop.loop.iterator)} >= {last}) break;")
 
     def _single_iteration_exit(self, loop: TiledLoop, tile: Tile) -> str:
         """The last line of a loop to which the distributed tiles may leave one iteration, on

@@ -374,11 +374,13 @@ class RegisterQueue:
     The scratchpad is a circular buffer along its first dimension. `object` is the scratchpad by
     another name, for elements that the reading worker wrote itself. In an iteration of the loop
     over `position`, which counts up by 1, these are of planes position - planes + 1, ..., position.
+    An iteration has `steps` time steps at most.
     """
 
     object: DataObject
     position: DataObject
     planes: int
+    steps: int
 
 
 @dataclass(frozen=True)

@@ -61,11 +61,11 @@ from tilepragma.ir.loop_tree import (
 )
 from tilepragma.ir.polynomial import Polynomial, expression, maximum, minimum, number, polynomial
 from tilepragma.ir.substitution import with_accesses, with_objects
-from tilepragma.ir.traversal import loops_in, walk
+from tilepragma.ir.traversal import loops_in
 from tilepragma.ir.types import INDEX, ScalarType
 from tilepragma.lower.band_loops import counted_loop, declared, floor_quotient, mapped_nest, short_or_long, term
 from tilepragma.plan.array_bytes import element_bytes
-from tilepragma.plan.kernel_plan import HostCondition, HostLoop, TileSize
+from tilepragma.plan.kernel_plan import HostCondition, HostLoop, StreamedGrid, TileSize
 from tilepragma.plan.space_time import Hyperplane, Meanings
 from tilepragma.poly.extents import Bounds
 from tilepragma.poly.halo import GridArray, Overlap, Stream, overlap, stream
@@ -180,8 +180,9 @@ def _answer(tree: OverlappedTree, notes: tuple[str, ...], *, guarded: bool) -> S
         return made
     manner = "" if tree.stream is None else "a few planes at a time, "
     pairs = " and ".join(f"'{array.host}' and '{copy.host}'" for array, copy in tree.copies.items())
+    chosen = "says how many" if tree.stream is None else "by a device's multiprocessors, operations and bandwidth"
     note = (
-        f"{tree.name}: gangs of devices compute up to {tree.most_steps} time steps ({tree.degree.name} says how many) "
+        f"{tree.name}: gangs of devices compute up to {tree.most_steps} time steps ({tree.degree.name} {chosen}) "
         f"in shared memory, {manner}and halos again; values go to and fro between {pairs}"
     )
     return replace(made, storage=tuple(tree.copies.values()), storage_notes=(note,))
@@ -446,8 +447,31 @@ class OverlappedTree:
         if self.stream is None:
             steps = min(DEGREE, steps, _most_steps_of(self.stencil, DEGREE))
         return (
-            TileSize(self.degree, steps, steps),
+            TileSize(self.degree, steps, steps, stream=self._grid),
             *(TileSize(extent, size, size) for extent, size in zip(self.extents, self.lengths, strict=True)),
+        )
+
+    @property
+    def _grid(self) -> StreamedGrid | None:
+        """What devices choose the time steps and planes by."""
+        if self.stream is None:
+            return None
+        more = [
+            (sum(reach), sum(growth)) for reach, growth in zip(self.overlap.reach, self.overlap.growth, strict=True)
+        ]
+        extents = [expression(high - low + number(1)) for low, high in map(self.grid, range(len(more)))]
+        # A walk begins with the halo's planes and ends when the last plane is stored.
+        (before, _), (first, _) = self.overlap.reach[0], self.overlap.growth[0]
+        planes = before + self.stream.store, first + self.stream.shift
+        moved = sum(2 * element_bytes(array.object) for array in self.overlap.arrays if array.carried)
+        return StreamedGrid(
+            self.extents[0],
+            expression(self.stencil.steps.high - self.stencil.steps.low + number(1)),
+            extents[0],
+            planes,
+            tuple(zip(extents[1:], self.lengths[1:], more[1:], strict=True)),
+            len(self.stencil.points),
+            moved,
         )
 
     def _copy(self, array: GridArray) -> DataObject:
@@ -539,12 +563,12 @@ class _TileLaunch:
             planes = self.stream.planes(array, self.tree.most_steps)
             lengths, origin = (planes, *lengths[1:]), [None, *origin[1:]]
         made = scratchpad(name, array, tuple(map(integer, lengths)), tuple(origin))
-        points = self.tree.stencil.points
-        if self.stream is None or not self.once or not any(_reads_own(point, array) for point in points):
+        if self.stream is None or not self.once:
             return made
         name = self.tree.names.scalar(f"{array.name}_column").name
-        behind = self.stream.behind(array, self.tree.most_steps)
-        return replace(made, column=RegisterQueue(replace(made.object, name=name, host=name), self.position, behind))
+        steps = self.tree.most_steps
+        queue = replace(made.object, name=name, host=name)
+        return replace(made, column=RegisterQueue(queue, self.position, self.stream.behind(array, steps), steps))
 
     def node(self) -> LaunchNode:
         """The launch: all tiles, mapped to gangs."""
@@ -783,13 +807,6 @@ class _TileLaunch:
         return replace(node, expression=replace(node.expression, target=target, value=read))
 
 
-def _read_by(node: Statement) -> Statement | Expression:
-    """The value of an assignment; other statements whole."""
-    if isinstance(node, ExpressionStatement) and isinstance(node.expression, Assignment):
-        return node.expression.value
-    return node
-
-
 def _in_own_column(point: Point, instead: Mapping[DataObject, DataObject]) -> Callable[[Access], bool]:
     """A predicate: does an access lie in the column that the statement writes?"""
     columns = [
@@ -801,13 +818,6 @@ def _in_own_column(point: Point, instead: Mapping[DataObject, DataObject]) -> Ca
         return len(access.subscripts) == len(columns) + 1 and list(map(polynomial, access.subscripts[1:])) == columns
 
     return own
-
-
-def _reads_own(point: Point, array: DataObject) -> bool:
-    """Whether the statement reads the array in the column that it writes."""
-    in_column = _in_own_column(point, {})
-    accesses = (node for node in walk(_read_by(point.statement.node)) if isinstance(node, Access))
-    return any(access.object == array and in_column(access) for access in accesses)
 
 
 def _outside(points: list[DataObject], box: list[Bounds]) -> Expression:

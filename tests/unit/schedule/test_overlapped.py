@@ -618,9 +618,9 @@ def test_workers_that_are_distributed_otherwise_in_one_nest_have_no_registers(st
     def text(made: KernelPlan) -> str:
         return device_program(made, CUDA).text
 
-    assert "? a_column[" in text(streamed) and ": a_scratchpad[" in text(streamed)
+    assert all(each in text(streamed) for each in ("a_column[", "a_planes[turn & 1]", "a_scratchpad["))
     first, second = text(with_loops_listed(distributed_otherwise(streamed, "j_step"))).split("void f_nest2(")
-    assert "? a_column" in second and "a_column" not in first.split("void f_nest1(")[1] and "a_scratchpad[" in first
+    assert "a_planes[" in second and "a_column" not in first.split("void f_nest1(")[1] and "a_scratchpad[" in first
 
 
 def test_streams_are_proven_with_rings_that_are_long_enough(streamed: KernelPlan) -> None:
