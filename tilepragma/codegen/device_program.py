@@ -48,6 +48,8 @@ PROGRAMS = (OPENCL, CUDA, PROCESSOR)
 _HELPERS = (
     "tilek_minimum",
     "tilek_maximum",
+    "tilek_minimum_index",
+    "tilek_maximum_index",
     "tilek_short",
     "tilek_floor_quotient",
     "tilek_ceiling_quotient",
