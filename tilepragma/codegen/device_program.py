@@ -48,6 +48,8 @@ PROGRAMS = (OPENCL, CUDA, PROCESSOR)
 _HELPERS = (
     "tilek_minimum",
     "tilek_maximum",
+    "tilek_minimum_index",
+    "tilek_maximum_index",
     "tilek_short",
     "tilek_floor_quotient",
     "tilek_ceiling_quotient",
@@ -556,9 +558,9 @@ class _PersistentEntry(Entry):
             writer.line(f"const {wide} {before} = {base} + ({wavefront} - {first});")
             with writer.block(f"if ({self.first_worker})"):
                 self._waits(writer, counts, before)
-            # The vote gives all workers the same value, as the compiler sees. A condition that may
-            # differ costs twice the registers.
-            with writer.block(f"if (__syncthreads_or({has_tile}))"):
+            # All workers of a gang have the same column, hence the same answer.
+            with writer.block(f"if ({has_tile})"):
+                writer.line(self.dialect.barrier)
                 print_tile(writer)
                 writer.line(self.dialect.barrier)
             writer.line(f"if ({self.first_worker}) tilek_post(&{self.flags}[{self.column}], {before} + 1);")

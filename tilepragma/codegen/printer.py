@@ -27,8 +27,11 @@ from tilepragma.ir.expressions import (
     IntegerLiteral,
     Storage,
     Unary,
+    conjunction,
+    conjuncts,
 )
 from tilepragma.ir.loop_tree import Initializer
+from tilepragma.ir.polynomial import is_scalar
 from tilepragma.ir.types import (
     INDEX,
     INT,
@@ -91,7 +94,7 @@ class Printer:
 
     def condition(self, node: Expression) -> str:
         """The condition of an if or a loop. Assignments get extra parentheses."""
-        text = self.expression(node)
+        text = self.expression(_joined(node) if self.dialect.device else node)
         return f"({text})" if isinstance(node, Assignment) else text
 
     def name(self, object_: DataObject) -> str:
@@ -293,6 +296,7 @@ class Printer:
     def _call(self, node: Call) -> tuple[str, int]:
         if node.callee is not Callee.MATH or not self.dialect.device:
             name, lengths = self.called(node) if node.callee is Callee.USER else (node.function, ())
+            name = f"{name}_index" if node.callee is Callee.HELPER and node.type == INDEX else name
             passed = node.arguments if self.dialect.device else node.arguments[: len(node.arguments) - node.implied]
             arguments = (*map(self._argument, passed), *lengths)
             return f"{name}({', '.join(arguments)})", POSTFIX
@@ -361,3 +365,30 @@ def _asks_for_parentheses(parent: str, child: str) -> bool:
     if parent in ("&", "|", "^"):
         return child != parent and (child in _COMPARISONS or child in ("+", "-", "&", "|", "^", "<<", ">>"))
     return parent in _COMPARISONS and child in _COMPARISONS
+
+
+def _joined(condition: Expression) -> Expression:
+    """The condition with `x >= max(a, b)` for `x >= a && x >= b`, and `x <= min(a, b)` likewise, of
+    short integers: what does not change in a loop over x is computed once.
+    """
+    if isinstance(condition, Binary) and condition.operator == "||":
+        return Binary("||", _joined(condition.left), _joined(condition.right), INT)
+    tests: list[Expression] = []
+    ends: dict[tuple[str, Expression], int] = {}
+    for test in conjuncts(condition):
+        helper = _EXTREMES.get(test.operator) if isinstance(test, Binary) else None
+        if helper is None or not isinstance(test, Binary) or {test.left.type, test.right.type} != {INDEX}:
+            tests.append(test if test is condition else _joined(test))
+            continue
+        place = ends.setdefault((test.operator, test.left), len(tests)) if is_scalar(test.left) else len(tests)
+        if place < len(tests):
+            earlier = tests[place]
+            assert isinstance(earlier, Binary), "ends are comparisons"
+            right = Call(helper, Callee.HELPER, (earlier.right, test.right), INDEX)
+            tests[place] = Binary(test.operator, test.left, right, INT)
+        else:
+            tests.append(test)
+    return conjunction(tests)
+
+
+_EXTREMES = {">=": "tilek_maximum", "<=": "tilek_minimum"}

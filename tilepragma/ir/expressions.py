@@ -11,7 +11,7 @@ CUDA C++ for the same types.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import field
 from enum import Enum
 from functools import reduce
@@ -293,6 +293,15 @@ def is_local_index(object_: DataObject) -> bool:
 def conjunction(conditions: Iterable[Expression]) -> Expression:
     """C for "all of them hold", in order; `conditions` must not be empty."""
     return reduce(lambda left, right: Binary("&&", left, right, INT), conditions)
+
+
+def conjuncts(condition: Expression) -> Iterator[Expression]:
+    """The parts of a conjunction, in order."""
+    if isinstance(condition, Binary) and condition.operator == "&&":
+        yield from conjuncts(condition.left)
+        yield from conjuncts(condition.right)
+    else:
+        yield condition
 
 
 def disjunction(conditions: Iterable[Expression]) -> Expression:

@@ -165,11 +165,12 @@ def _parallel_levels(
     stepped: Schedule, band: tuple[int, ...], summed: tuple[int, ...], private: frozenset[str]
 ) -> tuple[int, ...]:
     """The parallel members: all but one of those in e_1's sum, which the others determine. Leaves
-    out the one without which neighbours' accesses take the fewest transactions.
+    out the one without which neighbours' accesses take the fewest transactions; the last of equals,
+    along which a worker then walks: it has the longest rows, and ends that other rows do not move.
     """
     best: tuple[int, ...] = ()
     least: Cost | None = None
-    for left_out in summed or band[:1]:
+    for left_out in reversed(summed or band[:1]):
         parallel = tuple(level for level in band if level != left_out)
         fixed = tuple(level for level in range(len(stepped[0].rows)) if level not in band or level in parallel)
         ordered = by_transactions(stepped, parallel, fixed, private)

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from itertools import chain
 
 import islpy as isl
 
@@ -45,7 +46,7 @@ from tilepragma.ir.expressions import (
     disjunction,
     integer,
 )
-from tilepragma.ir.loop_tree import Block, Declaration, ExpressionStatement, If, Loop, Scratchpad, Statement, assign
+from tilepragma.ir.loop_tree import Block, ExpressionStatement, If, Loop, Scratchpad, Statement, assign
 from tilepragma.ir.polynomial import Polynomial, expression, maximum, minimum, number, polynomial
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INDEX, LONG, ScalarType
@@ -72,7 +73,8 @@ from tilepragma.poly.wavefronts import IntraTile, concurrent_tile, intra_tile
 from tilepragma.schedule.coalescing import private_names
 from tilepragma.schedule.cpu_register_tiles import with_full_tiles
 from tilepragma.schedule.default_sizes import device_tile, host_tile, processor_tile
-from tilepragma.schedule.scratchpad_copies import at_least, element_at, in_scratchpad, scratchpad, where, within
+from tilepragma.schedule.point_guards import PointGuards, ShortNumbers
+from tilepragma.schedule.scratchpad_copies import at_least, element_at, in_scratchpad, scratchpad, where
 from tilepragma.schedule.tree import ArrayTiles, LaunchNode, ScheduleNode
 
 DIAMONDS = "diamond tiles: concurrent start"
@@ -187,9 +189,12 @@ def _point_wavefronts(
     bounded = frozenset(_shifted(part, level) for level in inside.bounded)
     condition, known = loops.has_points(schedule.part.statements, EnclosingTile(whole, inside.known, bounded))
     tile = {each.level: each for each in whole}
-    front = loops.names.scalar("front")
+    # Fronts are counted from the tile's first corner: small numbers.
+    front = loops.names.scalar("front", INDEX if schedule.summed else LONG)
+    base = total(polynomial(tile[level].origin) for level in schedule.summed)
     fronts = _fronts(loops, schedule, tile)
-    step = TileConstraint(schedule.level, access_to(front))
+    step = TileConstraint(schedule.level, expression(base + term(front)))
+    numbers = ShortNumbers(loops.names)
     rows = schedule.summed or (schedule.level,)
     known &= loops.known_sum(schedule.part.statements, rows, _outside(schedule, tile), step.parameter)
     if schedule.summed:
@@ -200,8 +205,10 @@ def _point_wavefronts(
     tiles: Tiles = {}
     groups: list[Statement] = []
     for names in schedule.groups:
-        groups += _group(loops, schedule, names, tile, known, tiles)
-    body: tuple[Statement, ...] = (loops.loop(front, fronts.low, fronts.high, groups),)
+        groups += _group(loops, schedule, names, tile, known, tiles, PointGuards(numbers, front))
+    if schedule.summed:
+        fronts = Bounds(numbers.short("front_start", fronts.low), numbers.short("front_end", fronts.high))
+    body: tuple[Statement, ...] = (*numbers.declarations, loops.loop(front, fronts.low, fronts.high, groups))
     return body if condition is None else (If(condition, Block(body), None),), tiles
 
 
@@ -226,21 +233,20 @@ def _outside(schedule: IntraTile, tile: dict[int, TileConstraint]) -> TileConstr
 
 
 def _fronts(loops: BandLoops, schedule: IntraTile, tile: dict[int, TileConstraint]) -> Bounds:
-    """The wavefronts of a tile, within the corners of the tile and of the whole nest."""
+    """The wavefronts of a tile, from its first corner on, in the ranges of its rows; all values of
+    the row where tiles have no such row.
+    """
     outside, statements = _outside(schedule, tile), schedule.part.statements
     if not schedule.summed:
         every, inside = (loops.row_range(statements, schedule.level, rows) for rows in (outside, (*tile.values(),)))
         return Bounds(maximum((every.low, inside.low)), minimum((every.high, inside.high)))
-    whole = [loops.row_range(statements, level, outside) for level in schedule.summed]
-    first, last = _corners([tile[level] for level in schedule.summed])
-    lower = maximum((total(each.low for each in whole), first))
-    return Bounds(lower, minimum((total(each.high for each in whole), last)))
-
-
-def _corners(tiles: list[TileConstraint]) -> tuple[Polynomial, Polynomial]:
-    """The least and the greatest sum of point coordinates in these tiles."""
-    first = total(polynomial(each.origin) for each in tiles)
-    return first, first + total(polynomial(each.size) - number(1) for each in tiles if each.size is not None)
+    first, last = number(0), number(0)
+    for level in schedule.summed:
+        whole, origin, size = loops.row_range(statements, level, outside), tile[level].origin, tile[level].size
+        assert size is not None, "rows of a tile have sizes"
+        first = first + maximum((number(0), whole.low - polynomial(origin)))
+        last = last + minimum((polynomial(size) - number(1), whole.high - polynomial(origin)))
+    return Bounds(first, last)
 
 
 def _group(
@@ -250,29 +256,32 @@ def _group(
     tile: dict[int, TileConstraint],
     known: isl.Set,
     tiles: Tiles,
+    guards: PointGuards,
 ) -> tuple[Statement, ...]:
     """The loops of one statement group of a wavefront over its parallel rows; adds to `tiles`."""
     group = schedule.of_group(names)
-    steps, spans, places, fixed = [], [], [], []
+    steps, spans, fixed = [], [], []
     for level in schedule.parallel[-_WORKER_DIMENSIONS:]:
         whole = loops.row_range(schedule.part.statements, level, _outside(schedule, tile))
         base = base_name(group.statements, level)
-        step, point = loops.names.scalar(f"{base}_step"), loops.names.scalar(f"{base}_point")
+        sized = level in tile and tile[level].size is not None
+        step = loops.names.scalar(f"{base}_step", INDEX if sized else LONG)
         last, start = whole.high - whole.low, whole.low
-        fixed.append(TileConstraint(level, access_to(point)))
         if level in tile and (size := tile[level].size) is not None:
             start = polynomial(tile[level].origin)
             least = floor_quotient(whole.low, size) * polynomial(size)
             last = minimum((whole.high - least, polynomial(size) - number(1)))
+        fixed.append(TileConstraint(level, expression(start + term(step))))
+        if sized:
             known &= loops.known_in_tiles((tile[level],), fixed[-1].parameter)
         else:
             outside = _outside(schedule, tile)
             known &= loops.known_sum(schedule.part.statements, (level,), outside, fixed[-1].parameter)
         steps.append(step)
         spans.append(Bounds(number(0), last))
-        places.append(declared(point, start + term(step)))
     points = loops.points(group, row_order(group), EnclosingTile((*tile.values(), *fixed), known))
-    return mapped_nest(steps, spans, (*places, *points), loops.numbers, tiles, TileKind.DYNAMIC, TileKind.WORKER)
+    guarded = guards.guarded(points, steps)
+    return mapped_nest(steps, spans, guarded, loops.numbers, tiles, TileKind.DYNAMIC, TileKind.WORKER)
 
 
 # -- array tiles in shared memory: a gang copies what a tile touches row by row, runs the tile's
@@ -317,7 +326,8 @@ def array_tiles(
     dimensions = [clause.dimension for each in inner.values() for clause in each if clause.kind is TileKind.WORKER]
     if not arrays or not dimensions or any(len(array.names) <= max(dimensions) for array in arrays):
         return None
-    return _Maker(loops, 1 + max(dimensions)).array_tiles(arrays)
+    sizes = tuple(each.size.object for each in tile if isinstance(each.size, Access))
+    return _Maker(loops, 1 + max(dimensions), ShortNumbers(loops.names, sizes)).array_tiles(arrays)
 
 
 @dataclass(frozen=True)
@@ -505,11 +515,14 @@ def _touch(access: Access, shape: _Shape, *, writes: bool) -> _Touch | None:
 
 @dataclass(frozen=True)
 class _Limit:
-    """factor t >= value, or factor t <= value; `whole_tile`: the value holds for the tile."""
+    """factor t >= value, or factor t <= value; `whole_tile`: the value holds for the tile. `spare`:
+    by how much a row's greatest value is above its least, at the least.
+    """
 
     value: Polynomial
     factor: int
     whole_tile: bool
+    spare: int = 0
 
 
 @dataclass
@@ -518,56 +531,84 @@ class _Maker:
 
     loops: BandLoops
     axes: int
+    numbers: ShortNumbers
     scratchpads: dict[DataObject, Scratchpad] = field(default_factory=dict)
     clauses: dict[int, tuple[TileClause, ...]] = field(default_factory=dict)
-    declarations: list[Declaration] = field(default_factory=list)
-    times: dict[tuple[str, Polynomial], DataObject] = field(default_factory=dict)
 
     def array_tiles(self, arrays: Sequence[_Array]) -> ArrayTiles:
         self.scratchpads |= {array.object: self._scratchpad(array) for array in arrays}
         fills = tuple(map(self._fill, arrays))
         stores = tuple(self._store(array) for array in arrays if array.is_written)
-        return ArrayTiles(self.scratchpads, tuple(self.declarations), fills, stores, dict(self.clauses))
-
-    def _constant(self, base: str, value: Polynomial, type_: ScalarType = INDEX) -> DataObject:
-        """A number that a tile declares once."""
-        made = self.loops.names.scalar(base, type_)
-        self.declarations.append(declared(made, value))
-        return made
+        return ArrayTiles(self.scratchpads, tuple(self.numbers.declarations), fills, stores, dict(self.clauses))
 
     def _scratchpad(self, array: _Array) -> Scratchpad:
-        origin = tuple(self._constant(f"{name}_origin", array.origin(place)) for place, name in enumerate(array.names))
+        origin = tuple(self.loops.names.scalar(f"{name}_origin", INDEX) for name in array.names)
+        for place, first in enumerate(origin):
+            self.numbers.declarations.append(declared(first, array.origin(place)))
         lengths = tuple(expression(array.length(place)) for place in range(len(array.names)))
         return scratchpad(self.loops.names.scalar(f"{array.object.name}_box").name, array.object, lengths, origin)
 
     def _fill(self, array: _Array) -> Statement:
         """Fill the box with the elements that the tile touches."""
-        steps, points = self._steps(array), self._points(array)
+        steps = self._steps(array)
         sides = (around(ends) for ends in zip(*(touch.ends for touch in array.touches), strict=True))
-        inside = within(points, sides)
-        reached = [tuple(self._reached(array, steps, touches)) for touches in _sides(array)]
-        # Accesses without conditions reach the whole box.
-        asked = (disjunction(dict.fromkeys(map(conjunction, reached))),) if reached and all(reached) else ()
-        element = element_at(array.object, points)
-        copy = assign(in_scratchpad(element, self.scratchpads), element)
-        return self._over(array, steps, points, where((*inside, *asked), copy))
+        reached = (tuple(self._reached(array, steps, touches)) for touches in _sides(array))
+        return self._copy(array, steps, self._within(array, steps, sides), reached, fills=True)
 
     def _store(self, array: _Array) -> Statement:
         """Store the elements that the tile has written."""
-        steps, points = self._steps(array), self._points(array)
-        tests = []
-        for touch in array.touches:
-            if touch.writes:
-                tests.append(conjunction((*within(points, touch.ends), *self._reached(array, steps, [touch]))))
+        steps = self._steps(array)
+        written = (
+            (*self._within(array, steps, touch.ends), *self._reached(array, steps, [touch]))
+            for touch in array.touches
+            if touch.writes
+        )
+        return self._copy(array, steps, (), written, fills=False)
+
+    def _copy(
+        self,
+        array: _Array,
+        steps: list[DataObject],
+        inside: Iterable[Expression],
+        reached: Iterable[tuple[Expression, ...]],
+        *,
+        fills: bool,
+    ) -> Statement:
+        """Copy the elements of the box for which all tests `inside` hold, and all of one set of
+        `reached`.
+        """
+        guards = PointGuards(self.numbers, steps[-1])
+        points = self._points(array)
         element = element_at(array.object, points)
-        copy = assign(element, in_scratchpad(element, self.scratchpads))
-        return self._over(array, steps, points, where((disjunction(tuple(dict.fromkeys(tests))),), copy))
+        held = in_scratchpad(element, self.scratchpads)
+        origins = [origin for origin in self.scratchpads[array.object].origin if origin is not None]
+        dimensions = zip(points, origins, steps, strict=True)
+        placed = (declared(point, term(origin) + term(step)) for point, origin, step in dimensions)
+        copy: tuple[Statement, ...] = (*placed, assign(held, element) if fills else assign(element, held))
+        sets = tuple(dict.fromkeys(reached))
+        if len(sets) == 1:
+            inside = (*inside, *sets[0])
+        elif all(sets):  # accesses without conditions reach the whole box
+            tests = (chain(*guards.tests(each, steps[:-1])) for each in sets)
+            copy = where((disjunction(map(conjunction, tests)),), *copy)
+        before, after = guards.tests(inside, steps[:-1])
+        return self._over(array, steps, where(before, *where(after, *copy)))
 
     def _steps(self, array: _Array) -> list[DataObject]:
-        return [self.loops.names.scalar(f"{name}_step") for name in array.names]
+        return [self.loops.names.scalar(f"{name}_step", INDEX) for name in array.names]
+
+    def _within(self, array: _Array, steps: list[DataObject], box: Iterable[Bounds]) -> Iterator[Expression]:
+        """Tests that the element `steps` into the box lies in another one."""
+        for place, (step, side) in enumerate(zip(steps, box, strict=True)):
+            origin = self.scratchpads[array.object].origin[place]
+            assert origin is not None, "array tiles begin somewhere"
+            name = array.names[place]
+            first, last = self.numbers.short(f"{name}_least", side.low), self.numbers.short(f"{name}_most", side.high)
+            yield at_least(term(origin) + term(step), first)
+            yield at_least(last, term(origin) + term(step))
 
     def _points(self, array: _Array) -> list[DataObject]:
-        return [self.loops.names.scalar(f"{name}_point") for name in array.names]
+        return [self.loops.names.scalar(f"{name}_point", INDEX) for name in array.names]
 
     def _reached(self, array: _Array, steps: list[DataObject], touches: Sequence[_Touch]) -> Iterator[Expression]:
         """Tests that for some t one of `touches` reaches the element `steps` into the box.
@@ -589,18 +630,19 @@ class _Maker:
             for place, (factor, step) in enumerate(zip(first.rows[row], steps, strict=True)):
                 position = position + number(factor) * (array.origin(place) + term(step))
             low, high = bounds.low - number(max(offsets)) - position, bounds.high - number(min(offsets)) - position
-            factor, whole = first.time[row], not any(first.rows[row])
+            factor, whole, spare = first.time[row], not any(first.rows[row]), max(offsets) - min(offsets)
             if factor == 0:
                 yield from (at_least(number(0), low), at_least(high, number(0)))
                 continue
             if factor < 0:
                 low, high = -high, -low
-            lowers.append(_Limit(low, abs(factor), whole))
-            uppers.append(_Limit(high, abs(factor), whole))
+            lowers.append(_Limit(low, abs(factor), whole, spare))
+            uppers.append(_Limit(high, abs(factor), whole, spare))
         lowers, uppers = (self._tightest(lowers, maximum, "sweep_first"), self._tightest(uppers, minimum, "sweep_last"))
         for place, lower in enumerate(lowers):
             for upper_place, upper in enumerate(uppers):
-                if place != upper_place or lower.factor != 1 or lower.whole_tile:
+                # As many numbers as the factor, one after the other, have a multiple of it.
+                if place != upper_place or lower.factor > lower.spare + 1 or lower.whole_tile:
                     yield _meet(lower, upper)
 
     def _tightest(
@@ -611,18 +653,11 @@ class _Maker:
         if len(whole) < 2:
             return limits
         value = extreme(limit.value for limit in whole)
-        if (name, value) not in self.times:
-            self.times[name, value] = self._constant(name, value, LONG)
-        return [_Limit(term(self.times[name, value]), 1, True), *(limit for limit in limits if limit not in whole)]
+        tightest = _Limit(self.numbers.short(name, value), 1, True)
+        return [tightest, *(limit for limit in limits if limit not in whole)]
 
-    def _over(
-        self, array: _Array, steps: list[DataObject], points: list[DataObject], body: Iterable[Statement]
-    ) -> Statement:
+    def _over(self, array: _Array, steps: list[DataObject], inner: tuple[Statement, ...]) -> Statement:
         """Loops over the box, the last mapped to workers, neighbours along its rows."""
-        origins = [origin for origin in self.scratchpads[array.object].origin if origin is not None]
-        dimensions = zip(points, origins, steps, strict=True)
-        placed = (declared(point, term(origin) + term(step)) for point, origin, step in dimensions)
-        inner: tuple[Statement, ...] = (*placed, *body)
         kept = len(steps) - self.axes
         # Unmapped loops stand inside, without barriers between their iterations.
         for place in (*reversed(range(kept)), *reversed(range(kept, len(steps)))):
@@ -654,4 +689,7 @@ def _meet(lower: _Limit, upper: _Limit) -> Expression:
     if upper.factor == 1:
         return at_least(number(lower.factor) * upper.value, lower.value)
     least = floor_quotient(lower.value + number(lower.factor - 1), integer(lower.factor, LONG))
-    return at_least(floor_quotient(upper.value, integer(upper.factor, LONG)), least)
+    meets = at_least(floor_quotient(upper.value, integer(upper.factor, LONG)), least)
+    if lower.factor != upper.factor:
+        return meets
+    return disjunction((at_least(upper.value - lower.value, number(lower.factor - 1)), meets))

@@ -159,7 +159,7 @@ def test_points_of_a_tile_of_lu_run_in_wavefronts_of_k_with_the_division_first()
 def test_points_of_a_tile_of_gauss_seidel_run_in_wavefronts_of_the_sum() -> None:
     result = intra_tile(*with_dependences(GAUSS_SEIDEL))
     assert result.part.statements[0].rows[0].coefficients == (2, 1)
-    assert (result.level, result.summed, result.parallel, result.groups) == (0, (1, 2), (2,), (("S0",),))
+    assert (result.level, result.summed, result.parallel, result.groups) == (0, (1, 2), (1,), (("S0",),))
 
 
 def test_a_search_that_gives_up_ends(monkeypatch: pytest.MonkeyPatch) -> None:
