@@ -93,6 +93,7 @@ def specialised(workers: tuple[int, int], length: int = 1, source: bytes = PRODU
     constants = [parameter.constant for parameter in parameters if parameter.constant is not None]
     assert len(constants) > len(numbers)
     numbers |= {name: length for name in constants if "length" in name}
+    numbers |= {name: 4096 for name in constants if "trip" in name}
     return program.text, ("-DTILEK_SPECIALIZED", *(f"-D{name}={numbers.get(name, 1)}LL" for name in constants))
 
 

@@ -452,6 +452,8 @@ class StagedTile:
             if outer:
                 turn, rows = self.numbers.fresh("turn"), f"({workers} / {lanes})"
                 count = f"({' * '.join(outer)} + {rows} - 1) / {rows}"
+                # Not all turns: guards of 16 would take as many registers.
+                writer.line("#pragma unroll 4")
                 stack.enter_context(writer.block(f"for (int {turn} = 0; {turn} < {count}; ++{turn})"))
                 self._rows(writer, f"(unsigned){worker} / {lanes} + {turn} * {rows}")
                 pairs = zip(indices[:-1], self.spans[:-1], strict=True)

@@ -699,7 +699,8 @@ class _ConvergentNest:
             tests = [f"{loop.last} - {loop.first} == {loop.workers} - 1" for loop in self.points]
         else:
             self.inside = self.numbers.fresh("inside")
-        self.writer.line(f"const int {self.full or self.inside} = {' && '.join(tests)};")
+        if not several or any(isinstance(node, Loop) for node in walk(self.nest.body)):
+            self.writer.line(f"const int {self.full or self.inside} = {' && '.join(tests)};")
 
     def _block(self, block: Block) -> None:
         """Statements that all workers reach."""
@@ -788,7 +789,7 @@ class _ConvergentNest:
         writer.line("/* The next tile is copied while this one is computed, where there is room for both. */")
         distance = self.copies.start_ahead(writer, step)
         first, type_ = literal_value(loop.lower), printer.type(iterator.element)
-        if first is not None and 0 <= first < _LATEST_START:
+        if first is not None and 0 <= first < _LATEST_START and self._tile_loops(stage, computed):
             # Array tiles have all iterations along a side: in specialised programs they are as few.
             type_ = printer.dialect.index
         head = f"for ({type_} {name} = {lower} - {distance}; {name} < {upper}; {name} += {step})"

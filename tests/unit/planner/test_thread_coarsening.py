@@ -114,13 +114,13 @@ void f(int n, float a[n]) {
 }"""
 
 
-@pytest.mark.parametrize("source", [FIVE_POINT, SAID])
-def test_launches_without_such_tiles_keep_what_they_are(source: str) -> None:
+@pytest.mark.parametrize(("source", "along_rows"), [(FIVE_POINT, 4), (SAID, 1)])
+def test_launches_without_such_tiles_keep_what_they_are(source: str, along_rows: int) -> None:
     asked: list[int] = []
     made = planned(source, "h100")
     assert with_points_of_workers(made, {"f": (1, 1)}).device_steps == made.device_steps
     result = with_measured_points(Planned(made), gpu("h100"), compiler(lambda _: (30, 0), asked))
-    assert asked == [1]
+    assert asked == [along_rows]
     assert result.plan.device_steps == made.device_steps
 
 
