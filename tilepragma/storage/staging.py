@@ -48,7 +48,8 @@ from tilepragma.ir.loop_tree_text import subscripts_text
 from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, minimum, number, of_atom, polynomial
 from tilepragma.ir.traversal import loops_and_tiled, unwrapped, walk
 from tilepragma.ir.types import LONG, ScalarType
-from tilepragma.model.bank_conflicts import odd_rows, padded_row
+from tilepragma.model.bank_conflicts import odd_rows
+from tilepragma.plan.array_bytes import stored_elements
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, forms, with_launches
 from tilepragma.plan.shared_constants import PREFERRED_WORKERS
 from tilepragma.poly.extents import Bounds
@@ -221,9 +222,12 @@ class _Planner:
         points = worth_points(tile.nest, tile.split, arrays, wanted)
         if not points:
             return tile, arrays
-        for size in _TILES:
+        # Two array tiles, one of which is copied while the other is read; one where that has no room.
+        for copies, size in itertools.product((2, 1), _TILES):
             coarsened = replace(tile, size=size, points=points)
-            fitting = tuple(candidate.staged for candidate in self._fitting(self._worth(launch, coarsened, around)))
+            fitting = tuple(
+                candidate.staged for candidate in self._fitting(self._worth(launch, coarsened, around), copies)
+            )
             if {array.reads for array in fitting} >= {array.reads for array in arrays}:
                 return replace(coarsened, nest=with_points(tile.nest, points)), fitting
         return tile, arrays
@@ -248,9 +252,9 @@ class _Planner:
         profitable = [array_tile for array_tile in array_tiles if array_tile.is_worth_it]
         return sorted(profitable, key=lambda tile: (-tile.uses_of_element, tile.staged.object.name, tile.staged.reads))
 
-    def _fitting(self, ranked: list[Candidate]) -> list[Candidate]:
-        """The candidates that fit together, in their order."""
-        fitting, left = [], self.plan.kernel.directive.local_bytes
+    def _fitting(self, ranked: list[Candidate], copies: int = 1) -> list[Candidate]:
+        """The candidates of which so many copies fit together, in their order."""
+        fitting, left = [], self.plan.kernel.directive.local_bytes // copies
         for candidate in ranked:
             if candidate.bytes <= left:
                 fitting.append(candidate)
@@ -549,11 +553,11 @@ def _evaluated(
     accesses = sum(math.prod(_width(span) + 1 for span in reading.spans if span is not None) for reading in read)
     worker_rows = math.prod(count for axis, count in counts.items() if axis != first)
     odd = odd_rows(*_between_neighbours(sides, lengths, first))
-    elements = math.prod((*lengths[:-1], padded_row(lengths[-1], odd)))
     texts = tuple(dict.fromkeys(subscripts_text(reading.access.subscripts) for reading in read))
+    staged = Staged(object_, sides, texts, odd)
     return Candidate(
-        staged=Staged(object_, sides, texts, odd),
-        bytes=-(-elements * object_.element.bits // 64) * 8,
+        staged=staged,
+        bytes=-(-stored_elements(staged, lengths) * object_.element.bits // 64) * 8,
         uses_of_element=accesses * splits * math.prod(counts.values()) / math.prod(lengths),
         uses_of_worker=accesses * splits,
         row_reuse=_rows(read) * splits * worker_rows / math.prod(lengths[:-1]) if along else 0.0,
