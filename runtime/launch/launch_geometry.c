@@ -111,8 +111,8 @@ static int64_t step_time(const tilek_launch_shape *launch, const tilek_call *cal
         gangs = tilek_bounded_product(gangs, tilek_ceiling_quotient(geometry->bounds[index]->trip, side));
         points *= own;
         vectors += axis < 0 ? 0 : tilek_ceiling_quotient(own, VECTOR);
-        if (own % 2 == 0 && side > most) {
-            most = side;
+        if (own % 2 == 0 && side + (own > VECTOR ? INT32_MAX : 0) > most) {
+            most = side + (own > VECTOR ? INT32_MAX : 0);
             *longest = axis - TILEK_AXIS_WORKER;
         }
     }

@@ -328,6 +328,7 @@ class StagingPrinter(_Pool):
             tile.print_vectors(writer)
         with writer.block(f"if ({nonempty})"):
             for tile in tiles:
+                tile.print_first(writer)
                 with writer.block(f"if ({self.held})"):
                     tile.print_loads(writer, self._slots(tile))
                     writer.otherwise()
@@ -379,6 +380,8 @@ class StagedTile:
         #: Pointers to the copy that is read, and to the one that double buffering fills; the
         #: worker's registers for the latter, and how many these are.
         self.name, self.next, self.held, self.slots = map(called, ("staged", "next", "held", "slots"))
+        #: A pointer to the tile's first element in the array.
+        self.first = called("first")
         #: The elements of each dimension in a full tile, with the values; those in the tile that is
         #: copied; the least index of each in that tile.
         self.sizes = [called(f"size{dimension}") for dimension in dimensions]
@@ -496,6 +499,18 @@ class StagedTile:
         # No constant: compilers would warn of divisions by 0 in a loop that does not run.
         writer.line(f"int {self.vectors} = {self._aligned(self.vector)} && {whole} ? {length} / {count} : 0;")
 
+    def print_first(self, writer: Writer) -> None:
+        """Point to the tile's first element, from where a worker's elements are always as far."""
+        pointer = self.printer.type(self.object.element, f"*const {self.first}")
+        space = self.printer.dialect.global_space
+        writer.line(f"const {space}{pointer} = &{self.source(['0'] * len(self.sizes))};")
+
+    def _from_first(self, indices: list[str]) -> str:
+        text = indices[0]
+        for length, index in zip(self.printer.flat[self.object].lengths, indices[1:], strict=True):
+            text = f"{_operand(text)} * {length} + {index}"
+        return f"{self.first}[{text}]"
+
     def print_loads(self, writer: Writer, slots: str) -> None:
         """Load a worker's elements of the tile into its registers."""
         with self._in_vectors(writer) as vector:
@@ -503,13 +518,13 @@ class StagedTile:
                 with self._each_held(writer, slots, vector.count) as (slot, indices):
                     value, space = self.numbers.fresh("value"), self.printer.dialect.global_space
                     with writer.block(f"if ({self.tests(indices)})"):
-                        source = f"*(const {space}{vector.type} *)&{self.source(indices)}"
+                        source = f"*(const {space}{vector.type} *)&{self._from_first(indices)}"
                         writer.line(f"const {vector.type} {value} = {source};")
                         for place, component in enumerate("xyzw"[: vector.count]):
                             writer.line(f"{self.held}[{_plus(slot, place)}] = {value}.{component};")
                 writer.otherwise()
             with self._each_held(writer, slots) as (slot, indices):
-                writer.line(f"if ({self.tests(indices)}) {self.held}[{slot}] = {self.source(indices)};")
+                writer.line(f"if ({self.tests(indices)}) {self.held}[{slot}] = {self._from_first(indices)};")
 
     def print_stores(self, writer: Writer, slots: str) -> None:
         """Store them in the copy that is read next."""
@@ -517,7 +532,7 @@ class StagedTile:
             if vector is not None:
                 with self._each_held(writer, slots, vector.count) as (slot, indices):
                     held = [f"{self.held}[{_plus(slot, place)}]" for place in range(vector.count)]
-                    with writer.block(f"if ({self.tests(indices)})"):
+                    with writer.block(f"if ({self._is_in_copy(indices, slots)})"):
                         if vector.together:
                             value, space = self.numbers.fresh("value"), self.printer.dialect.pointed_local_space
                             writer.line(f"const {vector.type} {value} = {{{', '.join(held)}}};")
@@ -527,7 +542,14 @@ class StagedTile:
                             writer.line(f"{self.next}[{index}] = {element};")
                 writer.otherwise()
             with self._each_held(writer, slots) as (slot, indices):
-                writer.line(f"if ({self.tests(indices)}) {self.next}[{self.index(indices)}] = {self.held}[{slot}];")
+                writer.line(
+                    f"if ({self._is_in_copy(indices, slots)}) {self.next}[{self.index(indices)}] = {self.held}[{slot}];"
+                )
+
+    def _is_in_copy(self, indices: list[str], slots: str) -> str:
+        """Whether a worker's element is one of the copy: surely if all workers have as many."""
+        product = " * ".join(self.sizes)
+        return f"{slots} * {self.numbers.fresh('workers')} == {product} || {indices[0]} < {self.sizes[0]}"
 
     @contextmanager
     def _in_vectors(self, writer: Writer) -> Iterator[Vector | None]:

@@ -784,6 +784,8 @@ class _ConvergentNest:
         step = printer.expression(loop.step, 12)
         writer.line("/* The next tile is copied while this one is computed, where there is room for both. */")
         distance = self.copies.start_ahead(writer, step)
+        some = self.numbers.fresh("some")
+        writer.line(f"const int {some} = {self.nonempty};")
         head = f"for ({printer.typed(iterator)} = {lower} - {distance}; {name} < {upper}; {name} += {step})"
         copied = replace(iterator, name=self.numbers.fresh(f"{iterator.name}_copied"), host=f"{iterator.host}_copied")
 
@@ -795,7 +797,7 @@ class _ConvergentNest:
             ends = self.ends
             for tile in self._tile_loops(stage, computed):
                 ends = ends | self._declared_ends(tile, f"{tile.iterator.name}_copied", moved)
-            nonempty = f"{printer.name(copied)} < {upper} && {self.nonempty}"
+            nonempty = f"{printer.name(copied)} < {upper} && {some}"
             self.copies.copy_ahead(writer, stage, ends, nonempty, moved)
             _, bounded = self._with_ends(stage, computed)
             if self.points:
