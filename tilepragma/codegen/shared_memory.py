@@ -62,7 +62,8 @@ def named_ends(numbers: LaunchParameters, prefix: str) -> tuple[str, str]:
 @dataclass(frozen=True)
 class Points:
     """Macros for a worker's points of a loop: their `count`, which is the launch's `number` in
-    specialised programs, else `most`; and how many are neighbours, the `group`, of value `together`.
+    specialised programs, else `most`; and the `group`, of value `together`: how many are
+    neighbours.
     """
 
     count: str
@@ -553,7 +554,7 @@ class StagedTile:
 
     @contextmanager
     def _in_vectors(self, writer: Writer) -> Iterator[Vector | None]:
-        """A branch for tiles that are copied by vectors, if any are; `otherwise` begins the other."""
+        """A branch for tiles that are copied by vectors, if any; the caller begins the other."""
         if self.vector is None:
             yield None
             return
@@ -597,9 +598,7 @@ class StagedTile:
 
     @contextmanager
     def _each_held(self, writer: Writer, slots: str, count: int = 1) -> Iterator[tuple[str, list[str]]]:
-        """An unrolled loop over a worker's registers, by vectors of `count`; yields the number of the
-        first, and its indices.
-        """
+        """An unrolled loop over a worker's registers, by `count`; yields number and indices."""
         element, slot, worker, workers = map(self.numbers.fresh, ("element", "slot", "worker", "workers"))
         writer.line(self.printer.dialect.unroll)
         advance, number_, sizes = f"++{slot}", slot, self.sizes

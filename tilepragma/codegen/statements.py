@@ -12,11 +12,15 @@ for (rounds …) {
     barrier
 }
 
-Workers with several points have each point under a guard instead:
+Workers with several points have instead of `inside`:
 
-for (i_step …) for (j_step …) {  /* unrolled: a point's values are in registers */
-    const int i_place = …;           /* from the tile's start: groups of neighbours */
-    if (i_first + i_place <= i_last && …) …
+if (full) {
+    for (i_step …) for (j_step …) {  /* unrolled: a point's values are in registers */
+        const int i_place = …;       /* from the tile's start: groups of neighbours */
+        …
+    }
+} else {
+    …the same, each point under a guard…
 }
 
 Where it does no harm to compute points that do not exist, loops that all points share go around:
@@ -583,10 +587,10 @@ def _advance(iterator: str, stride: str, step: str = "1") -> str:
 
 @dataclass(frozen=True)
 class _PointLoop:
-    """The points of a worker in one loop of the nest: None for 1. The other fields are names: `first`
-    and `last` of the ends of the gang's tile, `worker` of the worker's first point in the tile,
-    `step` of the loop over points, `place` of a point's distance from `first`, and `count` of the
-    number of workers.
+    """The points of a worker in one loop of the nest: None for 1. The other fields are names:
+    `first` and `last` of the ends of the gang's tile, `worker` of the worker's first point in the
+    tile, `step` of the loop over points, `place` of a point's distance from `first`, and `count` of
+    the number of workers.
     """
 
     iterator: DataObject
@@ -624,7 +628,8 @@ class _ConvergentNest:
     `full_or_short` are conditions that all points share: their `then` is for full tiles of a
     sequential loop, their `otherwise` for shorter ones, and both compute the same.
 
-    Workers with several `points` have a guard for each. `elements` then gives the array element that holds a point's value of a declared scalar.
+    Workers with several `points` have `full` for `inside`: whether the tile has all points.
+    `elements` then gives the array element that holds a point's value of a declared scalar.
     """
 
     def __init__(self, out: StatementPrinter, copies: StagingPrinter, nest: TileNest) -> None:
@@ -632,7 +637,7 @@ class _ConvergentNest:
         self.writer, self.printer, self.numbers = out.writer, out.printer, out.numbers
         self.wide = out.printer.dialect.wide
         self.ends: Ends = {}
-        self.inside = self.nonempty = ""
+        self.inside = self.full = self.nonempty = ""
         self.varying = _varying(nest)
         self.full_or_short: list[If] = []
         self.points: list[_PointLoop] = []
@@ -694,9 +699,12 @@ class _ConvergentNest:
             self.writer.line(f"const {self.printer.typed(iterator)} = {value};")
             tests.append(f"{value} <= {last}")
         self.nonempty = " && ".join(f"{first} <= {last}" for first, last in self.ends.values())
-        if not several:
+        if several:
+            self.full = self.numbers.fresh("full")
+            tests = [f"{loop.last} - {loop.first} == {loop.workers} - 1" for loop in self.points]
+        else:
             self.inside = self.numbers.fresh("inside")
-            self.writer.line(f"const int {self.inside} = {' && '.join(tests)};")
+        self.writer.line(f"const int {self.full or self.inside} = {' && '.join(tests)};")
 
     def _block(self, block: Block) -> None:
         """Statements that all workers reach."""
@@ -877,7 +885,7 @@ class _ConvergentNest:
             self.elements[key] = element
 
     def _array_of_points(self, object_: DataObject, loops: Sequence[_PointLoop]) -> Access:
-        """Declare an array of an object for each of the points of `loops`; the element of a point."""
+        """Declare an array of an object for each point of `loops`; the element of a point."""
         lengths = tuple(local_scalar(loop.points.count, INT) for loop in loops if loop.points is not None)
         array = DataObject(
             object_.name, object_.host, object_.element, Storage.CONTIGUOUS, Scope.LOCAL, lengths, range=object_.range
@@ -890,13 +898,14 @@ class _ConvergentNest:
             statement for statement in statements if isinstance(statement, If) and statement in self.full_or_short
         ]
         full, short = (_for_tiles(statements, branches, full=full) for full in (True, False))
-        if not branches:
-            self._jammed(short, guarded=not self._is_speculative(short))
-            return
         guarded = not self._is_speculative(full)
-        tests = [self.printer.condition(statement.condition) for statement in branches]
+        tests = [self.full] if guarded else []
+        tests += [self.printer.condition(statement.condition) for statement in branches]
+        if not tests:
+            self._jammed(full, guarded=False)
+            return
         with self.writer.block(f"if ({' && '.join(tests)})"):
-            self._jammed(full, guarded=guarded, unroll=True)
+            self._jammed(full, guarded=False, unroll=bool(branches))
             self.writer.otherwise()
             self._jammed(short, guarded=guarded)
 
@@ -939,8 +948,8 @@ class _ConvergentNest:
         self._points(tuple(waiting), guarded=guarded)
 
     def _with_points_read(self, statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
-        """Read what the points of one loop need of array tiles before the loops over all points; the
-        statements, which use that.
+        """Read what points of one loop need of array tiles, before the loops over all points; the
+        statements with what was read.
         """
         read: dict[Access, Access] = {}
         places = {loop.place: loop for loop in self.points if loop.points is not None}
@@ -986,7 +995,7 @@ class _ConvergentNest:
     def _points(self, statements: tuple[Statement, ...], *, guarded: bool) -> None:
         if not statements:
             return
-        if not guarded:
+        if not guarded and all(map(is_harmless, statements)):
             statements = self._with_points_read(statements)
         read = accessed_objects(statements)
         names = {scalar.name for scalar in read}

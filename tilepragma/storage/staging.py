@@ -222,7 +222,7 @@ class _Planner:
         points = worth_points(tile.nest, tile.split, arrays, wanted)
         if not points:
             return tile, arrays
-        # Two array tiles, one of which is copied while the other is read; one where that has no room.
+        # With room for double buffering, if any size has that.
         for copies, size in itertools.product((2, 1), _TILES):
             coarsened = replace(tile, size=size, points=points)
             fitting = tuple(
