@@ -47,7 +47,7 @@ from tilepragma.ir.loop_tree import (
 from tilepragma.ir.loop_tree_text import subscripts_text
 from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, minimum, number, of_atom, polynomial
 from tilepragma.ir.traversal import loops_and_tiled, unwrapped, walk
-from tilepragma.ir.types import LONG, ScalarType
+from tilepragma.ir.types import INDEX, ScalarType
 from tilepragma.model.bank_conflicts import odd_rows
 from tilepragma.plan.array_bytes import stored_elements
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, forms, with_launches
@@ -267,6 +267,8 @@ class _Planner:
             body = Block((Stage(arrays), Barrier(), *statements, Barrier()))
             return Block((replace(tile.nest, body=body, uniform=True),))
         iterator = self.names.scalar(f"{tile.split.iterator.name}_tile")
+        if all(_counts_elements(array, tile.split.iterator) for array in arrays):
+            iterator = replace(iterator, element=INDEX)
         rounds: Statement = _split(tile.split, iterator, tile.size, arrays, self.next_index)
         self.next_index += 1
         registers = buffers(sums_of(tile.split), self.names) if self.registers else ()
@@ -275,13 +277,19 @@ class _Planner:
         return Block((replace(tile.nest, body=body, uniform=True),))
 
 
+def _counts_elements(array: Staged, iterator: DataObject) -> bool:
+    """Whether the iterator is a subscript of the array, whose indices then hold its values."""
+    sides = (side for side in array.sides for term in side.terms if (term.iterator, term.coefficient) == (iterator, 1))
+    return any(polynomial(side.least).constant == 0 for side in sides)
+
+
 def _split(loop: Loop, iterator: DataObject, size: int, arrays: tuple[Staged, ...], index: int) -> Loop:
     """`for (t = lower; t < upper; t += size) { stage; barrier; the loop from t; barrier }`"""
     ends = loop_ends(loop, {})
     assert ends is not None, "a loop that can be split"
     start, upper = of_atom(access_to(iterator)), ends.high + number(1)
     end = expression(minimum((start + number(size), upper)))
-    inner = replace(loop, lower=expression(start), comparison="<", upper=end, range=NOWHERE)
+    inner = replace(loop, lower=access_to(iterator), comparison="<", upper=end, range=NOWHERE)
     return Loop(
         index=index,
         iterator=iterator,
@@ -289,7 +297,7 @@ def _split(loop: Loop, iterator: DataObject, size: int, arrays: tuple[Staged, ..
         lower=expression(ends.low),
         comparison="<",
         upper=expression(upper),
-        step=integer(size, LONG),
+        step=integer(size),
         decreasing=False,
         body=Block((Stage(arrays, ahead=True), Barrier(), inner, Barrier())),
         directive=None,
