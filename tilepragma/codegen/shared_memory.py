@@ -381,8 +381,8 @@ class StagedTile:
         #: Pointers to the copy that is read, and to the one that double buffering fills; the
         #: worker's registers for the latter, and how many these are.
         self.name, self.next, self.held, self.slots = map(called, ("staged", "next", "held", "slots"))
-        #: A pointer to the tile's first element in the array.
-        self.first = called("first")
+        #: A pointer to the tile's first element in the array; what points read of the tile.
+        self.first, self.read = called("first"), called("points")
         #: The elements of each dimension in a full tile, with the values; those in the tile that is
         #: copied; the least index of each in that tile.
         self.sizes = [called(f"size{dimension}") for dimension in dimensions]

@@ -962,7 +962,7 @@ class _ConvergentNest:
                 return access
             if access not in read:
                 ordinal = 1 + sum(other.object == access.object for other in read)
-                name = self.numbers.fresh(f"{tile.object.name}_points{ordinal if ordinal > 1 else ''}")
+                name = self.numbers.fresh(f"{tile.read}{ordinal if ordinal > 1 else ''}")
                 read[access] = self._array_of_points(replace(access.object, name=name, host=name), loops)
                 self._read_points(tile, access, read[access], loops[0])
             return read[access]
