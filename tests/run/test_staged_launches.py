@@ -73,12 +73,14 @@ void f(int n, int m, int p, const float a[n][p], const float b[p][m], float c[n]
 }"""
 
 
-FIVE_POINT = b"""
-void f(int n, int m, const float a[n][m], float b[n][m]) {
+#: What makes workers neighbours along i, so that they read down the columns of a[i][j].
+ALONG_I = "c[j][i] * c[j - 1][i] * c[j + 1][i] * c[j][i - 1] * c[j][i + 1]"
+TRANSPOSITION = b"""
+void f(int n, int m, const float a[n][m], float b[m][n]) {
 #pragma tilek kernel
-  for (int i = 1; i < n - 1; i++)
-    for (int j = 1; j < m - 1; j++)
-      b[i][j] = a[i][j] + a[i - 1][j] + a[i + 1][j] + a[i][j - 1] + a[i][j + 1];
+  for (int j = 0; j < m; j++)
+    for (int i = 0; i < n; i++)
+      b[j][i] = a[i][j];
 }"""
 
 
@@ -129,7 +131,7 @@ def test_rows_of_whole_vectors_are_copied_sixteen_bytes_at_a_time() -> None:
         text, options = specialised((32, 8), length)
         ahead = ptx(text, "compute_80", options)
         assert ("cp.async.cg" in ahead) == wide and "cp.async.ca" in ahead
-        text, options = specialised((32, 8), length, FIVE_POINT)
+        text, options = specialised((32, 8), length, TRANSPOSITION)
         assert (".v4" in ptx(text, "compute_75", options)) == wide
     # With numbers as arguments the program asks for them, and copies at once where it cannot copy
     # asynchronously.
@@ -145,25 +147,26 @@ STAR = "a[i][{0}] + a[i - 1][{0}] + a[i + 1][{0}] + a[i][{0} - 1] + a[i][{0} + 1
 @pytest.mark.parametrize(
     ("element", "length", "first", "value", "vectors"),
     [
-        ("float", "m", "1", STAR.format("j"), {"float4"}),
-        ("unsigned", "128", "4", STAR.format("j + 1"), {"uint4"}),
-        ("double", "m", "1", STAR.format("j + 2"), {"double2"}),
-        ("long", "m", "from", STAR.format("j"), set()),
-        ("float", "m", "2", STAR.format("j"), set()),
-        ("float", "203", "1", STAR.format("j"), set()),
-        ("short", "m", "1", STAR.format("j"), set()),
-        ("float", "m", "1", STAR.format("m - 1 - j"), set()),
+        ("float", "m", "1", "a[i][j - 1]", {"float4"}),
+        ("float", "m", "1", STAR.format("j"), set()),
+        ("unsigned", "128", "4", "a[i][j]", {"uint4"}),
+        ("double", "m", "1", "a[i][j + 1]", {"double2"}),
+        ("long", "m", "from", "a[i][j]", set()),
+        ("float", "m", "2", "a[i][j]", set()),
+        ("float", "203", "1", "a[i][j - 1]", set()),
+        ("short", "m", "1", "a[i][j - 1]", set()),
+        ("float", "m", "1", "a[i][m - 1 - j]", set()),
     ],
 )
 def test_vectors_are_asked_for_where_tiles_begin_with_them(
     element: str, length: str, first: str, value: str, vectors: set[str]
 ) -> None:
     text = f"""
-void f(int n, int m, int from, const {element} a[n][{length}], {element} b[n][m]) {{
+void f(int n, int m, int from, const {element} a[n][{length}], const {element} c[m][n], {element} b[m][n]) {{
 #pragma tilek kernel
   for (int i = 1; i < n - 1; i++)
     for (int j = {first}; j < m - 4; j++)
-      b[i][j] = {value};
+      b[j][i] = {value} + {ALONG_I};
 }}"""
     (plan,) = translate(TranslateRequest("f.c", text=text.encode())).plans
     program = device_program(plan, OPENCL).text

@@ -8,6 +8,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.gpu.simulated.simulator import CONFIGURATIONS, find_simulator
 from tests.cuda_standin.build import build_standin
 
 HOST_NAMES = ("serial", "threads")
@@ -52,8 +53,19 @@ def target_environment(name: str, scratch: Path) -> TargetEnvironment:
 def _cuda(selected: tuple[tuple[str, str], ...], scratch: Path) -> TargetEnvironment:
     if cuda_device_present():
         return TargetEnvironment("cuda", selected)
-    variables = build_standin(scratch / "cuda_standin")
+    if "GPGPUSIM_ROOT" in os.environ:
+        variables = _simulator(scratch / "simulator")
+    else:
+        variables = build_standin(scratch / "cuda_standin")
     return TargetEnvironment("cuda", (*selected, *sorted(variables.items())))
+
+
+def _simulator(folder: Path) -> dict[str, str]:
+    """GPGPU-Sim, executing without timing, in the place of the stand-in (benchmarks/gpu/simulated)."""
+    folder.mkdir(parents=True, exist_ok=True)
+    simulator = find_simulator(folder)
+    simulator.configure(CONFIGURATIONS[0])
+    return simulator.variables(functional=True)
 
 
 @functools.cache

@@ -247,7 +247,8 @@ def _lacking_restrict(object_: DataObject, uses: Sequence[Use]) -> tuple[DataObj
     `uses` has all uses of the region. No section can be compared with others at launch, so the
     user's word must separate the array from all written objects: the array is restrict, and each
     written array is restrict too, or declared with its length. Otherwise C allows that one pointer
-    is based on the other (C99 6.7.3.1). Written variables are no pointers.
+    is based on the other (C99 6.7.3.1). Written variables are no pointers. Where a called function
+    writes through a parameter, the array that it gets is written too, and speaks for it.
     """
     if object_.storage is not Storage.CONTIGUOUS or object_.scope is not Scope.EXTERNAL:
         return None
@@ -257,7 +258,7 @@ def _lacking_restrict(object_: DataObject, uses: Sequence[Use]) -> tuple[DataObj
     written = dict.fromkeys(use.object for use in uses if use.writes)
     if any(object_.storage is Storage.ROWS for object_ in written):
         return None
-    pointers = (object_ for object_ in written if None in object_.lengths)
+    pointers = (object_ for object_ in written if None in object_.lengths and object_.scope is not Scope.LOCAL)
     return tuple(pointer for pointer in (object_, *pointers) if not pointer.restrict)
 
 

@@ -205,9 +205,11 @@ class Entry:
                 first, step = self.dialect.gang[axis.dimension], self.dialect.gangs[axis.dimension]
                 head = f"for ({self.dialect.wide} {name} = {first}; {name} < {count}; {name} += {step})"
                 # The macro lets compilers see that no loop is left. Barriers must stand in plain
-                # loops, so reductions, stages and scratchpads use these.
-                plain = self.launch.reductions or self.launch.scratchpads or staged is not None
+                # loops: reductions and scratchpads use these, and stages where it is no constant.
+                plain = self.launch.reductions or self.launch.scratchpads or isinstance(staged, ScratchpadPool)
                 once = "" if plain else f"if ({self.numbers.axis_rounds(axis)} == 1) break;"
+                if staged is not None and once:
+                    once = "" if self.numbers.varies(axis.kind) else f"#ifdef TILEK_SPECIALIZED\n{once}\n#endif"
                 stack.enter_context(writer.block(head, once))
             self._print_privates(writer)
             declare_accumulators(writer, self.printer, self.launch)

@@ -4,23 +4,22 @@ The program's text decides. With constant numbers of workers, or constant tile s
 sees whether the arrays fit, and drops dead code. With numbers as arguments, the program declares a
 pool for the arrays, and the kernel tests whether they fit.
 
-A gang's workers copy an array tile together: whole vectors first, then elements.
+A gang's workers copy an array tile together, along its rows:
 
-int A_vectors = …the array, its rows and the tile begin at multiples of 16 bytes, and the tile's
-rows are whole… ? A_size1 / 4 : 0; const int A_single = A_size1 - 4 * A_vectors;
-for (element …) …index0, index1 of a vector…  if (…in the tile…) …16 bytes…
-for (element …) …index0, index1 after the vectors…  if (…in the tile…) …an element…
+if (…the tile is full; it, the array and its rows begin at multiples of 16 bytes…) {
+    for (turn …) …16 bytes…
+} else {
+    for (turn …) if (…the tile has this row…) for (…A_lanes workers side by side…) …an element…
+}
 
-The two loops copy each element once: a row is A_vectors vectors and A_single elements. A vector
-lies inside the tile or outside, since the tile's rows are whole vectors or as long as the array
-tile's. So proofs about array tiles hold for both loops, and they read only elements of array tiles.
+Both copy each element of the tile once, and nothing else, so that proofs about array tiles hold.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from tilepragma.base.frozen_values import dataclass
@@ -164,7 +163,8 @@ class StagingPrinter(_Pool):
         self.nest, self.is_ahead = nest, copies_ahead(launch)
         begins, seen = _begins_of_loops(nest), Counter[DataObject]()
         arrays = staged_arrays(launch)
-        most = max((element_bytes(array.object) for array in arrays), default=VECTOR_BYTES)
+        # Workers that copy ahead read vectors of their points; others access neighbours together.
+        most = max((element_bytes(array.object) for array in arrays), default=0) if self.is_ahead else 0
         several = {tiled.loop.iterator: tiled for tiled in nest.loops if tiled.points > 1}
         #: The points of a worker by iterator, if more than 1.
         self.points_of = {
@@ -176,9 +176,9 @@ class StagingPrinter(_Pool):
         self.tiles: list[StagedTile] = []
         for array in arrays:
             seen[array.object] += 1
-            vector = _vector_of(array, printer.flat[array.object], begins, printer.dialect, self.is_ahead)
+            vector = _vector_of(array, printer.flat[array.object], begins, printer.dialect)
             self.tiles.append(StagedTile(array, seen[array.object], vector, counts, numbers, printer))
-        self.readers = tuple(tile.reader for tile in self.tiles if tile.has_vectors_of_points)
+        self.readers = tuple(tile.reader for tile in self.tiles if self.is_ahead and tile.has_vectors_of_points)
         has_vectors = bool(self.points) or any(tile.vector is not None for tile in self.tiles)
         unit = VECTOR_BYTES if has_vectors else _WORD
         sizes = [_words(tile.stored_lengths, tile.bytes, unit) for tile in self.tiles]
@@ -280,9 +280,17 @@ class StagingPrinter(_Pool):
                 writer.line(f"const int {size} = {length};")
             if tile.pitch not in tile.sizes:
                 writer.line(f"const int {tile.pitch} = {tile.stored_lengths[-1]};")
-        axes = used_dimensions(self.launch, AxisKind.WORKER)
+        axes, workers = used_dimensions(self.launch, AxisKind.WORKER), self.numbers.fresh("workers")
         writer.line(f"const int {self.numbers.fresh('worker')} = {self.numbers.linear_index(axes)};")
-        writer.line(f"const int {self.numbers.fresh('workers')} = {self.numbers.total(axes)};")
+        writer.line(f"const int {workers} = {self.numbers.total(axes)};")
+        for tile in self.tiles:
+            length = tile.sizes[-1]
+            if len(tile.sizes) > 1:
+                other = f"{workers} % 32 == 0 ? 32 : {workers}"
+                writer.line(f"const int {tile.lanes} = {workers} % {length} == 0 ? {length} : {other};")
+            if tile.vector is not None:
+                # No constant that may be 0: compilers would warn of divisions that are never made.
+                writer.line(f"const int {tile.vectors} = tilek_maximum(1, {length} / {tile.vector.count});")
 
     def _point(self, writer: Writer, names: list[str], beyond: str = "") -> None:
         """Set the pointers to the array tiles in the pool, `beyond` words on."""
@@ -302,7 +310,6 @@ class StagingPrinter(_Pool):
         with writer.block(f"if ({nonempty})"):
             for tile in tiles:
                 tile.print_spans(writer, ends)
-                tile.print_vectors(writer)
                 tile.print_copy(writer, tile.name)
 
     def start_ahead(self, writer: Writer, step: str) -> str:
@@ -326,14 +333,15 @@ class StagingPrinter(_Pool):
         for tile in tiles:
             tile.print_lowers(writer, ends, moved)
             tile.print_spans(writer, ends)
-            tile.print_vectors(writer)
+            tile.print_whole(writer)
         with writer.block(f"if ({nonempty})"):
             for tile in tiles:
                 tile.print_first(writer)
                 with writer.block(f"if ({self.held})"):
                     tile.print_loads(writer, self._slots(tile))
                     writer.otherwise()
-                    tile.print_copy(writer, tile.next, self.async_sizes)
+                    together = tile.vector is None or tile.vector.together
+                    tile.print_copy(writer, tile.next, self.async_sizes, "" if together else self.twice)
         with writer.block(f"if (!{self.twice})"):
             self._meet(writer)
 
@@ -393,8 +401,12 @@ class StagedTile:
         self.order = [*(place for place in dimensions if place != staged.inner), staged.inner]
         self.turned = staged.inner != self.object.rank - 1
         self.pitch = called("pitch") if staged.odd is not None or self.turned else self.sizes[-1]
-        #: How many vectors of a row are copied whole, and how many elements one at a time.
-        self.vectors, self.single = called("vectors"), called("single")
+        #: Whether a tile that is copied ahead is copied by vectors.
+        self.whole = called("whole")
+        #: How many vectors a row of a full tile has.
+        self.vectors = called("vectors")
+        #: How many workers copy a row together.
+        self.lanes = called("lanes")
         #: The object that accesses to the copy mention.
         self.copy = DataObject(self.name, self.name, element, Storage.CONTIGUOUS, Scope.LOCAL, (None,))
 
@@ -477,28 +489,39 @@ class StagedTile:
         for span, side in zip(self.spans, self.staged.sides, strict=True):
             writer.line(f"const int {span} = {_span(side, ends)};")
 
-    def print_copy(self, writer: Writer, target: str, async_sizes: tuple[int, ...] = ()) -> None:
-        """Copy the tile's elements to `target`, a pointer to the array tile. `async_sizes`: bytes
-        that copy asynchronously.
+    def print_copy(self, writer: Writer, target: str, async_sizes: tuple[int, ...] = (), unless: str = "") -> None:
+        """Copy the tile's elements to `target`, a pointer to the array tile. Workers go along its
+        rows. `async_sizes`: bytes that copy asynchronously. No vectors where `unless` holds.
         """
         if self.vector is None or self.turned:
-            self._print_elements(writer, target, self.sizes, "", async_sizes)
+            self._print_elements(writer, target, async_sizes)
             return
         *rows, length = self.sizes
-        passed = f"{self.vector.count} * {self.vectors}"
-        writer.line(f"const int {self.single} = {length} - {passed};")
-        self._print_vectors(writer, target, self.vector, [*rows, self.vectors], async_sizes)
-        self._print_elements(writer, target, [*rows, self.single], passed, async_sizes)
+        vectors, worker, workers = self.vectors, *map(self.numbers.fresh, ("worker", "workers"))
+        count = " * ".join([*rows, vectors])
+        tests = [f"{span} == {size}" for span, size in zip(self.spans, self.sizes, strict=True)]
+        tests += [f"{length} % {self.vector.count} == 0", f"{workers} % {vectors} == 0", f"{count} % {workers} == 0"]
+        tests += [self._aligned(self.vector), *([f"!{unless}"] if unless else [])]
+        writer.line(f"/* A full tile as vectors of {VECTOR_BYTES} bytes, where it begins with one in memory. */")
+        with writer.block(f"if ({' && '.join(tests)})"):
+            writer.line(self.printer.dialect.unroll)
+            turn = self.numbers.fresh("turn")
+            with writer.block(f"for (int {turn} = 0; {turn} < {count} / {workers}; ++{turn})"):
+                row = f"(unsigned){worker} / {vectors} + {turn} * ({workers} / {vectors})"
+                indices = self._rows(writer, row)
+                place = f"(unsigned){worker} % {vectors} * {self.vector.count}"
+                writer.line(f"const int {self._index(self.object.rank - 1)} = {place};")
+                self._print_vector(writer, target, self.vector, indices, async_sizes)
+            writer.otherwise()
+            self._print_elements(writer, target, async_sizes)
 
-    def print_vectors(self, writer: Writer) -> None:
-        """Declare how many vectors of a row of the tile are copied as such."""
+    def print_whole(self, writer: Writer) -> None:
+        """Declare whether workers load vectors of the tile into registers."""
         if self.vector is None:
             return
         count, span, length = self.vector.count, self.spans[-1], self.sizes[-1]
-        whole = f"({span} % {count} == 0 || {span} == {length})"
-        writer.line(f"/* The vectors of {VECTOR_BYTES} bytes in a row of the tile, and what is left. */")
-        # No constant: compilers would warn of divisions by 0 in a loop that does not run.
-        writer.line(f"int {self.vectors} = {self._aligned(self.vector)} && {whole} ? {length} / {count} : 0;")
+        rows = f"{length} % {count} == 0 && {self._aligned(self.vector)}"
+        writer.line(f"const int {self.whole} = {rows} && ({span} % {count} == 0 || {span} == {length});")
 
     def print_first(self, writer: Writer) -> None:
         """Point to the tile's first element, from where a worker's elements are always as far."""
@@ -558,43 +581,57 @@ class StagedTile:
         if self.vector is None:
             yield None
             return
-        with writer.block(f"if ({self.vectors} > 0)"):
+        with writer.block(f"if ({self.whole})"):
             yield self.vector
 
-    def _print_elements(
-        self, writer: Writer, target: str, sizes: list[str], passed: str, async_sizes: tuple[int, ...]
-    ) -> None:
-        """Copy the elements of each row after the first `passed`."""
-        with self._each_element(writer, sizes):
-            indices = self._indices(writer, sizes, lambda index: f"{passed} + {index}" if passed else index)
+    def _print_elements(self, writer: Writer, target: str, async_sizes: tuple[int, ...]) -> None:
+        """Copy the elements that the tile has, each row by a group of workers."""
+        lanes, worker, workers = self.lanes, *map(self.numbers.fresh, ("worker", "workers"))
+        outer, last = self.sizes[:-1], self._index(self.object.rank - 1)
+        indices = [self._index(dimension) for dimension in range(self.object.rank)]
+        with ExitStack() as stack:
+            start, step, end = worker, f"{last} += {workers}", ""
+            if outer:
+                turn, rows = self.numbers.fresh("turn"), f"({workers} / {lanes})"
+                count = f"({' * '.join(outer)} + {rows} - 1) / {rows}"
+                stack.enter_context(writer.block(f"for (int {turn} = 0; {turn} < {count}; ++{turn})"))
+                self._rows(writer, f"(unsigned){worker} / {lanes} + {turn} * {rows}")
+                pairs = zip(indices[:-1], self.spans[:-1], strict=True)
+                stack.enter_context(writer.block(f"if ({' && '.join(f'{index} < {span}' for index, span in pairs)})"))
+                start, step = f"(unsigned){worker} % {lanes}", f"{last} += {lanes}"
+                end = f"if ({lanes} == {self.sizes[-1]}) break;"
+            head = f"for (int {last} = {start}; {last} < {self.spans[-1]}; {step})"
+            stack.enter_context(writer.block(head, end))
             copied = _copied(f"{target}[{self.index(indices)}]", self.source(indices), self.bytes, async_sizes)
-            writer.line(f"if ({self.tests(indices)}) {copied};")
+            tests = " && ".join(_in_user_array(self.staged, indices, self.spans))
+            writer.line(f"if ({tests}) {copied};" if tests else f"{copied};")
 
-    def _print_vectors(
-        self, writer: Writer, target: str, vector: Vector, sizes: list[str], async_sizes: tuple[int, ...]
+    def _index(self, dimension: int) -> str:
+        return self.numbers.fresh(f"index{dimension}")
+
+    def _rows(self, writer: Writer, row: str) -> list[str]:
+        """Declare the indices of row number `row`, all but the last; gives all names."""
+        *outer, _ = self.sizes
+        for dimension in range(len(outer)):
+            inner = outer[dimension + 1 :]
+            value = f"({row}) / {' / '.join(inner)}" if inner else f"({row})" if dimension else row
+            writer.line(f"const int {self._index(dimension)} = {value}{f' % {outer[dimension]}' if dimension else ''};")
+        return [self._index(dimension) for dimension in range(self.object.rank)]
+
+    def _print_vector(
+        self, writer: Writer, target: str, vector: Vector, indices: list[str], async_sizes: tuple[int, ...]
     ) -> None:
-        """Whole vectors where the rows of the copy are aligned; else their components."""
-        dialect = self.printer.dialect
-        with self._each_element(writer, sizes):
-            indices = self._indices(writer, sizes, lambda index: f"{index} * {vector.count}")
-            index = self.index(indices)
-            source = f"*(const {dialect.global_space}{vector.type} *)&{self.source(indices)}"
-            if vector.together:
-                whole = f"*({dialect.pointed_local_space}{vector.type} *)&{target}[{index}]"
-                writer.line(f"if ({self.tests(indices)}) {_copied(whole, source, VECTOR_BYTES, async_sizes)};")
-                return
-            value = self.numbers.fresh("value")
-            with writer.block(f"if ({self.tests(indices)})"):
-                writer.line(f"const {vector.type} {value} = {source};")
-                for place, component in enumerate("xyzw"[: vector.count]):
-                    writer.line(f"{target}[{index}{f' + {place}' if place else ''}] = {value}.{component};")
-
-    @contextmanager
-    def _each_element(self, writer: Writer, sizes: list[str]) -> Iterator[None]:
-        """A loop over a worker's elements of an array tile; neighbours take neighbours."""
-        element, worker, workers = map(self.numbers.fresh, ("element", "worker", "workers"))
-        with writer.block(f"for (int {element} = {worker}; {element} < {' * '.join(sizes)}; {element} += {workers})"):
-            yield
+        """A whole vector where the rows of the copy are aligned; else its components."""
+        dialect, index = self.printer.dialect, self.index(indices)
+        source = f"*(const {dialect.global_space}{vector.type} *)&{self.source(indices)}"
+        if vector.together:
+            whole = f"*({dialect.pointed_local_space}{vector.type} *)&{target}[{index}]"
+            writer.line(f"{_copied(whole, source, VECTOR_BYTES, async_sizes)};")
+            return
+        value = self.numbers.fresh("value")
+        writer.line(f"const {vector.type} {value} = {source};")
+        for place, component in enumerate("xyzw"[: vector.count]):
+            writer.line(f"{target}[{index}{f' + {place}' if place else ''}] = {value}.{component};")
 
     @contextmanager
     def _each_held(self, writer: Writer, slots: str, count: int = 1) -> Iterator[tuple[str, list[str]]]:
@@ -641,11 +678,9 @@ class StagedTile:
         return self.printer.expression(Access(self.object, subscripts, (), self.object.element))
 
     def _aligned(self, vector: Vector) -> str:
-        """Whether the tile's vectors are 16-byte aligned in the array, and in a `together` copy."""
+        """Whether the tile's vectors are 16-byte aligned in the array."""
         flat = self.printer.flat[self.object]
-        rows = [self.sizes[-1]] if vector.together or self.turned else []
-        if flat.lengths and not flat.lengths[-1].isdigit():
-            rows.append(flat.lengths[-1])
+        rows = [length for length in flat.lengths[-1:] if not length.isdigit()]
         lowers = filter(None, (flat.lowers[-1] if flat.lowers else None, flat.origin))
         begin = " - ".join((self.lowers[-1], *lowers))
         begin = f"({begin})" if " - " in begin else begin
@@ -710,16 +745,13 @@ def _begins_of_loops(nest: TileNest) -> dict[DataObject, int]:
     return begins
 
 
-def _vector_of(
-    staged: Staged, flat: Flat, begins: Mapping[DataObject, int], dialect: Dialect, ahead: bool
-) -> Vector | None:
+def _vector_of(staged: Staged, flat: Flat, begins: Mapping[DataObject, int], dialect: Dialect) -> Vector | None:
     """The vectors of an array tile whose tiles mostly begin with one; None: no vectors.
 
     All vectors of a tile are aligned if the array is, its rows are, and the tile is in its rows.
     The program tests that once for each tile, since sections and the caller's memory begin
     anywhere. The test is worth it unless rows are shorter than a vector, or alignment is impossible
-    or not provable. Numbers of workers are assumed to be multiples of the vector's length. Copies
-    `ahead` have no vectors whose components would have to wait.
+    or not provable. Numbers of workers are assumed to be multiples of the vector's length.
     """
     element, side = staged.object.element, staged.sides[-1]
     # Vectors at the first and the last element that is read would have to be split.
@@ -728,17 +760,13 @@ def _vector_of(
     count, pitch = 8 * VECTOR_BYTES // element.bits, flat.lengths[-1] if flat.lengths else ""
     if pitch.isdigit() and int(pitch) % count != 0:
         return None
-    by_workers = any(isinstance(term.extent, Axis) for term in side.terms)
     length = side.width + 1 - sum(abs(term.coefficient) for term in side.terms)
     length += sum(abs(term.coefficient) * term.extent for term in side.terms if isinstance(term.extent, int))
     turned = staged.inner != len(staged.sides) - 1
-    together = length % count == 0 and staged.odd is None and not turned
-    # Vectors whose components are stored one by one wait for the loads, unless registers hold them.
-    waits = ahead and not together and not turned
-    if (length < count and not by_workers) or waits or not _begins_with_vector(side, begins, count):
+    if length % count != 0 or not _begins_with_vector(side, begins, count):
         return None
     name = dialect.scalar(element)
-    return Vector(f"{dialect.vector_names.get(name, name)}{count}", count, together)
+    return Vector(f"{dialect.vector_names.get(name, name)}{count}", count, staged.odd is None and not turned)
 
 
 def _begins_with_vector(side: StagedSide, begins: Mapping[DataObject, int], count: int) -> bool:

@@ -96,6 +96,9 @@ from tilepragma.ir.types import INT, ScalarType
 from tilepragma.plan.kernel_plan import Launch
 from tilepragma.user_tiles.chain_checks import literal_trip
 
+#: A loop over array tiles that begins earlier counts in the type of indices.
+_LATEST_START = 2**20
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -794,14 +797,18 @@ class _ConvergentNest:
         distance = self.copies.start_ahead(writer, step)
         some = self.numbers.fresh("some")
         writer.line(f"const int {some} = {self.nonempty};")
-        head = f"for ({printer.typed(iterator)} = {lower} - {distance}; {name} < {upper}; {name} += {step})"
+        first, type_ = literal_value(loop.lower), printer.type(iterator.element)
+        if first is not None and 0 <= first < _LATEST_START:
+            # Array tiles have all iterations along a side: in specialised programs they are as few.
+            type_ = printer.dialect.index
+        head = f"for ({type_} {name} = {lower} - {distance}; {name} < {upper}; {name} += {step})"
         copied = replace(iterator, name=self.numbers.fresh(f"{iterator.name}_copied"), host=f"{iterator.host}_copied")
 
         def moved(expression: Expression) -> Expression:
             return with_accesses(expression, lambda access: access_to(copied) if access.object == iterator else access)
 
         with writer.block(head):
-            writer.line(f"const {printer.typed(copied)} = {name} + {distance};")
+            writer.line(f"const {type_} {printer.name(copied)} = {name} + {distance};")
             ends = self.ends
             for tile in self._tile_loops(stage, computed):
                 ends = ends | self._declared_ends(tile, f"{tile.iterator.name}_copied", moved)

@@ -72,8 +72,8 @@ class Writer:
         self.line(f"{head} {{" if head else "{")
         self.depth += 1
         yield
-        if last:
-            self.line(last)
+        for line in last.splitlines():
+            self.line(line)
         self.depth -= 1
         self.line("}")
 

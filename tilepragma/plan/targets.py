@@ -10,7 +10,7 @@ from math import prod
 
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.ir.directives import ALL_TARGETS, AxisKind, KernelDirective, Target, TileClause, TileKind
-from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.expressions import DataObject, IntegerLiteral
 from tilepragma.ir.loop_tree import Axis, Declarator, Kernel
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ArrayType, PointerType, RecordType, ScalarType, Type, is_floating
@@ -136,6 +136,11 @@ def _device_obstacles(kernel: Kernel) -> Iterator[str]:
     for object_ in [*objects, *declared]:
         if _has_long_double(object_.element):
             yield f"'{object_.name}' is of type long double"
+    for function in kernel.functions:
+        arrays = (node.object for node in walk(function.body) if isinstance(node, Declarator))
+        for array in arrays:
+            if not all(isinstance(length, IntegerLiteral) for length in array.lengths):
+                yield f"the length of '{array.name}' in '{function.name}' is known at run time only"
     for node in walk(kernel.body):
         type_ = getattr(node, "type", None)
         if is_floating(type_) and type_.bits > 64:

@@ -27,6 +27,7 @@ from tilepragma.ir.loop_tree import Axis, Block, Declaration, If, Loop, Panel, S
 from tilepragma.ir.substitution import with_each
 from tilepragma.ir.traversal import changed_in, children, declared_in, walk
 from tilepragma.ir.types import INT, ScalarType
+from tilepragma.model.staging_counts import LINE
 from tilepragma.plan.kernel_plan import Launch
 from tilepragma.plan.summary import coarsening_tile
 
@@ -72,9 +73,7 @@ def worth_points(
     does not depend on its loop. Empty where the sequential loop keeps nothing in registers, or
     where a worker's points would share scalars.
     """
-    iterators = {node.iterator for node in walk(nest.body) if isinstance(node, Loop)}
-    changed = changed_in(nest.body)
-    if any(object_.scope is not Scope.LOCAL and object_.rank == 0 for object_ in changed - iterators):
+    if _shares_scalars(nest):
         return {}
     if not sums_of(loop) and not any(scalar.scope is Scope.LOCAL for scalar in _summed_scalars(loop)):
         return {}
@@ -87,6 +86,27 @@ def worth_points(
         if any(all(term.iterator != iterator for side in tile.sides for term in side.terms) for tile in array_tiles):
             profitable[axis] = points[axis.dimension]
     return profitable
+
+
+def points_along_rows(nest: TileNest, array_tiles: tuple[Staged, ...], counts: Mapping[Axis, int]) -> dict[Axis, int]:
+    """The points, by axis, that make rows of array tiles as long as a line of memory has words,
+    where neighbours read down the columns. `counts` are the workers.
+    """
+    if _shares_scalars(nest):
+        return {}
+    first, *others = sorted(counts, key=lambda axis: axis.dimension)
+    sides = [tile.sides for tile in array_tiles]
+    columns = [last for *outer, last in sides if any(term.extent == first for side in outer for term in side.terms)]
+    along = {term.extent for side in columns for term in side.terms if abs(term.coefficient) == 1}
+    points = {axis: min(POINTS[1], LINE // 4 // counts[axis]) for axis in others if axis in along}
+    return {axis: count for axis, count in points.items() if count > 1}
+
+
+def _shares_scalars(nest: TileNest) -> bool:
+    """Whether the points of a worker would share a scalar that the nest changes."""
+    iterators = {node.iterator for node in walk(nest.body) if isinstance(node, Loop)}
+    changed = changed_in(nest.body) - iterators
+    return any(object_.scope is not Scope.LOCAL and object_.rank == 0 for object_ in changed)
 
 
 def _summed_scalars(loop: Loop) -> set[DataObject]:

@@ -7,8 +7,8 @@ workers compute in one round:
     uniform nest { stage; barrier; body; barrier }
     uniform nest { …; for (l_tile …) { stage; barrier; for (l in the tile) …; barrier } … }
 
-Staging pays where neighbouring workers do not read neighbouring elements, or where several rows of
-workers read one row of the array. (Within a warp, neighbours share lines already.)
+Staging pays where neighbouring workers do not read neighbouring elements, and where the points of a
+worker share what they read (model/staging_counts.py). Caches give other reuse.
 """
 
 from __future__ import annotations
@@ -47,24 +47,28 @@ from tilepragma.ir.loop_tree import (
 from tilepragma.ir.loop_tree_text import subscripts_text
 from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, minimum, number, of_atom, polynomial
 from tilepragma.ir.traversal import loops_and_tiled, unwrapped, walk
-from tilepragma.ir.types import INDEX, ScalarType
+from tilepragma.ir.types import LONG, ScalarType
 from tilepragma.model.bank_conflicts import odd_rows
+from tilepragma.model.staging_counts import TileAccesses
 from tilepragma.plan.array_bytes import stored_elements
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, forms, with_launches
 from tilepragma.plan.shared_constants import PREFERRED_WORKERS
 from tilepragma.poly.extents import Bounds
 from tilepragma.poly.reference_spans import Reading, loop_ends, only_read, readings
-from tilepragma.storage.gpu_register_tiles import POINTS, buffers, retiled, sums_of, with_points, worth_points
+from tilepragma.storage.gpu_register_tiles import (
+    POINTS,
+    buffers,
+    points_along_rows,
+    retiled,
+    sums_of,
+    with_points,
+    worth_points,
+)
 from tilepragma.user_tiles.mapping import literal_counts
 from tilepragma.verify.certificate import Proof
 from tilepragma.verify.instances import Original
 from tilepragma.verify.proofs import prove_staged
 
-#: Staging pays from this average number of worker rows that read a row of the array.
-_LEAST_REUSE = 2.0
-#: The least length of contiguous rows for a copy where the workers read down columns.
-_LEAST_RUN = 4
-_MOST_ROWS = 4096
 #: Iterations of a sequential loop to stage together; the first that fits.
 _TILES = (32, 16, 8, 4)
 
@@ -181,9 +185,9 @@ class _Planner:
         tile, arrays = self._best(launch, nest, around)
         if not arrays:
             return launch
-        if self.registers and tile.split is not None:
-            tile, arrays = self._with_points(launch, tile, arrays, around)
-            launch = retiled(launch, tile.points) if tile.points else launch
+        if tile.points:
+            tile = replace(tile, nest=with_points(tile.nest, tile.points))
+            launch = retiled(launch, tile.points)
         form = self._body(tile, arrays)
         read = {use.object for use in uses(form, self.plan.kernel.functions, launch=True) if use.reads}
         values = tuple(sorted((around & read) - set(launch.values), key=lambda object_: object_.name))
@@ -191,16 +195,22 @@ class _Planner:
 
     def _best(self, launch: Launch, nest: TileNest, around: frozenset[DataObject]) -> tuple[_Tile, tuple[Staged, ...]]:
         """The tile that stages most arrays, and these; of equal tiles the one without a split."""
-        tiles = [_Tile(nest)]
-        split = _split_tile(nest)
-        tiles += [replace(split, size=size) for size in _TILES] if split is not None else []
-        best: tuple[_Tile, list[Candidate]] = (tiles[0], [])
+        tiles: list[tuple[_Tile, int]] = []
+        for tile, sizes in ((_Tile(nest), (1,)), (_split_tile(nest), _TILES)):
+            if tile is not None:
+                points = self._points(launch, tile, self._candidates(launch, tile, around))
+                # With room for double buffering, if any size has that.
+                several = itertools.product((1,) if tile.split is None else (2, 1), sizes if points else ())
+                tiles += [(replace(tile, size=size, points=points), copies) for copies, size in several]
+                tiles += [(replace(tile, size=size), 1) for size in sizes]
+        best: tuple[_Tile, list[Candidate]] = (tiles[0][0], [])
         smallest: dict[tuple[DataObject, tuple[str, ...]], Candidate] = {}
-        for tile in tiles:
-            candidates_of_tile = self._worth(launch, tile, around)
+        for tile, copies in tiles:
+            candidates_of_tile = [candidate for candidate in self._candidates(launch, tile, around) if candidate.pays]
             smallest |= {candidate.key: candidate for candidate in candidates_of_tile}
-            worth = self._fitting(candidates_of_tile)
-            if len(worth) > len(best[1]):
+            worth = self._fitting(candidates_of_tile, copies)
+            same_points = not tile.points or self._points(launch, tile, worth) == tile.points
+            if len(worth) > len(best[1]) and same_points:
                 best = (tile, worth)
         tile, worth = best
         staged = {candidate.key for candidate in worth}
@@ -213,27 +223,18 @@ class _Planner:
         ]
         return tile, tuple(candidate.staged for candidate in worth)
 
-    def _with_points(
-        self, launch: Launch, tile: _Tile, arrays: tuple[Staged, ...], around: frozenset[DataObject]
-    ) -> tuple[_Tile, tuple[Staged, ...]]:
-        """The tile with several points a worker if all staged arrays still fit; else unchanged."""
-        assert tile.split is not None, "sums go along a sequential loop"
-        wanted = self.points.get(launch.name, POINTS)
-        points = worth_points(tile.nest, tile.split, arrays, wanted)
-        if not points:
-            return tile, arrays
-        # With room for double buffering, if any size has that.
-        for copies, size in itertools.product((2, 1), _TILES):
-            coarsened = replace(tile, size=size, points=points)
-            fitting = tuple(
-                candidate.staged for candidate in self._fitting(self._worth(launch, coarsened, around), copies)
-            )
-            if {array.reads for array in fitting} >= {array.reads for array in arrays}:
-                return replace(coarsened, nest=with_points(tile.nest, points)), fitting
-        return tile, arrays
+    def _points(self, launch: Launch, tile: _Tile, candidates: Iterable[Candidate]) -> dict[Axis, int]:
+        """The points of a worker that pay off where these candidates are staged."""
+        staged = tuple(candidate.staged for candidate in candidates)
+        if not self.registers:
+            return {}
+        if tile.split is None:
+            counts = replace(tile, points={}).counts(literal_counts(self.plan.counts))
+            return points_along_rows(tile.nest, staged, counts)
+        return worth_points(tile.nest, tile.split, staged, self.points.get(launch.name, POINTS))
 
-    def _worth(self, launch: Launch, tile: _Tile, around: frozenset[DataObject]) -> list[Candidate]:
-        """The profitable array tiles, those with most accesses an element first."""
+    def _candidates(self, launch: Launch, tile: _Tile, around: frozenset[DataObject]) -> list[Candidate]:
+        """The array tiles, those with most accesses an element first."""
         functions = self.plan.kernel.functions
         objects = only_read(launch.body, functions) - set(self.plan.constants)
         read = list(readings(tile.nest.body if tile.split is None else tile.split.body, objects))
@@ -249,8 +250,7 @@ class _Planner:
         shared |= {size.object for size in self.plan.sizes}
         counts = tile.counts(literal_counts(self.plan.counts))
         array_tiles = _candidates(read, tile.terms, frozenset(shared), counts, tile.points)
-        profitable = [array_tile for array_tile in array_tiles if array_tile.is_worth_it]
-        return sorted(profitable, key=lambda tile: (-tile.uses_of_element, tile.staged.object.name, tile.staged.reads))
+        return sorted(array_tiles, key=lambda tile: (-tile.uses_of_element, tile.staged.object.name, tile.staged.reads))
 
     def _fitting(self, ranked: list[Candidate], copies: int = 1) -> list[Candidate]:
         """The candidates of which so many copies fit together, in their order."""
@@ -267,20 +267,12 @@ class _Planner:
             body = Block((Stage(arrays), Barrier(), *statements, Barrier()))
             return Block((replace(tile.nest, body=body, uniform=True),))
         iterator = self.names.scalar(f"{tile.split.iterator.name}_tile")
-        if all(_counts_elements(array, tile.split.iterator) for array in arrays):
-            iterator = replace(iterator, element=INDEX)
         rounds: Statement = _split(tile.split, iterator, tile.size, arrays, self.next_index)
         self.next_index += 1
         registers = buffers(sums_of(tile.split), self.names) if self.registers else ()
         rounds = PackedPanels(registers, Block((rounds,))) if registers else rounds
         body = Block((*statements[: tile.place], rounds, *statements[tile.place + 1 :]))
         return Block((replace(tile.nest, body=body, uniform=True),))
-
-
-def _counts_elements(array: Staged, iterator: DataObject) -> bool:
-    """Whether the iterator is a subscript of the array, whose indices then hold its values."""
-    sides = (side for side in array.sides for term in side.terms if (term.iterator, term.coefficient) == (iterator, 1))
-    return any(polynomial(side.least).constant == 0 for side in sides)
 
 
 def _split(loop: Loop, iterator: DataObject, size: int, arrays: tuple[Staged, ...], index: int) -> Loop:
@@ -297,7 +289,7 @@ def _split(loop: Loop, iterator: DataObject, size: int, arrays: tuple[Staged, ..
         lower=expression(ends.low),
         comparison="<",
         upper=expression(upper),
-        step=integer(size),
+        step=integer(size, LONG),
         decreasing=False,
         body=Block((Stage(arrays, ahead=True), Barrier(), inner, Barrier())),
         directive=None,
@@ -415,33 +407,18 @@ Terms = Mapping[DataObject, Axis | int]
 @dataclass(frozen=True)
 class Candidate:
     """An array tile and its merits for the likely numbers of workers: `bytes` of shared memory,
-    `uses_of_element` accesses to an element, `row_reuse` rows of workers that read a row;
-    `columns`: the workers read down columns.
+    `uses_of_element` accesses to an element, and whether the copy `pays`.
     """
 
     staged: Staged
     bytes: int
     uses_of_element: float
-    uses_of_worker: int
-    row_reuse: float
-    columns: bool
-    run: int
+    pays: bool
 
     @property
     def key(self) -> tuple[DataObject, tuple[str, ...]]:
         """The array and the accesses that the array tile serves."""
         return self.staged.object, self.staged.reads
-
-    @property
-    def is_worth_it(self) -> bool:
-        """Whether each element is read at least once, and either neighbouring workers read down
-        columns of long runs, or a worker reads several elements of rows that many workers read.
-        """
-        if self.uses_of_element < 1:
-            return False
-        if self.columns:
-            return self.run >= _LEAST_RUN
-        return self.uses_of_worker > 1 and self.row_reuse >= _LEAST_REUSE
 
 
 def _candidates(
@@ -513,7 +490,7 @@ def _candidate(
         )
         sides.append(StagedSide(side_terms, expression(parts[1] + number(lowest)), highest - lowest))
     inside = [reading for reading, offsets in read if all(map(_contains, bounds, offsets))]
-    candidate = _evaluated(object_, tuple(sides), inside, counts)
+    candidate = _evaluated(object_, tuple(sides), inside, counts, points)
     if candidate is None or object_.rows_in is None:
         return candidate
     # Rows are contiguous: the first element is the first one of the first row.
@@ -543,34 +520,39 @@ def _without(value: Polynomial, terms: Terms) -> tuple[tuple[int, ...], Polynomi
 
 
 def _evaluated(
-    object_: DataObject, sides: tuple[StagedSide, ...], read: Sequence[Reading], counts: Mapping[Axis, int]
+    object_: DataObject,
+    sides: tuple[StagedSide, ...],
+    read: Sequence[Reading],
+    counts: Mapping[Axis, int],
+    points: Mapping[Axis, int],
 ) -> Candidate | None:
     mapped = {term.extent for side in sides for term in side.terms if isinstance(term.extent, Axis)}
     if not mapped or not isinstance(object_.element, ScalarType):
         return None
     first = min(counts, key=lambda axis: axis.dimension)
     lengths = [_length(side, counts) for side in sides]
-    last = sides[-1].terms
-    elsewhere = any(term.extent == first for side in sides[:-1] for term in side.terms)
-    along = any(term.extent == first and abs(term.coefficient) == 1 for term in last)
     inside = {term.iterator: term.extent for side in sides for term in side.terms}
     splits = math.prod(size for size in inside.values() if isinstance(size, int))
-    # Neighbours read down columns, or one element of a row along which a sequential loop runs.
-    uniform = not along and first not in mapped
-    columns = elsewhere or (uniform and any(not isinstance(term.extent, Axis) for term in last))
     accesses = sum(math.prod(_width(span) + 1 for span in reading.spans if span is not None) for reading in read)
-    worker_rows = math.prod(count for axis, count in counts.items() if axis != first)
-    odd = odd_rows(*_between_neighbours(sides, lengths, first))
-    texts = tuple(dict.fromkeys(subscripts_text(reading.access.subscripts) for reading in read))
-    staged = Staged(object_, sides, texts, odd)
+    within, rows = _between_neighbours(sides, lengths, first)
+    odd = odd_rows(within, rows)
+    size = object_.element.bits // 8
+    of_points = math.prod(points.values())
+    tile = TileAccesses(
+        workers=math.prod(counts.values()) // of_points,
+        accesses=accesses * splits * of_points,
+        shared_accesses=accesses * splits * math.prod(points.get(axis, 1) for axis in mapped),
+        bytes=size,
+        step=None if rows else abs(within) * size,
+        elements=math.prod(lengths),
+        run=lengths[-1],
+    )
+    staged = Staged(object_, sides, tuple(dict.fromkeys(subscripts_text(r.access.subscripts) for r in read)), odd)
     return Candidate(
         staged=staged,
         bytes=-(-stored_elements(staged, lengths) * object_.element.bits // 64) * 8,
         uses_of_element=accesses * splits * math.prod(counts.values()) / math.prod(lengths),
-        uses_of_worker=accesses * splits,
-        row_reuse=_rows(read) * splits * worker_rows / math.prod(lengths[:-1]) if along else 0.0,
-        columns=columns,
-        run=lengths[-1],
+        pays=tile.pays,
     )
 
 
@@ -592,17 +574,3 @@ def _length(side: StagedSide, counts: Mapping[Axis, int]) -> int:
 
 def _width(span: Bounds) -> int:
     return (span.high - span.low).constant or 0
-
-
-def _rows(read: Sequence[Reading]) -> int:
-    """The number of different rows that one worker reads."""
-    rows: set[tuple[int, ...]] = set()
-    first = read[0].spans
-    for reading in read:
-        ranges = []
-        for span, origin in zip(reading.spans[:-1], first[:-1], strict=True):
-            assert span is not None and origin is not None, "spans of a box are known"
-            start = (span.low - origin.low).constant or 0
-            ranges.append(range(start, start + _width(span) + 1))
-        rows |= set(itertools.islice(itertools.product(*ranges), _MOST_ROWS))
-    return len(rows)

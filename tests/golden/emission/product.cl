@@ -18,6 +18,7 @@ typedef int tilek_index;
 typedef long tilek_index;
 #endif
 static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
+static inline long tilek_maximum(long a, long b) { return a > b ? a : b; }
 /* Reads neighbours in shared memory, at a multiple of their number, together. */
 static inline void tilek_read_float(float *to, const __local float *from, int count)
 {
@@ -84,6 +85,10 @@ __kernel void product(
         const int B_size1 = PRODUCT_J_POINTS * worker0_count;
         const int worker = worker1 * worker0_count + worker0;
         const int workers = worker0_count * worker1_count;
+        const int A_lanes = workers % A_size1 == 0 ? A_size1 : workers % 32 == 0 ? 32 : workers;
+        const int A_vectors = tilek_maximum(1, A_size1 / 4);
+        const int B_lanes = workers % B_size1 == 0 ? B_size1 : workers % 32 == 0 ? 32 : workers;
+        const int B_vectors = tilek_maximum(1, B_size1 / 4);
         /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
         for (long gang1 = (long)get_group_id(1); gang1 < gang1_count; gang1 += (long)get_num_groups(1)) {
             for (long gang0 = (long)get_group_id(0); gang0 < gang0_count; gang0 += (long)get_num_groups(0)) {
@@ -100,21 +105,41 @@ __kernel void product(
                         const long j_first = j_round + j_gang;
                         const long j_last = tilek_minimum(j_first + PRODUCT_J_POINTS * worker0_count, j_trip)
                             - 1;
+                        const int full = i_last - i_first == PRODUCT_I_POINTS * worker1_count - 1
+                            && j_last - j_first == PRODUCT_J_POINTS * worker0_count - 1;
                         float total[PRODUCT_I_POINTS][PRODUCT_J_POINTS];
-                        TILEK_UNROLL
-                        for (int i_step = 0; i_step < PRODUCT_I_POINTS; ++i_step) {
+                        if (full) {
                             TILEK_UNROLL
-                            for (int j_step = 0; j_step < PRODUCT_J_POINTS; ++j_step) {
-                                const int i_place = i_worker
-                                    + i_step / PRODUCT_I_GROUP * PRODUCT_I_GROUP * worker1_count
-                                    + i_step % PRODUCT_I_GROUP;
-                                const int j_place = j_worker
-                                    + j_step / PRODUCT_J_GROUP * PRODUCT_J_GROUP * worker0_count
-                                    + j_step % PRODUCT_J_GROUP;
-                                if (i_first + i_place <= i_last && j_first + j_place <= j_last) {
+                            for (int i_step = 0; i_step < PRODUCT_I_POINTS; ++i_step) {
+                                TILEK_UNROLL
+                                for (int j_step = 0; j_step < PRODUCT_J_POINTS; ++j_step) {
+                                    const int i_place = i_worker
+                                        + i_step / PRODUCT_I_GROUP * PRODUCT_I_GROUP * worker1_count
+                                        + i_step % PRODUCT_I_GROUP;
+                                    const int j_place = j_worker
+                                        + j_step / PRODUCT_J_GROUP * PRODUCT_J_GROUP * worker0_count
+                                        + j_step % PRODUCT_J_GROUP;
                                     const int i = i_first + i_place;
                                     const int j = j_first + j_place;
                                     total[i_step][j_step] = C[(tilek_index)i * C_length1 + j];
+                                }
+                            }
+                        } else {
+                            TILEK_UNROLL
+                            for (int i_step = 0; i_step < PRODUCT_I_POINTS; ++i_step) {
+                                TILEK_UNROLL
+                                for (int j_step = 0; j_step < PRODUCT_J_POINTS; ++j_step) {
+                                    const int i_place = i_worker
+                                        + i_step / PRODUCT_I_GROUP * PRODUCT_I_GROUP * worker1_count
+                                        + i_step % PRODUCT_I_GROUP;
+                                    const int j_place = j_worker
+                                        + j_step / PRODUCT_J_GROUP * PRODUCT_J_GROUP * worker0_count
+                                        + j_step % PRODUCT_J_GROUP;
+                                    if (i_first + i_place <= i_last && j_first + j_place <= j_last) {
+                                        const int i = i_first + i_place;
+                                        const int j = j_first + j_place;
+                                        total[i_step][j_step] = C[(tilek_index)i * C_length1 + j];
+                                    }
                                 }
                             }
                         }
@@ -122,8 +147,9 @@ __kernel void product(
                             where there is room for both. */
                         int present = 0;
                         const int some = i_first <= i_last && j_first <= j_last;
-                        for (long k_tile = 0l - (PRODUCT_TWICE ? 16l : 0); k_tile < (long)p; k_tile += 16l) {
-                            const long k_tile_copied = k_tile + (PRODUCT_TWICE ? 16l : 0);
+                        for (tilek_index k_tile = 0l - (PRODUCT_TWICE ? 16l : 0); k_tile < (long)p;
+                            k_tile += 16l) {
+                            const tilek_index k_tile_copied = k_tile + (PRODUCT_TWICE ? 16l : 0);
                             const int k_copied_first = k_tile_copied;
                             const int k_copied_last = tilek_minimum(k_tile_copied + 16l, (long)p) - 1;
                             __local float *const A_staged = (__local float *)(pool + present);
@@ -141,23 +167,19 @@ __kernel void product(
                             const tilek_index A_staged1 = k_copied_first;
                             const int A_span0 = i_last - i_first + 1;
                             const int A_span1 = k_copied_last - k_copied_first + 1;
-                            /* The vectors of 16 bytes in a row of the tile, and what is left. */
-                            int A_vectors = A_size1 % 4 == 0 && A_length1 % 4 == 0 && A_staged1 % 4 == 0
-                                && (size_t)A % 16 == 0 && (A_span1 % 4 == 0 || A_span1 == A_size1)
-                                ? A_size1 / 4 : 0;
+                            const int A_whole = A_size1 % 4 == 0 && A_length1 % 4 == 0 && A_staged1 % 4 == 0
+                                && (size_t)A % 16 == 0 && (A_span1 % 4 == 0 || A_span1 == A_size1);
                             const tilek_index B_staged0 = k_copied_first;
                             const tilek_index B_staged1 = j_first;
                             const int B_span0 = k_copied_last - k_copied_first + 1;
                             const int B_span1 = j_last - j_first + 1;
-                            /* The vectors of 16 bytes in a row of the tile, and what is left. */
-                            int B_vectors = B_size1 % 4 == 0 && B_length1 % 4 == 0 && B_staged1 % 4 == 0
-                                && (size_t)B % 16 == 0 && (B_span1 % 4 == 0 || B_span1 == B_size1)
-                                ? B_size1 / 4 : 0;
+                            const int B_whole = B_size1 % 4 == 0 && B_length1 % 4 == 0 && B_staged1 % 4 == 0
+                                && (size_t)B % 16 == 0 && (B_span1 % 4 == 0 || B_span1 == B_size1);
                             if (k_tile_copied < (long)p && some) {
                                 const __global float *const A_first =
                                     &A[(tilek_index)(A_staged0 + 0) * A_length1 + A_staged1 + 0];
                                 if (PRODUCT_HELD) {
-                                    if (A_vectors > 0) {
+                                    if (A_whole) {
                                         TILEK_UNROLL
                                         for (int slot = 0; slot < PRODUCT_A_SLOTS; slot += 4) {
                                             const int element = worker + slot / 4 * workers;
@@ -184,19 +206,25 @@ __kernel void product(
                                         }
                                     }
                                 } else {
-                                    for (int element = worker; element < A_size0 * A_size1;
-                                        element += workers) {
-                                        const int index0 = element / A_size1;
-                                        const int index1 = element % A_size1;
-                                        if (index0 < A_span0 && index1 < A_span1) A_next[index1 * A_pitch
-                                            + index0] = A[(tilek_index)(A_staged0 + index0) * A_length1
-                                            + A_staged1 + index1];
+                                    for (int turn = 0; turn < (A_size0 + (workers / A_lanes) - 1)
+                                        / (workers / A_lanes); ++turn) {
+                                        const int index0 = (unsigned)worker / A_lanes
+                                            + turn * (workers / A_lanes);
+                                        if (index0 < A_span0) {
+                                            for (int index1 = (unsigned)worker % A_lanes; index1 < A_span1;
+                                                index1 += A_lanes) {
+                                                A_next[index1 * A_pitch + index0] =
+                                                    A[(tilek_index)(A_staged0 + index0) * A_length1
+                                                    + A_staged1 + index1];
+                                                if (A_lanes == A_size1) break;
+                                            }
+                                        }
                                     }
                                 }
                                 const __global float *const B_first =
                                     &B[(tilek_index)(B_staged0 + 0) * B_length1 + B_staged1 + 0];
                                 if (PRODUCT_HELD) {
-                                    if (B_vectors > 0) {
+                                    if (B_whole) {
                                         TILEK_UNROLL
                                         for (int slot = 0; slot < PRODUCT_B_SLOTS; slot += 4) {
                                             const int element = worker + slot / 4 * workers;
@@ -223,23 +251,35 @@ __kernel void product(
                                         }
                                     }
                                 } else {
-                                    const int B_single = B_size1 - 4 * B_vectors;
-                                    for (int element = worker; element < B_size0 * B_vectors;
-                                        element += workers) {
-                                        const int index0 = element / B_vectors;
-                                        const int index1 = element % B_vectors * 4;
-                                        if (index0 < B_span0
-                                            && index1 < B_span1) *(__local float4 *)&B_next[index0 * B_size1
-                                            + index1] = *(const __global float4 *)&B[(tilek_index)(B_staged0
-                                            + index0) * B_length1 + B_staged1 + index1];
-                                    }
-                                    for (int element = worker; element < B_size0 * B_single;
-                                        element += workers) {
-                                        const int index0 = element / B_single;
-                                        const int index1 = 4 * B_vectors + element % B_single;
-                                        if (index0 < B_span0 && index1 < B_span1) B_next[index0 * B_size1
-                                            + index1] = B[(tilek_index)(B_staged0 + index0) * B_length1
-                                            + B_staged1 + index1];
+                                    /* A full tile as vectors of 16 bytes,
+                                        where it begins with one in memory. */
+                                    if (B_span0 == B_size0 && B_span1 == B_size1 && B_size1 % 4 == 0
+                                        && workers % B_vectors == 0 && B_size0 * B_vectors % workers == 0
+                                        && B_length1 % 4 == 0 && B_staged1 % 4 == 0 && (size_t)B % 16 == 0) {
+                                        TILEK_UNROLL
+                                        for (int turn = 0; turn < B_size0 * B_vectors / workers; ++turn) {
+                                            const int index0 = (unsigned)worker / B_vectors
+                                                + turn * (workers / B_vectors);
+                                            const int index1 = (unsigned)worker % B_vectors * 4;
+                                            *(__local float4 *)&B_next[index0 * B_size1 + index1] =
+                                                *(const __global float4 *)&B[(tilek_index)(B_staged0
+                                                + index0) * B_length1 + B_staged1 + index1];
+                                        }
+                                    } else {
+                                        for (int turn = 0; turn < (B_size0 + (workers / B_lanes) - 1)
+                                            / (workers / B_lanes); ++turn) {
+                                            const int index0 = (unsigned)worker / B_lanes
+                                                + turn * (workers / B_lanes);
+                                            if (index0 < B_span0) {
+                                                for (int index1 = (unsigned)worker % B_lanes;
+                                                    index1 < B_span1; index1 += B_lanes) {
+                                                    B_next[index0 * B_size1 + index1] =
+                                                        B[(tilek_index)(B_staged0 + index0) * B_length1
+                                                        + B_staged1 + index1];
+                                                    if (B_lanes == B_size1) break;
+                                                }
+                                            }
+                                        }
                                     }
                                 }
                             }
@@ -309,7 +349,7 @@ __kernel void product(
                                 }
                             }
                             if (PRODUCT_HELD && k_tile_copied < (long)p && some) {
-                                if (A_vectors > 0) {
+                                if (A_whole) {
                                     TILEK_UNROLL
                                     for (int slot = 0; slot < PRODUCT_A_SLOTS; slot += 4) {
                                         const int element = worker + slot / 4 * workers;
@@ -334,7 +374,7 @@ __kernel void product(
                                             A_held[slot];
                                     }
                                 }
-                                if (B_vectors > 0) {
+                                if (B_whole) {
                                     TILEK_UNROLL
                                     for (int slot = 0; slot < PRODUCT_B_SLOTS; slot += 4) {
                                         const int element = worker + slot / 4 * workers;
@@ -362,26 +402,50 @@ __kernel void product(
                             barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
                             present = PRODUCT_TWICE ? PRODUCT_STAGED_WORDS - present : present;
                         }
-                        TILEK_UNROLL
-                        for (int i_step = 0; i_step < PRODUCT_I_POINTS; ++i_step) {
+                        if (full) {
                             TILEK_UNROLL
-                            for (int j_step = 0; j_step < PRODUCT_J_POINTS; ++j_step) {
-                                const int i_place = i_worker
-                                    + i_step / PRODUCT_I_GROUP * PRODUCT_I_GROUP * worker1_count
-                                    + i_step % PRODUCT_I_GROUP;
-                                const int j_place = j_worker
-                                    + j_step / PRODUCT_J_GROUP * PRODUCT_J_GROUP * worker0_count
-                                    + j_step % PRODUCT_J_GROUP;
-                                if (i_first + i_place <= i_last && j_first + j_place <= j_last) {
+                            for (int i_step = 0; i_step < PRODUCT_I_POINTS; ++i_step) {
+                                TILEK_UNROLL
+                                for (int j_step = 0; j_step < PRODUCT_J_POINTS; ++j_step) {
+                                    const int i_place = i_worker
+                                        + i_step / PRODUCT_I_GROUP * PRODUCT_I_GROUP * worker1_count
+                                        + i_step % PRODUCT_I_GROUP;
+                                    const int j_place = j_worker
+                                        + j_step / PRODUCT_J_GROUP * PRODUCT_J_GROUP * worker0_count
+                                        + j_step % PRODUCT_J_GROUP;
                                     const int i = i_first + i_place;
                                     const int j = j_first + j_place;
                                     C[(tilek_index)i * C_length1 + j] = total[i_step][j_step];
                                 }
                             }
+                        } else {
+                            TILEK_UNROLL
+                            for (int i_step = 0; i_step < PRODUCT_I_POINTS; ++i_step) {
+                                TILEK_UNROLL
+                                for (int j_step = 0; j_step < PRODUCT_J_POINTS; ++j_step) {
+                                    const int i_place = i_worker
+                                        + i_step / PRODUCT_I_GROUP * PRODUCT_I_GROUP * worker1_count
+                                        + i_step % PRODUCT_I_GROUP;
+                                    const int j_place = j_worker
+                                        + j_step / PRODUCT_J_GROUP * PRODUCT_J_GROUP * worker0_count
+                                        + j_step % PRODUCT_J_GROUP;
+                                    if (i_first + i_place <= i_last && j_first + j_place <= j_last) {
+                                        const int i = i_first + i_place;
+                                        const int j = j_first + j_place;
+                                        C[(tilek_index)i * C_length1 + j] = total[i_step][j_step];
+                                    }
+                                }
+                            }
                         }
                     }
                 }
+#ifdef TILEK_SPECIALIZED
+                if (gang0_rounds == 1) break;
+#endif
             }
+#ifdef TILEK_SPECIALIZED
+            if (gang1_rounds == 1) break;
+#endif
         }
     } else {
         /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */

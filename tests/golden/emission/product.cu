@@ -11,6 +11,7 @@ typedef int tilek_index;
 typedef long long tilek_index;
 #endif
 static inline __device__ long long tilek_minimum(long long a, long long b) { return a < b ? a : b; }
+static inline __device__ long long tilek_maximum(long long a, long long b) { return a > b ? a : b; }
 /* Reads neighbours in shared memory, at a multiple of their number, together. */
 static inline __device__ void tilek_read_float(float *to, const float *from, int count)
 {
@@ -98,6 +99,10 @@ extern "C" __global__ void product(
         const int B_size1 = PRODUCT_J_POINTS * worker0_count;
         const int worker = worker1 * worker0_count + worker0;
         const int workers = worker0_count * worker1_count;
+        const int A_lanes = workers % A_size1 == 0 ? A_size1 : workers % 32 == 0 ? 32 : workers;
+        const int A_vectors = tilek_maximum(1, A_size1 / 4);
+        const int B_lanes = workers % B_size1 == 0 ? B_size1 : workers % 32 == 0 ? 32 : workers;
+        const int B_vectors = tilek_maximum(1, B_size1 / 4);
         /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
         for (long long gang1 = (long long)blockIdx.y; gang1 < gang1_count; gang1 += (long long)gridDim.y) {
             for (long long gang0 = (long long)blockIdx.x; gang0 < gang0_count;
@@ -115,21 +120,41 @@ extern "C" __global__ void product(
                         const long long j_first = j_round + j_gang;
                         const long long j_last = tilek_minimum(j_first + PRODUCT_J_POINTS * worker0_count,
                             j_trip) - 1;
+                        const int full = i_last - i_first == PRODUCT_I_POINTS * worker1_count - 1
+                            && j_last - j_first == PRODUCT_J_POINTS * worker0_count - 1;
                         float total[PRODUCT_I_POINTS][PRODUCT_J_POINTS];
+                        if (full) {
 #pragma unroll
-                        for (int i_step = 0; i_step < PRODUCT_I_POINTS; ++i_step) {
+                            for (int i_step = 0; i_step < PRODUCT_I_POINTS; ++i_step) {
 #pragma unroll
-                            for (int j_step = 0; j_step < PRODUCT_J_POINTS; ++j_step) {
-                                const int i_place = i_worker
-                                    + i_step / PRODUCT_I_GROUP * PRODUCT_I_GROUP * worker1_count
-                                    + i_step % PRODUCT_I_GROUP;
-                                const int j_place = j_worker
-                                    + j_step / PRODUCT_J_GROUP * PRODUCT_J_GROUP * worker0_count
-                                    + j_step % PRODUCT_J_GROUP;
-                                if (i_first + i_place <= i_last && j_first + j_place <= j_last) {
+                                for (int j_step = 0; j_step < PRODUCT_J_POINTS; ++j_step) {
+                                    const int i_place = i_worker
+                                        + i_step / PRODUCT_I_GROUP * PRODUCT_I_GROUP * worker1_count
+                                        + i_step % PRODUCT_I_GROUP;
+                                    const int j_place = j_worker
+                                        + j_step / PRODUCT_J_GROUP * PRODUCT_J_GROUP * worker0_count
+                                        + j_step % PRODUCT_J_GROUP;
                                     const int i = i_first + i_place;
                                     const int j = j_first + j_place;
                                     total[i_step][j_step] = C[(tilek_index)i * C_length1 + j];
+                                }
+                            }
+                        } else {
+#pragma unroll
+                            for (int i_step = 0; i_step < PRODUCT_I_POINTS; ++i_step) {
+#pragma unroll
+                                for (int j_step = 0; j_step < PRODUCT_J_POINTS; ++j_step) {
+                                    const int i_place = i_worker
+                                        + i_step / PRODUCT_I_GROUP * PRODUCT_I_GROUP * worker1_count
+                                        + i_step % PRODUCT_I_GROUP;
+                                    const int j_place = j_worker
+                                        + j_step / PRODUCT_J_GROUP * PRODUCT_J_GROUP * worker0_count
+                                        + j_step % PRODUCT_J_GROUP;
+                                    if (i_first + i_place <= i_last && j_first + j_place <= j_last) {
+                                        const int i = i_first + i_place;
+                                        const int j = j_first + j_place;
+                                        total[i_step][j_step] = C[(tilek_index)i * C_length1 + j];
+                                    }
                                 }
                             }
                         }
@@ -137,9 +162,9 @@ extern "C" __global__ void product(
                             where there is room for both. */
                         int present = 0;
                         const int some = i_first <= i_last && j_first <= j_last;
-                        for (long long k_tile = 0ll - (PRODUCT_TWICE ? 16ll : 0); k_tile < (long long)p;
+                        for (tilek_index k_tile = 0ll - (PRODUCT_TWICE ? 16ll : 0); k_tile < (long long)p;
                             k_tile += 16ll) {
-                            const long long k_tile_copied = k_tile + (PRODUCT_TWICE ? 16ll : 0);
+                            const tilek_index k_tile_copied = k_tile + (PRODUCT_TWICE ? 16ll : 0);
                             const int k_copied_first = k_tile_copied;
                             const int k_copied_last = tilek_minimum(k_tile_copied + 16ll, (long long)p) - 1;
                             float *const A_staged = (float *)(pool + present);
@@ -155,23 +180,19 @@ extern "C" __global__ void product(
                             const tilek_index A_staged1 = k_copied_first;
                             const int A_span0 = i_last - i_first + 1;
                             const int A_span1 = k_copied_last - k_copied_first + 1;
-                            /* The vectors of 16 bytes in a row of the tile, and what is left. */
-                            int A_vectors = A_size1 % 4 == 0 && A_length1 % 4 == 0 && A_staged1 % 4 == 0
-                                && (size_t)A % 16 == 0 && (A_span1 % 4 == 0 || A_span1 == A_size1)
-                                ? A_size1 / 4 : 0;
+                            const int A_whole = A_size1 % 4 == 0 && A_length1 % 4 == 0 && A_staged1 % 4 == 0
+                                && (size_t)A % 16 == 0 && (A_span1 % 4 == 0 || A_span1 == A_size1);
                             const tilek_index B_staged0 = k_copied_first;
                             const tilek_index B_staged1 = j_first;
                             const int B_span0 = k_copied_last - k_copied_first + 1;
                             const int B_span1 = j_last - j_first + 1;
-                            /* The vectors of 16 bytes in a row of the tile, and what is left. */
-                            int B_vectors = B_size1 % 4 == 0 && B_length1 % 4 == 0 && B_staged1 % 4 == 0
-                                && (size_t)B % 16 == 0 && (B_span1 % 4 == 0 || B_span1 == B_size1)
-                                ? B_size1 / 4 : 0;
+                            const int B_whole = B_size1 % 4 == 0 && B_length1 % 4 == 0 && B_staged1 % 4 == 0
+                                && (size_t)B % 16 == 0 && (B_span1 % 4 == 0 || B_span1 == B_size1);
                             if (k_tile_copied < (long long)p && some) {
                                 const float *const A_first =
                                     &A[(tilek_index)(A_staged0 + 0) * A_length1 + A_staged1 + 0];
                                 if (PRODUCT_HELD) {
-                                    if (A_vectors > 0) {
+                                    if (A_whole) {
 #pragma unroll
                                         for (int slot = 0; slot < PRODUCT_A_SLOTS; slot += 4) {
                                             const int element = worker + slot / 4 * workers;
@@ -197,19 +218,25 @@ extern "C" __global__ void product(
                                         }
                                     }
                                 } else {
-                                    for (int element = worker; element < A_size0 * A_size1;
-                                        element += workers) {
-                                        const int index0 = element / A_size1;
-                                        const int index1 = element % A_size1;
-                                        if (index0 < A_span0 && index1 < A_span1) TILEK_COPY_4(A_next[index1
-                                            * A_pitch + index0], A[(tilek_index)(A_staged0 + index0)
-                                            * A_length1 + A_staged1 + index1]);
+                                    for (int turn = 0; turn < (A_size0 + (workers / A_lanes) - 1)
+                                        / (workers / A_lanes); ++turn) {
+                                        const int index0 = (unsigned)worker / A_lanes
+                                            + turn * (workers / A_lanes);
+                                        if (index0 < A_span0) {
+                                            for (int index1 = (unsigned)worker % A_lanes; index1 < A_span1;
+                                                index1 += A_lanes) {
+                                                TILEK_COPY_4(A_next[index1 * A_pitch + index0],
+                                                    A[(tilek_index)(A_staged0 + index0) * A_length1
+                                                    + A_staged1 + index1]);
+                                                if (A_lanes == A_size1) break;
+                                            }
+                                        }
                                     }
                                 }
                                 const float *const B_first =
                                     &B[(tilek_index)(B_staged0 + 0) * B_length1 + B_staged1 + 0];
                                 if (PRODUCT_HELD) {
-                                    if (B_vectors > 0) {
+                                    if (B_whole) {
 #pragma unroll
                                         for (int slot = 0; slot < PRODUCT_B_SLOTS; slot += 4) {
                                             const int element = worker + slot / 4 * workers;
@@ -235,23 +262,35 @@ extern "C" __global__ void product(
                                         }
                                     }
                                 } else {
-                                    const int B_single = B_size1 - 4 * B_vectors;
-                                    for (int element = worker; element < B_size0 * B_vectors;
-                                        element += workers) {
-                                        const int index0 = element / B_vectors;
-                                        const int index1 = element % B_vectors * 4;
-                                        if (index0 < B_span0
-                                            && index1 < B_span1) TILEK_COPY_16(*(float4 *)&B_next[index0
-                                            * B_size1 + index1], *(const float4 *)&B[(tilek_index)(B_staged0
-                                            + index0) * B_length1 + B_staged1 + index1]);
-                                    }
-                                    for (int element = worker; element < B_size0 * B_single;
-                                        element += workers) {
-                                        const int index0 = element / B_single;
-                                        const int index1 = 4 * B_vectors + element % B_single;
-                                        if (index0 < B_span0 && index1 < B_span1) TILEK_COPY_4(B_next[index0
-                                            * B_size1 + index1], B[(tilek_index)(B_staged0 + index0)
-                                            * B_length1 + B_staged1 + index1]);
+                                    /* A full tile as vectors of 16 bytes,
+                                        where it begins with one in memory. */
+                                    if (B_span0 == B_size0 && B_span1 == B_size1 && B_size1 % 4 == 0
+                                        && workers % B_vectors == 0 && B_size0 * B_vectors % workers == 0
+                                        && B_length1 % 4 == 0 && B_staged1 % 4 == 0 && (size_t)B % 16 == 0) {
+#pragma unroll
+                                        for (int turn = 0; turn < B_size0 * B_vectors / workers; ++turn) {
+                                            const int index0 = (unsigned)worker / B_vectors
+                                                + turn * (workers / B_vectors);
+                                            const int index1 = (unsigned)worker % B_vectors * 4;
+                                            TILEK_COPY_16(*(float4 *)&B_next[index0 * B_size1 + index1],
+                                                *(const float4 *)&B[(tilek_index)(B_staged0 + index0)
+                                                * B_length1 + B_staged1 + index1]);
+                                        }
+                                    } else {
+                                        for (int turn = 0; turn < (B_size0 + (workers / B_lanes) - 1)
+                                            / (workers / B_lanes); ++turn) {
+                                            const int index0 = (unsigned)worker / B_lanes
+                                                + turn * (workers / B_lanes);
+                                            if (index0 < B_span0) {
+                                                for (int index1 = (unsigned)worker % B_lanes;
+                                                    index1 < B_span1; index1 += B_lanes) {
+                                                    TILEK_COPY_4(B_next[index0 * B_size1 + index1],
+                                                        B[(tilek_index)(B_staged0 + index0) * B_length1
+                                                        + B_staged1 + index1]);
+                                                    if (B_lanes == B_size1) break;
+                                                }
+                                            }
+                                        }
                                     }
                                 }
                             }
@@ -322,7 +361,7 @@ extern "C" __global__ void product(
                                 }
                             }
                             if (PRODUCT_HELD && k_tile_copied < (long long)p && some) {
-                                if (A_vectors > 0) {
+                                if (A_whole) {
 #pragma unroll
                                     for (int slot = 0; slot < PRODUCT_A_SLOTS; slot += 4) {
                                         const int element = worker + slot / 4 * workers;
@@ -347,7 +386,7 @@ extern "C" __global__ void product(
                                             A_held[slot];
                                     }
                                 }
-                                if (B_vectors > 0) {
+                                if (B_whole) {
 #pragma unroll
                                     for (int slot = 0; slot < PRODUCT_B_SLOTS; slot += 4) {
                                         const int element = worker + slot / 4 * workers;
@@ -376,26 +415,50 @@ extern "C" __global__ void product(
                             __syncthreads();
                             present = PRODUCT_TWICE ? PRODUCT_STAGED_WORDS - present : present;
                         }
+                        if (full) {
 #pragma unroll
-                        for (int i_step = 0; i_step < PRODUCT_I_POINTS; ++i_step) {
+                            for (int i_step = 0; i_step < PRODUCT_I_POINTS; ++i_step) {
 #pragma unroll
-                            for (int j_step = 0; j_step < PRODUCT_J_POINTS; ++j_step) {
-                                const int i_place = i_worker
-                                    + i_step / PRODUCT_I_GROUP * PRODUCT_I_GROUP * worker1_count
-                                    + i_step % PRODUCT_I_GROUP;
-                                const int j_place = j_worker
-                                    + j_step / PRODUCT_J_GROUP * PRODUCT_J_GROUP * worker0_count
-                                    + j_step % PRODUCT_J_GROUP;
-                                if (i_first + i_place <= i_last && j_first + j_place <= j_last) {
+                                for (int j_step = 0; j_step < PRODUCT_J_POINTS; ++j_step) {
+                                    const int i_place = i_worker
+                                        + i_step / PRODUCT_I_GROUP * PRODUCT_I_GROUP * worker1_count
+                                        + i_step % PRODUCT_I_GROUP;
+                                    const int j_place = j_worker
+                                        + j_step / PRODUCT_J_GROUP * PRODUCT_J_GROUP * worker0_count
+                                        + j_step % PRODUCT_J_GROUP;
                                     const int i = i_first + i_place;
                                     const int j = j_first + j_place;
                                     C[(tilek_index)i * C_length1 + j] = total[i_step][j_step];
                                 }
                             }
+                        } else {
+#pragma unroll
+                            for (int i_step = 0; i_step < PRODUCT_I_POINTS; ++i_step) {
+#pragma unroll
+                                for (int j_step = 0; j_step < PRODUCT_J_POINTS; ++j_step) {
+                                    const int i_place = i_worker
+                                        + i_step / PRODUCT_I_GROUP * PRODUCT_I_GROUP * worker1_count
+                                        + i_step % PRODUCT_I_GROUP;
+                                    const int j_place = j_worker
+                                        + j_step / PRODUCT_J_GROUP * PRODUCT_J_GROUP * worker0_count
+                                        + j_step % PRODUCT_J_GROUP;
+                                    if (i_first + i_place <= i_last && j_first + j_place <= j_last) {
+                                        const int i = i_first + i_place;
+                                        const int j = j_first + j_place;
+                                        C[(tilek_index)i * C_length1 + j] = total[i_step][j_step];
+                                    }
+                                }
+                            }
                         }
                     }
                 }
+#ifdef TILEK_SPECIALIZED
+                if (gang0_rounds == 1) break;
+#endif
             }
+#ifdef TILEK_SPECIALIZED
+            if (gang1_rounds == 1) break;
+#endif
         }
     } else {
         /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */

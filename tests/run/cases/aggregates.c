@@ -654,3 +654,100 @@ CASE(pointers_in_copies)
     free(rows);
     free(out);
 }
+
+// case nameless_members: members of nameless structs, in arrays, copies and functions; members of a nameless union, of which a kernel uses one and the host another
+typedef struct {
+    char tag;
+    __extension__ struct {
+        double x, y;
+        __extension__ struct {
+            int q;
+            char c;
+        };
+    };
+    int v[3];
+} flat;
+typedef struct {
+    int n;
+    __extension__ union {
+        double cells[400];
+        __extension__ struct {
+            double first, second;
+        };
+    };
+    __extension__ union {
+        int count;
+        short low;
+    };
+} view;
+
+static double weigh(flat f, const flat *of) { return f.x * f.q + of->y + of->c + of->v[1]; }
+
+static double seen_by_others(int n, const double *a)
+{
+    view seen;
+    seen.count = 0;
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        seen.cells[i] = a[i] + 2;
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        seen.count += i;
+    return seen.first + seen.second * 3 + seen.low;
+}
+
+static void changed_between(view *t, int n, double *a)
+{
+    int step = 0;
+#pragma tilek kernel
+    while (step < 9) {
+        for (int i = 0; i < n; i++)
+            a[i] += t->low * 0.5;
+        for (int i = 0; i < n; i++)
+            a[i] -= a[i] * t->low / 64;
+        t->count = step++;
+    }
+}
+
+CASE(nameless_members)
+{
+    enum { N = 353 };
+    flat flats[N], scratch;
+    view both = {.n = N};
+    memset(flats, 0, sizeof flats);
+    double *const a = check_doubles(N);
+    for (int i = 0; i < N; i++) {
+        flats[i].tag = (char)(i % 9);
+        flats[i].x = a[i];
+        flats[i].y = a[N - 1 - i];
+        flats[i].q = i % 11;
+        flats[i].c = (char)(i % 100);
+        flats[i].v[1] = i;
+    }
+    const flat shared = flats[7];
+#pragma tilek kernel
+    for (int i = 0; i < N; i++) {
+        flats[i].x = flats[i].y + flats[i].q;
+        flats[i].c = (char)(flats[i].tag + i % 50);
+        flats[i].y += flats[i].x * shared.q;
+    }
+#pragma tilek kernel
+    for (int i = 1; i < N; i++)
+        flats[i].x = flats[i - 1].y + flats[i - 1].c;
+#pragma tilek kernel
+    for (int i = 0; i < N; i++) {
+        flat copy = flats[i], empty = {0};
+        scratch.q = i;
+        empty.y = copy.x + scratch.q;
+        copy.q++;
+        flats[i] = copy;
+        flats[i].y += weigh(copy, &flats[i]) + weigh(empty, &empty);
+    }
+    check_record("flats", flats, sizeof flats);
+    double total = seen_by_others(N, a);
+    check_record("total", &total, sizeof total);
+    both.low = 3;
+    changed_between(&both, N, a);
+    check_record("a", a, N * sizeof *a);
+    free(a);
+}

@@ -1,4 +1,5 @@
-/* What devices stage in memory of their gangs: tiles of stencils and products, columns read by rows of workers. Extents lie below, at and
+/* What devices stage in memory of their gangs: tiles of products, columns read by rows of workers, borders of stencils among them; and stencils, which
+ * they read in place. Extents lie below, at and
  * beyond the tiles that the runtime chooses; data are random, since smooth ones hide mistakes. */
 #include "check.h"
 
@@ -279,6 +280,69 @@ CASE(turned)
         check_record("d", d, n * m * sizeof *d);
         check_record("f", f, n * m * sizeof *f);
         free(a), free(b), free(c), free(d), free(e), free(f);
+    }
+}
+
+// case star_in_columns: tiles with borders, whose columns neighbours read, since the other accesses run along i; in one dimension, whose corners nobody
+// has allocated, in three, and turned round
+#define ALONG_I(c) (c[j][i] * c[j - 1][i] * c[j + 1][i] * c[j][i - 1] * c[j][i + 1])
+static void star_in_columns(int n, int m, const double a[n][m], const double c[m][n], double b[m][n])
+{
+#pragma tilek kernel
+    for (int i = 1; i < n - 1; i++)
+        for (int j = 1; j < m - 1; j++)
+            b[j][i] = a[i][j] * a[i][j - 1] - a[i][j + 1] + a[i + 1][j] * 2 - a[i - 1][j] + ALONG_I(c);
+}
+static void flat_columns(int n, const float *a, const float c[ROW][n], float b[ROW][n])
+{
+#pragma tilek kernel
+    for (int i = 1; i < n - 1; i++)
+        for (int j = 2; j < ROW - 1; j++)
+            b[j][i] = 0.2f * (a[ROW * i + j - 1] + a[ROW * i + j - 2] + a[ROW * i + j] + a[ROW * (i - 1) + j - 1] + a[ROW * (i + 1) + j - 1]) + ALONG_I(c);
+}
+static void flat_columns_of_parametric_rows(int n, int m, const float *a, const float c[m][n], float b[m][n])
+{
+#pragma tilek kernel
+    for (int i = 1; i < n - 1; i++)
+        for (int j = 2; j < m - 1; j++)
+            b[j][i] = 0.2f * (a[m * i + j - 1] + a[m * i + j - 2] + a[m * i + j] + a[m * (i - 1) + j - 1] + a[m * (i + 1) + j - 1]) + ALONG_I(c);
+}
+static void columns_upside_down(int n, int m, const long a[n][m], const long c[m][n], long b[m][n])
+{
+#pragma tilek kernel
+    for (int i = 2; i < n - 1; i++)
+        for (int j = 1; j < m - 1; j++)
+            b[j][i] = a[n - i][j] - a[n - 1 - i][j - 1] + a[n - i][j - 1] * a[n + 1 - i][j] + ALONG_I(c);
+}
+static void solid_columns(int n, int m, int p, const float a[n][m][p], const float c[p][m][n], float b[p][m][n])
+{
+#pragma tilek kernel
+    for (int i = 1; i < n - 1; i++)
+        for (int j = 1; j < m - 1; j++)
+            for (int k = 1; k < p - 1; k++)
+                b[k][j][i] = LINE_OF(i, j - 1) * PLANE_OF(i - 1) + c[k][j][i] * c[k][j][i - 1] * c[k][j][i + 1] * c[k][j - 1][i] * c[k][j + 1][i] * c[k - 1][j][i] *
+                    c[k + 1][j][i] * c[k][j][i] * c[k][j][i - 1] * c[k][j][i + 1] * c[k][j - 1][i] * c[k][j + 1][i] * c[k - 1][j][i] * c[k + 1][j][i];
+}
+CASE(star_in_columns)
+{
+    EACH_EXTENT(n) {
+        const size_t m = n + 12, p = n < 9 ? n : 9, q = n < 14 ? n : 14, count = n < 3 ? 0 : n * ROW - 2;
+        double *const a = check_doubles(n * m + 1), *const b = check_doubles(n * m + 1), *const c = check_doubles(n * m + 1);
+        float *const d = check_floats(count), *const e = check_floats(n * ROW + 1), *const f = check_floats(n * ROW + 1);
+        long *const g = malloc((n * m + 1) * sizeof *g), *const h = calloc(n * m + 1, sizeof *h);
+        float *const k = check_floats(p * q * n + 1), *const l = check_floats(p * q * n + 1), *const o = check_floats(p * q * n + 1);
+        for (size_t at = 0; at < n * m; at++) g[at] = (long)(at % 89);
+        star_in_columns((int)n, (int)m, (void *)a, (void *)b, (void *)c);
+        flat_columns((int)n, d, (void *)e, (void *)f);
+        check_record("f", f, n * ROW * sizeof *f);
+        flat_columns_of_parametric_rows((int)n, ROW, d, (void *)f, (void *)e);
+        columns_upside_down((int)n, (int)m, (void *)g, (void *)g, (void *)h);
+        solid_columns((int)p, (int)q, (int)n, (void *)k, (void *)l, (void *)o);
+        check_record("c", c, n * m * sizeof *c);
+        check_record("e", e, n * ROW * sizeof *e);
+        check_record("h", h, n * m * sizeof *h);
+        check_record("o", o, p * q * n * sizeof *o);
+        free(a), free(b), free(c), free(d), free(e), free(f), free(g), free(h), free(k), free(l), free(o);
     }
 }
 

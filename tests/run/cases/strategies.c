@@ -5,7 +5,7 @@
 /* n is 1, then `largest`. */
 #define EACH_SIZE(n, largest) for (size_t round_ = 0, n = 1; round_ < 2; ++round_, n = (largest))
 
-// case launches: a launch for each time step on devices, diamonds on cores, boxes staged
+// case launches: a launch for each time step on devices, diamonds on cores
 static void launches(int steps, int n, int m, float a[n][m], float b[n][m])
 {
 #pragma tilek kernel

@@ -172,3 +172,53 @@ CASE(together)
     free(values);
     free(index);
 }
+
+// case put: functions write, by pointers of their own, what is restrict, another part of what is read, or what is no restrict
+static void put(double *to, double value) { *to = value; }
+
+static void put_both(double *to, double *beside, double value)
+{
+    put(to, value);
+    *beside = value * 2;
+}
+
+static void put_apart(int n, const int *restrict index, const double *restrict from, double *restrict to)
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        put_both(&to[2 * i], &to[2 * i + 1], from[index[i]] + 1);
+}
+
+static void put_behind(int n, const int *restrict index, double *restrict from)
+{
+    double *to = from + 1;
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        put(to + i, from[index[i]] + 1);
+}
+
+static void put_anywhere(int n, const int *restrict index, const double *from, double *to)
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        put(&to[i], from[index[i]] + 1);
+}
+
+CASE(put)
+{
+    double *const values = check_doubles(N), *const from = doubles_before_the_end(N), *const to = check_doubles(2 * N);
+    int *const index = check_allocate(N, sizeof *index);
+    for (int i = 0; i < N; i++)
+        index[i] = (i * 7) % N;
+    put_apart(N, index, from, to);
+    check_record("apart", to, 2 * N * sizeof *to);
+    for (int i = 0; i < N; i++)
+        index[i] = i == 0 ? 0 : i - 1;
+    put_behind(N - 1, index, values);
+    check_record("behind", values, N * sizeof *values);
+    put_anywhere(N, index, values, values);
+    check_record("anywhere", values, N * sizeof *values);
+    free(values);
+    free(to);
+    free(index);
+}

@@ -74,6 +74,49 @@ def test_independent_loops_gather_without_more_words(column: str) -> None:
     assert not made.assumes_disjoint, "nothing is known of x and y, so no pointer is restrict"
 
 
+HELPERS = """
+static double *shared;
+static void put(double *o, double v) { *o = v; }
+static void put_both(double *o, double *p, double v) { put(o, v); put(p, v); }
+static void put_const(const double *o, double v) { *(double *)o = v; }
+static void put_restrict(double *restrict o, double v) { *o = v; }
+static void put_row(double (*o)[4], double v) { (*o)[1] = v; }
+static void put_shared(double v) { *shared = v; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "gathered"),
+    [
+        ("put(&y[i], x[col[i]]);", True),
+        ("put(y + 2 * i, x[col[i]]);", True),
+        ("put_both(&y[2 * i], &y[2 * i + 1], x[col[i]]);", True),
+        ("put_const(&y[i], x[col[i]]);", True),
+        ("put(&x[i], x[col[i]]);", False),
+        ("double *z = x + 1; put(z + i, x[col[i]]);", False),
+        ("put_both(&y[i], &x[i], x[col[i]]);", False),
+        ("put(&z[i], x[col[i]]);", False),
+        ("put_both(&y[i], &z[i], x[col[i]]);", False),
+        ("put_const(&z[i], x[col[i]]);", False),
+        ("put_restrict(&z[i], x[col[i]]);", False),
+        ("put_row(&q[i], q[col[i]][1]);", False),
+        ("put_row(&q[0], q[1][col[i]]);", False),
+        ("put_row(r + i, x[col[i]]);", False),
+        ("put_shared(x[col[i]]);", False),
+    ],
+)
+def test_arrays_speak_for_the_parameters_of_functions_that_write_them(body: str, gathered: bool) -> None:
+    parameters = (
+        "const int *restrict col, double *restrict x, double *restrict y, double *z, double (*restrict q)[4], "
+        "double (*r)[4]"
+    )
+    made = plan(HELPERS + SPARSE.format(parameters, "", body))
+    assert (made.untransformed is None) == gathered
+    assert {array.object.name for array in made.arrays if array.is_gathered} == ({"x"} if gathered else set())
+    said = [note.message for obstacle in made.obstacles for note in obstacle.notes if "restrict" in note.message]
+    assert all("'o'" not in message and "'p'" not in message for message in said)
+
+
 INDEPENDENT = "or put '#pragma tilek loop independent' before a loop in which no iteration reads what another writes: cores need no extent then"
 RESTRICT = "if nothing that the kernel writes is read through another of its pointers: cores need no extent then"
 

@@ -89,3 +89,36 @@ struct grid copy = *from;
 for (i = 0; i < n; i++) { copy.u[i] = i; copy.rows[i][0] = i; copy.own[i] = i; a[i] = i; }
 }"""
     assert set(kernel(source).dead_arrays) == {"copy_own", "a"}
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("@ return u.bits;", {"u_k"}),
+        ("@ return u.high;", {"u_k"}),
+        ("@ u.bits = 1; return u.n;", set()),
+        ("@ u.k = 1; return u.high;", set()),
+        ("@ u.low = 1; return u.k;", {"u_k"}),
+        ("@ return u.n + u.apart;", set()),
+    ],
+)
+def test_members_of_a_nameless_union_are_read_by_other_names(code: str, expected: set[str]) -> None:
+    source = f"""struct view {{ int n; union {{ int k; int bits; struct {{ short low; struct {{ short high; }}; }}; }};
+    struct {{ int apart; }}; }};
+int f(int n, int *a) {{ struct view u;
+#pragma tilek kernel
+for (int i = 0; i < n; i++) {{ u.k = i; a[i] = u.k; }}
+{code[1:]} }}
+"""
+    assert set(kernel(source).read_after) == expected
+
+
+def test_an_array_in_a_nameless_union_lives_as_long_as_what_shares_its_memory() -> None:
+    source = """struct view {{ union {{ double v[100]; struct {{ double x, y; }}; }}; double w[100]; }};
+double f(double *a) {{ struct view u;
+#pragma tilek kernel
+for (int i = 0; i < 100; i++) {{ u.v[i] = a[i]; u.w[i] = a[i]; }}
+return {}; }}
+"""
+    assert kernel(source.format("u.y")).dead_arrays == {"u_w"}
+    assert kernel(source.format("u.w[1]")).dead_arrays == {"u_v"}

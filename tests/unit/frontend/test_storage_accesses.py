@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from frontend_text import in_kernel, kernel, last_value, nodes, object_text, text
+from frontend_text import in_kernel, kernel, last_value, nodes, object_text, read, text
 
 from tilepragma.ir.expressions import Access, Call
 
@@ -175,3 +175,27 @@ def test_rows_and_addresses_are_passed_to_functions() -> None:
         "sum(&z, 1)",
         "sum(R[i], 2)",
     ]
+
+
+def test_members_of_nameless_structs_are_members_of_the_struct_around() -> None:
+    types = "struct flat { char tag; struct { double x; struct { int q; char c; }; }; struct { int in; } named; };"
+    found = in_kernel(
+        "p[i].q = p[i].named.in + s.c + s.x + t.c;", "int n, struct flat *p, struct flat s, struct flat t", types
+    )
+    assert last_value(found) == "(((p[i].named.in + s_c) + s_x) + t_c)"
+    (flat,) = (record for record in found.records if record.tag == "flat")
+    places = [(field.name, field.offset) for field in flat.fields]
+    assert places == [("tag", 0), ("x", 8), ("q", 16), ("c", 20), ("named", 24)]
+
+
+def test_clauses_name_members_of_nameless_structs_and_unions() -> None:
+    source = """struct view { int n; union { double v[64]; struct { double x, y; }; }; };
+void f(struct view *s) {
+#pragma tilek data copy(s->v[0:64])
+{
+#pragma tilek kernel
+for (int i = 0; i < 64; i++) s->v[i] = s->n;
+}
+}"""
+    (region,) = read(source).data_regions
+    assert [object_.host for _, object_ in region.objects] == ["s->v"]

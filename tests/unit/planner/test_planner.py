@@ -490,6 +490,34 @@ def test_long_double_stays_on_the_host() -> None:
     assert [item.severity.value for item in diagnostics] == ["note"]
 
 
+@pytest.mark.parametrize(
+    ("declarations", "element", "array"),
+    [
+        ("double t[n]", "t[0]", "t"),
+        ("double t[3][n + 1]", "t[0][0]", "t"),
+        ("const int m = n; double t[m]", "t[0]", "t"),
+        ("double t[3][4]", "t[0][0]", None),
+        ("const int m = 3; double t[m]", "t[0]", None),
+        ("enum { M = 3 }; double t[2 * M]", "t[0]", None),
+    ],
+)
+def test_functions_that_make_arrays_of_variable_lengths_stay_on_the_host(
+    declarations: str, element: str, array: str | None
+) -> None:
+    source = f"""
+    static double sum(int n, double x) {{ {declarations}; {element} = x; return {element} + n; }}
+    void f(int n, double *a) {{
+    #pragma tilek kernel
+      for (int i = 0; i < n; i++) a[i] = sum(n, a[i]);
+    }}"""
+    diagnostics = Diagnostics()
+    (found,) = plans(source, diagnostics)
+    assert found.untransformed is None
+    assert (found.targets == (Target.SERIAL, Target.THREADS)) == (array is not None)
+    why = f"kernel 'f' is not built for OpenCL and CUDA: the length of '{array}' in 'sum' is known at run time only"
+    assert [item.message for item in diagnostics] == ([] if array is None else [why])
+
+
 def test_symbols_avoid_the_users_names() -> None:
     result = plan(
         """

@@ -114,6 +114,8 @@ def test_members_of_records_are_apart_and_those_of_unions_are_not() -> None:
     text = "for (int i = 1; i < n; i++) p[i].x = p[i-1].y;"
     assert memory_dependences(scop("int n, struct t *p", text, "struct t { int x, y; };")) == ()
     assert memory_dependences(scop("int n, union t *p", text, "union t { int x, y; };"))
+    nameless = "struct t { int z; struct { int x, y; }; };"
+    assert memory_dependences(scop("int n, struct t *p", text, nameless)) == ()
 
 
 def test_what_may_be_any_element_depends_inexactly() -> None:

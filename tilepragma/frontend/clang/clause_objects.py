@@ -12,6 +12,7 @@ from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.cursor_tree import CursorKind, Node
 from tilepragma.frontend.clang.lowering_context import Context
 from tilepragma.frontend.clang.objects import external_object
+from tilepragma.frontend.clang.struct_members import named_members
 from tilepragma.frontend.clang.type_conversion import is_pointer, is_record, target_type
 from tilepragma.ir.directives import KernelDirective, LoopDirective, Section, clause_expressions
 from tilepragma.ir.expressions import DataObject
@@ -95,7 +96,7 @@ def _member_type(clang_type: Any, operator: str, member: str, host: str, range_:
     elif is_pointer(record):
         raise source_error(range_, f"'{host}' is a pointer", "write '->' instead of '.'")
     if is_record(record):
-        for field in record.get_fields():
+        for field in named_members(record):
             if field.spelling == member:
                 return field.type
     raise source_error(range_, f"'{host}' has no member '{member}'", "name a member of its struct")

@@ -19,7 +19,7 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import Position, SourceRange
 from tilepragma.base.source_scan import content_of
 
-__all__ = ["LOOPS", "ClangUnit", "CursorKind", "Key", "Node", "TypeKind", "parse", "strip"]
+__all__ = ["LOOPS", "ClangUnit", "CursorKind", "Key", "Node", "TypeKind", "is_nameless", "parse", "strip"]
 
 #: Names a declaration.
 Key = tuple[str, int]
@@ -54,8 +54,16 @@ class Node:
 
     @cached_property
     def children(self) -> tuple[Node, ...]:
-        """The sub-nodes, as libclang gives them: it leaves out absent parts of a statement."""
-        return tuple(Node(child, self.unit) for child in self.cursor.get_children())
+        """The sub-nodes, as libclang gives them: it leaves out absent parts of a statement.
+
+        A member of a nameless struct or union is one of the struct around it, as C says.
+        """
+        children = tuple(Node(child, self.unit) for child in self.cursor.get_children())
+        if self.kind == CursorKind.MEMBER_REF_EXPR and len(children) == 1:
+            (child,) = children
+            if child.kind == CursorKind.MEMBER_REF_EXPR and is_nameless(child.spelling):
+                return child.children
+        return children
 
     @cached_property
     def spelling(self) -> str:
@@ -253,6 +261,11 @@ class Node:
             node = waiting.pop()
             yield node
             waiting.extend(reversed(node.children))
+
+
+def is_nameless(spelling: str) -> bool:
+    """Whether it is that of a member without a name, which libclang describes by its place."""
+    return not spelling or "(" in spelling
 
 
 def strip(node: Node) -> Node:

@@ -15,6 +15,7 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.cursor_tree import CursorKind, Key, Node, TypeKind, strip
 from tilepragma.frontend.clang.lowering_context import changed_operand, member_root
+from tilepragma.frontend.clang.struct_members import overlaps_of
 from tilepragma.frontend.clang.type_conversion import is_address, is_array, is_pointer, is_record, target_type
 
 _BYTES = (TypeKind.CHAR_S, TypeKind.CHAR_U, TypeKind.SCHAR, TypeKind.UCHAR)
@@ -41,15 +42,17 @@ class NamedPointer:
 class HostText:
     """Checks text of a region that is to run on the host.
 
-    `elements` has the types of elements that the region's loops touch, `writes` what the region
-    writes. Objects of other types are other objects (C99 6.5p7). But any object may be behind a
-    pointer to characters, unless a function gets it as a constant text. The host may read elements
-    that nothing in the region writes. `calls` tells whether the host text calls a function of the
-    user. `reads` has, for each type, an element that the host reads. `_sets` collects which
-    pointers are set to which; `_set_first` and `_read_first` have the first offset of each.
+    `elements` has the types of elements that the region's loops touch, `arrays` the names of
+    members that are arrays, `writes` what the region writes. Objects of other types are other
+    objects (C99 6.5p7). But any object may be behind a pointer to characters, unless a function
+    gets it as a constant text. The host may read elements that nothing in the region writes.
+    `calls` tells whether the host text calls a function of the user. `reads` has, for each type, an
+    element that the host reads. `_sets` collects which pointers are set to which; `_set_first` and
+    `_read_first` have the first offset of each.
     """
 
     elements: frozenset[str]
+    arrays: frozenset[str]
     writes: tuple[Node, ...]
     calls: bool = False
     reads: dict[str, Node] = field(default_factory=dict)
@@ -100,7 +103,7 @@ class HostText:
                 if self._depth > 0 and is_parameter and "." in target.host.replace("->", "."):
                     raise self._touching(left)  # the caller's struct is unknown
                 self._set(target, right)
-        elif kind in _REFERENCES and self._is_held(node.type):
+        elif kind in _REFERENCES and (self._is_held(node.type) or self._overlaps_elements(node)):
             raise self._touching(node)
         elif _is_element(node):
             self._element(node, changed=False)
@@ -225,6 +228,10 @@ class HostText:
         element = _element_name(type_)
         return element in self.elements or element == "void"
 
+    def _overlaps_elements(self, node: Node) -> bool:
+        """Whether a member shares memory with an array that the region names."""
+        return node.kind == CursorKind.MEMBER_REF_EXPR and not self.arrays.isdisjoint(overlaps_of(node))
+
     def _touching(self, node: Node, write: Node | None = None) -> SourceError:
         if is_address(node.type):
             remedy = "between loops, only set and compare pointers; do everything else before or after the region"
@@ -248,7 +255,9 @@ def host_text(region: Node) -> HostText:
             pointer = _pointer(node) if node.kind in _REFERENCES else None
             if pointer is not None:
                 read.setdefault(pointer, node.start)
-    return HostText(frozenset(types), _written_places(region), _read_first=read)
+    members = (node for node in region.walk() if node.kind == CursorKind.MEMBER_REF_EXPR)
+    arrays = frozenset(member.spelling for member in members if is_array(member.type))
+    return HostText(frozenset(types), arrays, _written_places(region), _read_first=read)
 
 
 def _changed_element(node: Node) -> Node | None:

@@ -8,6 +8,7 @@ from enum import Enum
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.frontend.clang.cursor_tree import LOOPS, CursorKind, Key, Node, TypeKind, strip
 from tilepragma.frontend.clang.lowering_context import FunctionFacts
+from tilepragma.frontend.clang.struct_members import overlaps_of
 from tilepragma.frontend.pragma.text_scan import header_semicolons
 
 _UNSTRUCTURED = {
@@ -30,7 +31,7 @@ class _Relation(Enum):
     """How an lvalue relates to a variable, or to its member."""
 
     WHOLE = "it covers all of it, and perhaps more"
-    PART = "it is a part of it"
+    PART = "it is a part of it, or shares memory with it"
     OTHER_MEMBER = "it is another member of the same variable"
 
 
@@ -43,17 +44,16 @@ class _Variable:
 
     def relation(self, node: Node) -> _Relation | None:
         """How `node` relates to it; None if `node` is no part of the variable."""
-        names: list[str] = []
+        path: list[Node] = []
         while node.kind == CursorKind.MEMBER_REF_EXPR and node.children:
-            names.append(node.spelling)
+            path.insert(0, node)
             node = strip(node.children[0])
         if not _is_reference(node, self.key):
             return None
-        named = tuple(reversed(names))
-        shared = min(len(named), len(self.members))
-        if named[:shared] != self.members[:shared]:
-            return _Relation.OTHER_MEMBER
-        return _Relation.WHOLE if len(named) <= len(self.members) else _Relation.PART
+        for member, name in zip(path, self.members, strict=False):
+            if member.spelling != name:
+                return _Relation.PART if name in overlaps_of(member) else _Relation.OTHER_MEMBER
+        return _Relation.WHOLE if len(path) <= len(self.members) else _Relation.PART
 
 
 @dataclass(frozen=True)

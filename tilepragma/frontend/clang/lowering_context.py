@@ -11,6 +11,7 @@ from tilepragma.base.diagnostics import Diagnostics, SourceError, source_error
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.cursor_tree import ClangUnit, CursorKind, Key, Node, strip
+from tilepragma.frontend.clang.struct_members import written_members
 from tilepragma.frontend.clang.type_conversion import TypeConverter, is_array, is_pointer, is_record, target_type
 from tilepragma.ir.directives import LoopDirective
 from tilepragma.ir.expressions import DataObject, Expression
@@ -73,10 +74,9 @@ def function_facts(function: Node) -> FunctionFacts:
         if target is None:
             continue
         position = node.start if node.first_file == function.file else None
-        if target.kind == CursorKind.MEMBER_REF_EXPR:
-            facts.writes.setdefault(member_key(target.spelling), []).append(position)
-        elif target.named is not None:
-            facts.writes.setdefault(target.named.key, []).append(position)
+        named = [] if target.named is None else [target.named.key]
+        for key in (*map(member_key, written_members(target)), *named):
+            facts.writes.setdefault(key, []).append(position)
     return facts
 
 

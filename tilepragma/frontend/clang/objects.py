@@ -14,6 +14,7 @@ from tilepragma.base.reserved_words import RESERVED
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.cursor_tree import CursorKind, Node, TypeKind, strip
 from tilepragma.frontend.clang.lowering_context import Context
+from tilepragma.frontend.clang.struct_members import is_nameless_member
 from tilepragma.frontend.clang.type_conversion import is_array, is_pointer, target_type
 from tilepragma.ir.evaluation import operation
 from tilepragma.ir.expressions import (
@@ -144,11 +145,17 @@ def copied_constant(context: Context, declaration: Node) -> DataObject | None:
 
 
 def lower_initializer(context: Context, node: Node) -> Initializer:
-    """The initialiser behind the `=` of a declaration. Raises SourceError for designators."""
+    """The initialiser behind the `=` of a declaration.
+
+    Raises SourceError for designators and for values of nameless structs.
+    """
     if node.kind == CursorKind.INIT_LIST_EXPR:
         for item in node.children:
             if item.kind == CursorKind.UNEXPOSED_EXPR and len(item.children) > 1:
                 raise source_error(item.range, "a designator cannot be used in a kernel", "give all values in order")
+            if item.kind == CursorKind.INIT_LIST_EXPR and is_nameless_member(node.type, item.type):
+                message = "values in braces are given to a struct without a name here"
+                raise source_error(item.range, message, "assign its members one by one")
         return tuple(lower_initializer(context, item) for item in node.children)
     return context.lower(node)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
+from itertools import combinations
 
 from tilepragma.base.diagnostics import Diagnostics, SourceError, source_error
 from tilepragma.base.frozen_values import dataclass
@@ -24,16 +26,20 @@ from tilepragma.frontend.clang.lowering_context import (
 from tilepragma.frontend.clang.objects import identifier
 from tilepragma.frontend.clang.statement_extents import BoundStatement, statement_extent
 from tilepragma.frontend.clang.statement_lowering import lower_called
+from tilepragma.frontend.clang.struct_members import paths_overlap
 from tilepragma.frontend.clang.type_conversion import TypeConverter, records_used
 from tilepragma.frontend.clang.written_objects import written_in
 from tilepragma.frontend.pragma.scanner import LocatedDirective
 from tilepragma.frontend.pragma.text_scan import macro_use_end, next_statement
 from tilepragma.ir.accesses import implied_objects
 from tilepragma.ir.directives import KernelDirective, LoopDirective
-from tilepragma.ir.expressions import DataObject, Scope, Storage
+from tilepragma.ir.expressions import Access, DataObject, Scope, Storage
 from tilepragma.ir.fresh_names import Names
 from tilepragma.ir.loop_tree import Block, Kernel, Parameter, SourceFile
+from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import RecordType, Type
+
+_STEP = re.compile(r"->|\.")
 
 
 @dataclass
@@ -207,6 +213,7 @@ class RegionBuilder:
         directive = resolve_clauses(context, directive, statement.range.start.offset)
         written = written_in(body).all
         _refuse_overlap(context, written, statement.range)
+        _refuse_union(context, written, body, statement.range)
         check_implied(implied_objects(body), directive, written)
         functions, records = context.functions.closure(context.callees)
         liveness = Liveness(statement.facts, statement.path)
@@ -247,7 +254,7 @@ class RegionBuilder:
 
 def _members(object_: DataObject) -> tuple[str, ...]:
     """The members that lead from a variable to the object."""
-    return tuple(object_.host.split(".")[1:])
+    return tuple(_STEP.split(object_.host)[1:])
 
 
 def _refuse_overlap(context: Context, written: frozenset[DataObject], range_: SourceRange) -> None:
@@ -264,6 +271,26 @@ def _refuse_overlap(context: Context, written: frozenset[DataObject], range_: So
                     f"the kernel uses '{outer.host}' as a whole and its part '{inner.host}', and writes one of them",
                     "copy the struct to a variable before the kernel and use that",
                 )
+
+
+def _refuse_union(context: Context, written: frozenset[DataObject], body: Block, range_: SourceRange) -> None:
+    """Refuse members of a nameless union that share memory if the kernel writes one of them.
+
+    Two arrays are left to the launch, which compares their sections.
+    """
+    members = [object_ for object_ in context.used.values() if _members(object_)]
+    for first, second in combinations(members, 2):
+        scalars = [object_ for object_ in (first, second) if object_.storage is Storage.SCALAR]
+        root = context.roots[first.host]
+        if not scalars or written.isdisjoint((first, second)) or root.key != context.roots[second.host].key:
+            continue
+        if paths_overlap(root.type, _members(first), _members(second)):
+            uses = [node for node in walk(body) if isinstance(node, Access) and node.object in (first, second)]
+            place = next((use.range for use in uses if use.object != uses[0].object), range_)
+            which = first if first in written else second
+            message = f"'{first.host}' and '{second.host}' share memory, and the kernel writes '{which.host}'"
+            remedy = "use one of them in the kernel, or give their union a tag and a name: 'union TAG { … } NAME;'"
+            raise source_error(place, message, remedy)
 
 
 def find_statement(body: Node, offset: int) -> tuple[Node, ...] | None:

@@ -290,6 +290,7 @@ def _check_declarator(context: Context, node: Node, scope: Scope, in_loop: bool)
     if storage in ("STATIC", "EXTERN"):
         message = f"'{name}' is declared '{storage.lower()}' inside the kernel"
         raise source_error(node.range, message, "declare it before the kernel")
-    if (in_loop or scope is Scope.LOCAL) and is_variable_length(node):
+    # On hosts, kernels call the user's own function, which makes its arrays itself.
+    if context.is_region and (in_loop or scope is Scope.LOCAL) and is_variable_length(node):
         message = f"the length of '{name}' is known at run time only, and each iteration would need its own copy"
         raise source_error(node.range, message, "give it a constant length")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import field
 from typing import Any
 
 from tilepragma.base.diagnostics import source_error
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
-from tilepragma.frontend.clang.cursor_tree import CursorKind, TypeKind
+from tilepragma.frontend.clang.cursor_tree import CursorKind, TypeKind, is_nameless
 from tilepragma.ir.expressions import IntegerLiteral
 from tilepragma.ir.types import VOID, ArrayType, Field, PointerType, RecordType, ScalarKind, ScalarType, Type
 
@@ -107,8 +108,9 @@ class TypeConverter:
         spelling = _QUALIFIERS.sub("", canonical.spelling).strip()
         unnamed = "(unnamed" in spelling or "(anonymous" in spelling
         if unnamed and member_tag is None:
-            message = "a struct without a name cannot be used in a kernel"
-            raise source_error(range_, message, "give the struct a tag, or a name by typedef")
+            what = "union" if canonical.get_declaration().kind == CursorKind.UNION_DECL else "struct"
+            message = f"a {what} without a name cannot be used in a kernel"
+            raise source_error(range_, message, f"give the {what} a tag, or a name by typedef")
         known = self.records.get(spelling)
         if known is not None:
             return known
@@ -122,11 +124,13 @@ class TypeConverter:
         tag = member_tag if unnamed and member_tag is not None else spelling.split()[-1]
         fields: list[Field] = []
         refused, remedy = "", ""
-        for member in canonical.get_fields():
+        for member in _members(canonical):
             if member.is_bitfield():
                 refused, remedy = f"bit-field '{member.spelling}'", "use a member of an integer type"
-            elif not member.spelling.isidentifier():  # libclang describes them by their places
-                refused, remedy = "member without a name", "give the inner struct or union a name"
+            elif is_nameless(member.spelling):
+                refused, remedy = "union without a name", "give it a tag and a name: 'union TAG { … } NAME;'"
+            elif not member.spelling.isidentifier():
+                refused, remedy = f"member '{member.spelling}'", "write its name in letters and digits"
             if refused:
                 raise source_error(range_, f"'{spelling}' has a {refused}, which kernels cannot use", remedy)
             # A kernel never follows a pointer inside a struct, which may point to the struct
@@ -140,6 +144,16 @@ class TypeConverter:
         record = RecordType(spelling, tag, is_union, tuple(fields), size, alignment)
         self.records[spelling] = record
         return record
+
+
+def _members(record: Any) -> Iterator[Any]:
+    """The members of a struct or union; a nameless struct's are among those of what holds it."""
+    for member in record.get_canonical().get_fields():
+        holds_members = is_nameless(member.spelling) and is_record(member.type)
+        if holds_members and member.type.get_canonical().get_declaration().kind == CursorKind.STRUCT_DECL:
+            yield from _members(member.type)
+        else:
+            yield member
 
 
 def records_used(types: TypeConverter, used: set[str]) -> tuple[RecordType, ...]:
