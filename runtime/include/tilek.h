@@ -226,6 +226,10 @@ struct tilek_run;
  * that loop is not around all of it. */
 enum { TILEK_LAUNCH_ALWAYS = 1 << 8 };
 
+/* The same: the static tiles between gangs and workers are the points of a worker, of which the
+ * runtime may take a half, a quarter, and so on, down to one. */
+enum { TILEK_LAUNCH_POINTS = 1 << 9 };
+
 /* One nest. A host function computes the instances [first, last) of the launch's parallel space:
  * the thread axis, else the gangs (linearised, dimension 0 fastest), else one instance. It loops
  * over workers itself. */
@@ -233,7 +237,7 @@ typedef struct tilek_launch_shape {
     const char *entry; /* name in the device source; also shown in profiles */
     int loop_count;
     const tilek_loop_shape *loops;
-    unsigned axes; /* bit k: axis k is in use; and TILEK_LAUNCH_ALWAYS */
+    unsigned axes; /* bit k: axis k is in use; TILEK_LAUNCH_ALWAYS, TILEK_LAUNCH_POINTS */
     void (*host)(const struct tilek_host_call *call, int64_t first, int64_t last); /* NULL in device launches */
     int reduction_count;
     const tilek_reduction *reductions;

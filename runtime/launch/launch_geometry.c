@@ -7,8 +7,9 @@
 #include "base/shared_constants.h"
 
 #include <inttypes.h>
+#include <string.h>
 
-enum { GANGS_PER_THREAD = 4, REDUCING_GANGS = 1024, THREADS_PER_UNIT = 64, DIMENSIONS = 3 };
+enum { GANGS_PER_THREAD = 4, REDUCING_GANGS = 1024, THREADS_PER_UNIT = 64, DIMENSIONS = 3, VECTOR = 4 };
 
 /* Instances of a launch whose partial values are formed in an order: so many that any number of
  * threads has about as much to do each, and few enough that combining their values takes no
@@ -26,6 +27,28 @@ static int has_dynamic(const tilek_loop_shape *loop)
     for (int tile = 0; tile < loop->tile_count; ++tile)
         if (loop->kinds[tile] == TILEK_TILE_DYNAMIC) return 1;
     return 0;
+}
+
+/* The worker axis of a loop; -1 where it has none. */
+static int worker_axis(const tilek_loop_shape *loop)
+{
+    for (int tile = 0; tile < loop->tile_count; ++tile)
+        if (loop->kinds[tile] == TILEK_TILE_WORKER) return loop->axes[tile];
+    return -1;
+}
+
+/* The arguments of a loop's tiles, with the points that workers have here. Gives that number. */
+static int64_t take_arguments(const tilek_loop_shape *loop, const tilek_call *call, const tilek_geometry *geometry,
+                              int64_t *arguments)
+{
+    const int axis = worker_axis(loop);
+    int64_t points = 1;
+    for (int tile = 0; tile < loop->tile_count; ++tile) {
+        arguments[tile] = call->tile_arguments[loop->first_argument + tile];
+        if (loop->kinds[tile] != TILEK_TILE_STATIC || axis < 0) continue;
+        points = arguments[tile] /= geometry->divisors[axis - TILEK_AXIS_WORKER];
+    }
+    return points;
 }
 
 /* How many of `tile` its loop needs so that nothing is left for the dynamic tile: what its
@@ -60,15 +83,68 @@ static int64_t need_of(const tilek_launch_shape *launch, const tilek_call *call,
     *must = 0;
     for (int index = 0; index < launch->loop_count; ++index) {
         const tilek_loop_shape *loop = &launch->loops[index];
-        const int64_t *arguments = call->tile_arguments + loop->first_argument;
+        int64_t arguments[TILEK_MAX_TILES];
         int place = -1;
         for (int tile = 0; tile < loop->tile_count; ++tile)
             if (is_distributed(loop->kinds[tile]) && loop->axes[tile] == axis) place = tile;
         if (place < 0) continue;
         *must |= !has_dynamic(loop);
+        (void)take_arguments(loop, call, geometry, arguments);
         need = tilek_maximum(need, needed(loop, arguments, geometry->bounds[index]->trip, geometry->axes, place));
     }
     return need;
+}
+
+/* A step of the sequential loop in the launch's busiest multiprocessor: a worker's operations, and
+ * the vectors that it reads, for each gang that it gets. `longest` is the dimension of a gang's
+ * longest side along which workers have points to spare; -1: none. */
+static int64_t step_time(const tilek_launch_shape *launch, const tilek_call *call, const tilek_machine *machine,
+                         const tilek_geometry *geometry, const int64_t *workers, int *longest)
+{
+    int64_t gangs = 1, points = 1, vectors = 0, most = 0;
+    *longest = -1;
+    for (int index = 0; index < launch->loop_count; ++index) {
+        int64_t arguments[TILEK_MAX_TILES];
+        const int axis = worker_axis(&launch->loops[index]);
+        const int64_t own = take_arguments(&launch->loops[index], call, geometry, arguments),
+                      side = axis < 0 ? 1 : own * workers[axis - TILEK_AXIS_WORKER];
+        gangs = tilek_bounded_product(gangs, tilek_ceiling_quotient(geometry->bounds[index]->trip, side));
+        points *= own;
+        vectors += axis < 0 ? 0 : tilek_ceiling_quotient(own, VECTOR);
+        if (own % 2 == 0 && side + (own > VECTOR ? INT32_MAX : 0) > most) {
+            most = side + (own > VECTOR ? INT32_MAX : 0);
+            *longest = axis - TILEK_AXIS_WORKER;
+        }
+    }
+    return tilek_bounded_product(tilek_ceiling_quotient(gangs, tilek_maximum(machine->limits->compute_units, 1)),
+                                 points + vectors);
+}
+
+/* Workers have fewer points where the gangs of the most points are too few for the multiprocessors.
+ * A gang's longest side is halved, so that it reads least. */
+static void choose_points(const tilek_launch_shape *launch, const tilek_call *call, const tilek_machine *machine,
+                          tilek_geometry *geometry)
+{
+    static const int64_t preferred[DIMENSIONS][DIMENSIONS] = TILEK_PREFERRED_WORKERS;
+    int64_t workers[DIMENSIONS], best[DIMENSIONS] = {1, 1, 1}, least = INT64_MAX;
+    int open = 0, longest = 0;
+    for (int axis = TILEK_AXIS_GANG; axis < TILEK_AXIS_WORKER; ++axis)
+        if (uses(launch, axis) && geometry->axes[axis] > 0) return;
+    for (int axis = TILEK_AXIS_WORKER; axis < TILEK_AXES; ++axis) open += uses(launch, axis) && geometry->axes[axis] <= 0;
+    for (int dimension = 0, place = 0; dimension < DIMENSIONS; ++dimension) {
+        const int axis = TILEK_AXIS_WORKER + dimension;
+        workers[dimension] = geometry->axes[axis];
+        if (uses(launch, axis) && geometry->axes[axis] <= 0) workers[dimension] = preferred[open - 1][place++];
+    }
+    while (longest >= 0) {
+        const int64_t time = step_time(launch, call, machine, geometry, workers, &longest);
+        if (time < least) {
+            least = time;
+            memcpy(best, geometry->divisors, sizeof best);
+        }
+        if (longest >= 0) geometry->divisors[longest] *= 2;
+    }
+    memcpy(geometry->divisors, best, sizeof best);
 }
 
 /* Workers of a group that nothing is said about: 256, 32 x 8 or 32 x 4 x 2, so that workers that
@@ -138,6 +214,8 @@ static void choose_device(const tilek_launch_shape *launch, const tilek_call *ca
 {
     const int64_t units = tilek_maximum(machine->limits->compute_units, 1);
     int must;
+    if ((launch->axes & TILEK_LAUNCH_POINTS) != 0 && machine->divisors == NULL)
+        choose_points(launch, call, machine, geometry);
     choose_device_workers(launch, call, machine, geometry);
     for (int axis = 0; axis < TILEK_AXIS_WORKER; ++axis) {
         int64_t need;
@@ -208,9 +286,9 @@ static tilek_status tile_loops(const tilek_launch_shape *launch, const tilek_cal
         const tilek_loop_shape *loop = &launch->loops[index];
         int64_t arguments[TILEK_MAX_TILES];
         int exact;
+        (void)take_arguments(loop, call, geometry, arguments);
         for (int tile = 0; tile < loop->tile_count; ++tile)
-            arguments[tile] = is_distributed(loop->kinds[tile]) ? geometry->axes[loop->axes[tile]]
-                                                                : call->tile_arguments[loop->first_argument + tile];
+            if (is_distributed(loop->kinds[tile])) arguments[tile] = geometry->axes[loop->axes[tile]];
         if (tilek_tiles(geometry->bounds[index]->trip, loop->tile_count, loop->kinds, arguments, tiles, &exact) !=
             TILEK_OK) {
             tilek_say(why, "the tiles of loop %s cannot divide its %" PRId64 " iterations", loop->symbol,
@@ -288,6 +366,8 @@ tilek_status tilek_decide_geometry(const tilek_launch_shape *launch, const tilek
         was_open[axis] = uses(launch, axis) && !is_said;
         geometry->axes[axis] = !uses(launch, axis) ? 1 : is_said ? call->axes[axis] : 0;
     }
+    for (int dimension = 0; dimension < DIMENSIONS; ++dimension)
+        geometry->divisors[dimension] = machine->divisors != NULL ? machine->divisors[dimension] : 1;
     for (int dimension = 0; machine->workers != NULL && dimension < DIMENSIONS; ++dimension)
         if (was_open[TILEK_AXIS_WORKER + dimension])
             geometry->axes[TILEK_AXIS_WORKER + dimension] = machine->workers[dimension];

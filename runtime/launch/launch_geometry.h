@@ -15,10 +15,12 @@ typedef struct tilek_machine {
     const int64_t *workers;
     int64_t tile_extent;        /* device: the largest tile size of the kernel, 0 where it has none */
     double operations;          /* of the launch, where it is all that the call does and they are known; else 0 */
+    const int64_t *divisors;    /* device: as of the geometry; NULL: to be chosen */
 } tilek_machine;
 
 typedef struct tilek_geometry {
     int64_t axes[TILEK_AXES];   /* all >= 1 */
+    int64_t divisors[3];        /* of the points of a worker, by dimension; 1 but in TILEK_LAUNCH_POINTS */
     int64_t instances;          /* parallel space: threads, else gangs, else 1 */
     int empty;                  /* the nest runs no iteration */
     const tilek_bounds *bounds[TILEK_MAX_LOOPS];

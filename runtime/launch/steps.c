@@ -91,7 +91,10 @@ static tilek_status decide(tilek_run *run, int launch, const tilek_bounds loops[
     if (bytes > 0) memcpy(planned->bounds, loops, bytes);
     for (int index = 0; index < shape->loop_count; ++index) planned->geometry.bounds[index] = &planned->bounds[index];
     if (run->group_totals != NULL) machine.group_total = tilek_minimum(machine.group_total, run->group_totals[launch]);
-    if (run->keeps_workers) machine.workers = planned->workers;
+    if (run->keeps_workers) {
+        machine.workers = planned->workers;
+        machine.divisors = planned->divisors;
+    }
     machine.operations = run->steps == NULL && run->launch_count == 1 ? run->call->operations : 0;
     status = tilek_decide_geometry(shape, run->call, &machine, &planned->geometry, run->why);
     if (status != TILEK_OK) return status;
@@ -108,6 +111,7 @@ static tilek_status decide(tilek_run *run, int launch, const tilek_bounds loops[
     if (workers_of(&planned->geometry) > planned->most_workers) {
         planned->most_workers = workers_of(&planned->geometry);
         memcpy(planned->workers, &planned->geometry.axes[TILEK_AXIS_WORKER], sizeof planned->workers);
+        memcpy(planned->divisors, planned->geometry.divisors, sizeof planned->divisors);
     }
     planned->most_iterations = tilek_maximum(planned->most_iterations, planned->iterations);
     return TILEK_OK;

@@ -14,6 +14,7 @@ typedef struct tilek_planned {
     int64_t most_instances;      /* over all steps so far */
     int64_t most_workers;
     int64_t workers[3];          /* of the step that had most */
+    int64_t divisors[3];         /* of its workers' points */
     int64_t iterations;          /* of the loops with launch bounds, of this step */
     int64_t most_iterations;
     /* wavefronts of a loop over them: so far, and of the longest loop that was rehearsed to its

@@ -130,6 +130,7 @@ static tilek_status run_stretch(tilek_partition *partition, const tilek_distribu
     if (job->run.group_totals != NULL)
         machine.group_total = tilek_minimum(machine.group_total, job->run.group_totals[launch]);
     machine.workers = job->run.planned[launch].workers; /* constants of the program */
+    machine.divisors = job->run.planned[launch].divisors;
     status = tilek_decide_geometry(shape, partition->call, &machine, &geometry, why);
     if (status == TILEK_OK && !geometry.empty)
         status = tilek_job_run(job, launch, &geometry, NULL, values, job->profiling ? &nanoseconds : NULL, why);

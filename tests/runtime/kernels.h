@@ -100,6 +100,7 @@ void steps_even(void);
 void steps_choice_cost(void);
 void steps_cost(void);
 void steps_workers(void);
+void steps_points(void);
 
 /* Tests of TILEK_ADAPT (online_tuning_cases.c). */
 void adapts(void);

@@ -46,6 +46,7 @@ ON_THE_DEVICE = [
     "steps_copies",
     "steps_unreached",
     "steps_workers",
+    "steps_points",
     "processors",
     "distant_processors",
     "graphs",

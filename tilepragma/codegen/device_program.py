@@ -110,6 +110,8 @@ def device_program(plan: KernelPlan, dialect: Dialect) -> DeviceProgram:
         constants=constant_definitions(plan, launches, dialect),
         functions=definitions,
         entries=texts,
+        readers=sorted({reader for staging in stagings for reader in staging.readers}),
+        space=dialect.pointed_local_space,
         ahead=sorted({size for staging in stagings for size in staging.async_sizes}) if twice else None,
         unrolled=dialect.unroll in code,
         local_bytes=plan.kernel.directive.local_bytes if stagings else 0,

@@ -91,6 +91,11 @@ class LaunchParameters:
         name, constant = f"stride{tile.position}", all(self._has_constant_count(loop, tile_) for tile_ in inner)
         return self._loop_number(loop, name, "TILE_STRIDE", tile.position, constant=constant)
 
+    def points(self, loop: TiledLoop) -> str:
+        """The name of the number of a worker's points of a loop with several."""
+        place = [tile.kind for tile in loop.tiles].index(TileKind.STATIC)
+        return self._loop_number(loop, "points", "TILE_COUNT", place, constant=True)
+
     def lower(self, loop: TiledLoop) -> str:
         """The loop's lower bound: the literal, if it has one and every launch begins there."""
         literal = literal_value(loop.loop.lower)

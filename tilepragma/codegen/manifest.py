@@ -32,6 +32,7 @@ from tilepragma.ir.value_bytes import type_size
 from tilepragma.normalise.ordered_zeros import ordered_zeros
 from tilepragma.plan.dispatch_table import is_of_devices_only
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, Launch, SizeChoice, Step, launches_in
+from tilepragma.plan.summary import points_of
 from tilepragma.schedule.doacross import Persistent, persistent_launches
 
 _OPERATORS = {
@@ -41,8 +42,8 @@ _OPERATORS = {
 _INT64_MAX = 2**63 - 1
 #: Longest piece of program text in one literal; C99 promises 4095 characters.
 _PIECE = 2000
-#: The bit of a launch's axes that is TILEK_LAUNCH_ALWAYS.
-LAUNCH_ALWAYS = 1 << 8
+#: Bits of a launch's axes: TILEK_LAUNCH_ALWAYS and TILEK_LAUNCH_POINTS.
+LAUNCH_ALWAYS, LAUNCH_POINTS = 1 << 8, 1 << 9
 #: Members of tilek_kernel with an initialiser even where they are 0.
 _ALWAYS = ("tile_argument_count", "loop_count")
 _PERSISTENT = "/* Which wavefronts CUDA devices may run in one persistent launch: the last launches above. */\n"
@@ -394,9 +395,9 @@ def _parameter(parameter: Parameter) -> str:
 
 
 def launch_axes(launch: Launch) -> int:
-    """The mask of axes in use, and LAUNCH_ALWAYS."""
+    """The mask of axes in use, and the bits for what else the runtime has to know."""
     axes = sum(1 << axis_index(axis) for axis in set(launch.axes))
-    return axes + (0 if is_one_nest(launch) else LAUNCH_ALWAYS)
+    return axes + (0 if is_one_nest(launch) else LAUNCH_ALWAYS) + (LAUNCH_POINTS if points_of(launch) else 0)
 
 
 @dataclass(frozen=True)

@@ -36,14 +36,12 @@ from tilepragma.ir.polynomial import Polynomial, expression, number, of_atom, po
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INT, LONG, ScalarType, Type
-from tilepragma.plan.array_bytes import element_bytes
+from tilepragma.plan.array_bytes import VECTOR_BYTES, element_bytes
 from tilepragma.plan.kernel_plan import Launch
 from tilepragma.plan.summary import copies_ahead, staged_arrays
 from tilepragma.poly.reference_spans import Values, settled_values, written_out
 
 _WORD = 8
-#: Bytes of a vector.
-WIDE_BYTES = 16
 #: The 32-bit registers in which a worker holds elements of the next tile.
 _MOST_HELD = 16
 #: Sizes of elements in bytes that CUDA copies without a register.
@@ -60,6 +58,20 @@ def named_ends(numbers: LaunchParameters, prefix: str) -> tuple[str, str]:
     return numbers.fresh(f"{prefix}_first"), numbers.fresh(f"{prefix}_last")
 
 
+@dataclass(frozen=True)
+class Points:
+    """Macros for a worker's points of a loop: their `count`, which is the launch's `number` in
+    specialised programs, else `most`; and the `group`, of value `together`: how many are
+    neighbours.
+    """
+
+    count: str
+    number: str
+    most: int
+    group: str
+    together: str
+
+
 class _Pool:
     """The arrays of a staged launch in shared memory, which `printer` and `numbers` print.
 
@@ -71,10 +83,15 @@ class _Pool:
     elements in registers until their tile is computed, since the `cost`, in 32-bit registers, is at
     most `most`. `slots`: how many elements a worker copies of each array, with the value.
     `async_sizes`: the element sizes in bytes that the device copies asynchronously.
+
+    `points`: of each loop of which a worker has several iterations. `readers`: the program's
+    functions that read neighbouring ones: name, type of an element, vector type without length.
     """
 
     twice = held = cost = ""
     slots: tuple[tuple[str, str], ...] = ()
+    points: tuple[Points, ...] = ()
+    readers: tuple[tuple[str, str, str], ...] = ()
     most = _MOST_HELD
     async_sizes: tuple[int, ...] = ()
 
@@ -145,30 +162,42 @@ class StagingPrinter(_Pool):
         assert isinstance(nest, TileNest), "a staged form is one nest"
         self.nest, self.is_ahead = nest, copies_ahead(launch)
         begins, seen = _begins_of_loops(nest), Counter[DataObject]()
+        arrays = staged_arrays(launch)
+        # Workers that copy ahead read vectors of their points; others access neighbours together.
+        most = max((element_bytes(array.object) for array in arrays), default=0) if self.is_ahead else 0
+        several = {tiled.loop.iterator: tiled for tiled in nest.loops if tiled.points > 1}
+        #: The points of a worker by iterator, if more than 1.
+        self.points_of = {
+            iterator: _points(f"{launch.name}_{tiled.symbol}".upper(), numbers.points(tiled), tiled.points, most)
+            for iterator, tiled in several.items()
+        }
+        self.points = tuple(self.points_of.values())
+        counts = {iterator: points.count for iterator, points in self.points_of.items()}
         self.tiles: list[StagedTile] = []
-        for array in staged_arrays(launch):
+        for array in arrays:
             seen[array.object] += 1
             vector = _vector_of(array, printer.flat[array.object], begins, printer.dialect)
-            self.tiles.append(StagedTile(array, seen[array.object], vector, numbers, printer))
-        has_vectors = any(tile.vector is not None for tile in self.tiles)
-        unit = WIDE_BYTES if has_vectors else _WORD
-        sizes = [_words([*tile.lengths[:-1], tile.last_length], tile.bytes, unit) for tile in self.tiles]
-        aligned = f" __attribute__((aligned({WIDE_BYTES})))" if has_vectors else ""
+            self.tiles.append(StagedTile(array, seen[array.object], vector, counts, numbers, printer))
+        self.readers = tuple(tile.reader for tile in self.tiles if self.is_ahead and tile.has_vectors_of_points)
+        has_vectors = bool(self.points) or any(tile.vector is not None for tile in self.tiles)
+        unit = VECTOR_BYTES if has_vectors else _WORD
+        sizes = [_words(tile.stored_lengths, tile.bytes, unit) for tile in self.tiles]
+        aligned = f" __attribute__((aligned({VECTOR_BYTES})))" if has_vectors else ""
         super().__init__(launch, numbers, printer, sizes, aligned)
         if not self.is_ahead:
             return
         name = launch.name.upper()
         self.twice, self.held = f"{name}_TWICE", f"{name}_HELD"
         workers = numbers.total(used_dimensions(launch, AxisKind.WORKER))
-        products = [" * ".join(map(_operand, tile.lengths)) for tile in self.tiles]
         macros = [self._slots(tile) for tile in self.tiles]
-        pairs = zip(macros, products, strict=True)
-        self.slots = tuple((macro, f"({product} + {workers} - 1) / ({workers})") for macro, product in pairs)
+        pairs = zip(macros, self.tiles, strict=True)
+        self.slots = tuple((macro, tile.slots_of(workers)) for macro, tile in pairs)
         costs = zip(macros, (tile.bytes // 4 for tile in self.tiles), strict=True)
         self.cost = " + ".join(macro if size < 2 else f"{size} * {macro}" for macro, size in costs)
         if printer.dialect.has_async_copies:
             elements = [tile.bytes for tile in self.tiles if tile.bytes in _ASYNC_SIZES]
-            self.async_sizes = (*elements, *([WIDE_BYTES] if has_vectors else []))
+            wide = any(tile.vector is not None and tile.vector.together for tile in self.tiles)
+            self.async_sizes = (*elements, *([VECTOR_BYTES] if wide else []))
 
     def _slots(self, tile: StagedTile) -> str:
         """The macro for the most elements that a worker copies."""
@@ -176,6 +205,10 @@ class StagingPrinter(_Pool):
 
     def _staged(self, stage: Stage) -> list[StagedTile]:
         return [tile for tile in self.tiles if tile.staged in stage.arrays]
+
+    def tile_of(self, copy: DataObject) -> StagedTile | None:
+        """The array tile of which an object is the copy."""
+        return next((tile for tile in self.tiles if tile.copy == copy), None)
 
     def flats(self) -> dict[DataObject, Flat]:
         """The layout of the copies, for accesses by one index."""
@@ -219,8 +252,9 @@ class StagingPrinter(_Pool):
     ) -> Expression:
         """The element's row-major index in the array tile: its subscripts less the origin."""
         total: Expression | None = None
-        for dimension, (subscript, side) in enumerate(zip(access.subscripts, tile.staged.sides, strict=True)):
-            value = written_out(polynomial(subscript), values)
+        for dimension in tile.order:
+            side = tile.staged.sides[dimension]
+            value = written_out(polynomial(access.subscripts[dimension]), values)
             assert value is not None, "subscripts are sums"
             value = value - polynomial(side.least)
             for term in side.terms:
@@ -232,7 +266,7 @@ class StagingPrinter(_Pool):
             if total is None:
                 total = place
                 continue
-            pitch = tile.sizes[dimension] if dimension < len(tile.sizes) - 1 else tile.pitch
+            pitch = tile.pitch if dimension == tile.order[-1] else tile.sizes[dimension]
             total = Binary("+", Binary("*", total, local_scalar(pitch, INT), INT), place, INT)
         assert total is not None, "arrays have dimensions"
         return total
@@ -244,8 +278,8 @@ class StagingPrinter(_Pool):
         for tile in self.tiles:
             for size, length in zip(tile.sizes, tile.lengths, strict=True):
                 writer.line(f"const int {size} = {length};")
-            if tile.staged.odd is not None:
-                writer.line(f"const int {tile.pitch} = {tile.last_length};")
+            if tile.pitch not in tile.sizes:
+                writer.line(f"const int {tile.pitch} = {tile.stored_lengths[-1]};")
         axes, workers = used_dimensions(self.launch, AxisKind.WORKER), self.numbers.fresh("workers")
         writer.line(f"const int {self.numbers.fresh('worker')} = {self.numbers.linear_index(axes)};")
         writer.line(f"const int {workers} = {self.numbers.total(axes)};")
@@ -298,27 +332,25 @@ class StagingPrinter(_Pool):
             writer.line(f"{register}[{self.held} ? {self._slots(tile)} : 1];")
         for tile in tiles:
             tile.print_lowers(writer, ends, moved)
+            tile.print_spans(writer, ends)
+            tile.print_whole(writer)
         with writer.block(f"if ({nonempty})"):
             for tile in tiles:
-                tile.print_spans(writer, ends)
+                tile.print_first(writer)
                 with writer.block(f"if ({self.held})"):
-                    with tile.each_held(writer, self._slots(tile)) as (slot, indices):
-                        writer.line(f"if ({tile.tests(indices)}) {tile.held}[{slot}] = {tile.source(indices)};")
+                    tile.print_loads(writer, self._slots(tile))
                     writer.otherwise()
                     together = tile.vector is None or tile.vector.together
                     tile.print_copy(writer, tile.next, self.async_sizes, "" if together else self.twice)
         with writer.block(f"if (!{self.twice})"):
             self._meet(writer)
 
-    def finish_ahead(self, writer: Writer, stage: Stage, ends: Ends, nonempty: str) -> None:
+    def finish_ahead(self, writer: Writer, stage: Stage, nonempty: str) -> None:
         """After the tile is computed, store what registers hold in the half that is read next."""
         half = self.numbers.fresh("present")
         with writer.block(f"if ({self.held} && {nonempty})"):
             for tile in self._staged(stage):
-                tile.print_spans(writer, ends)
-                with tile.each_held(writer, self._slots(tile)) as (slot, indices):
-                    target = f"{tile.next}[{tile.index(indices)}]"
-                    writer.line(f"if ({tile.tests(indices)}) {target} = {tile.held}[{slot}];")
+                tile.print_stores(writer, self._slots(tile))
         self._meet(writer)
         writer.line(f"{half} = {self.twice} ? {self.words} - {half} : {half};")
 
@@ -335,9 +367,16 @@ class StagedTile:
     """
 
     def __init__(
-        self, staged: Staged, ordinal: int, vector: Vector | None, numbers: LaunchParameters, printer: Printer
+        self,
+        staged: Staged,
+        ordinal: int,
+        vector: Vector | None,
+        points: Mapping[DataObject, str],
+        numbers: LaunchParameters,
+        printer: Printer,
     ) -> None:
         self.staged, self.vector, self.numbers, self.printer = staged, vector, numbers, printer
+        self.points = points
         self.object, element = staged.object, staged.object.element
         self.bytes = element_bytes(staged.object)
         dimensions = range(self.object.rank)
@@ -350,14 +389,20 @@ class StagedTile:
         #: Pointers to the copy that is read, and to the one that double buffering fills; the
         #: worker's registers for the latter, and how many these are.
         self.name, self.next, self.held, self.slots = map(called, ("staged", "next", "held", "slots"))
+        #: A pointer to the tile's first element in the array; what points read of the tile.
+        self.first, self.read = called("first"), called("points")
         #: The elements of each dimension in a full tile, with the values; those in the tile that is
         #: copied; the least index of each in that tile.
         self.sizes = [called(f"size{dimension}") for dimension in dimensions]
         self.lengths = list(map(self._length, staged.sides))
         self.spans = [called(f"span{dimension}") for dimension in dimensions]
         self.lowers = [called(f"staged{dimension}") for dimension in dimensions]
-        #: The distance between rows of the copy.
-        self.pitch = called("pitch") if staged.odd is not None else self.sizes[-1]
+        #: The dimensions as the copy has them, and the distance between its rows.
+        self.order = [*(place for place in dimensions if place != staged.inner), staged.inner]
+        self.turned = staged.inner != self.object.rank - 1
+        self.pitch = called("pitch") if staged.odd is not None or self.turned else self.sizes[-1]
+        #: Whether a tile that is copied ahead is copied by vectors.
+        self.whole = called("whole")
         #: How many vectors a row of a full tile has.
         self.vectors = called("vectors")
         #: How many workers copy a row together.
@@ -373,8 +418,9 @@ class StagedTile:
             size = abs(term.coefficient)
             number -= size
             if isinstance(term.extent, Axis):
-                count, points = self.numbers.axis_count(term.extent), size * term.points
-                terms.append(count if points == 1 else f"{points} * {count}")
+                factors = [str(size)] if size > 1 else []
+                factors += [self.points[term.iterator]] if term.points > 1 else []
+                terms.append(" * ".join([*factors, self.numbers.axis_count(term.extent)]))
             else:
                 number += size * term.extent
         if number or not terms:
@@ -382,14 +428,41 @@ class StagedTile:
         return " + ".join(terms)
 
     @property
-    def last_length(self) -> str:
-        """The elements from one row of the copy to the next."""
-        text, odd = self.lengths[-1], self.staged.odd
-        if odd is None:
-            return text
-        if text.isdigit():
-            return str(int(text) + (int(text) % 2 != odd))
-        return f"({text}) | 1" if odd else f"({text}) + ({text}) % 2"
+    def stored_lengths(self) -> list[str]:
+        """The elements of each dimension in the copy, with the padding of its rows."""
+        *outer, text = (self.lengths[dimension] for dimension in self.order)
+        odd = self.staged.odd
+        if self.turned:
+            text = f"{text} + {max(1, VECTOR_BYTES // self.bytes)}"
+        elif odd is not None and text.isdigit():
+            text = str(int(text) + (int(text) % 2 != odd))
+        elif odd is not None:
+            text = f"({text}) | 1" if odd else f"({text}) + ({text}) % 2"
+        return [*outer, text]
+
+    @property
+    def has_vectors_of_points(self) -> bool:
+        """Whether neighbouring points of a worker are aligned vectors of the copy."""
+        side = self.staged.sides[self.staged.inner]
+        alone = len(side.terms) == 1 and side.terms[0].coefficient == 1 and side.width == 0
+        whole = self.turned or self.staged.odd is None
+        return alone and whole and side.terms[0].points > 1 and self.bytes in _ASYNC_SIZES
+
+    @property
+    def reader(self) -> tuple[str, str, str]:
+        """The program's function that reads vectors of points (`_Pool.readers`)."""
+        element, dialect = self.object.element, self.printer.dialect
+        assert isinstance(element, ScalarType), "array tiles are of numbers"
+        name = dialect.scalar(element)
+        return f"tilek_read_{name.replace(' ', '_')}", name, dialect.vector_names.get(name, name)
+
+    def slots_of(self, workers: str) -> str:
+        """How many elements each of the workers holds, in whole vectors if there are any."""
+        product = " * ".join(map(_operand, self.lengths))
+        if self.vector is None:
+            return f"({product} + {workers} - 1) / ({workers})"
+        share = f"{self.vector.count} * {workers}"
+        return f"({product} + {share} - 1) / ({share}) * {self.vector.count}"
 
     def print_lowers(self, writer: Writer, ends: Ends, moved: Moved) -> None:
         """Declare the least index of each dimension in this tile."""
@@ -420,7 +493,7 @@ class StagedTile:
         """Copy the tile's elements to `target`, a pointer to the array tile. Workers go along its
         rows. `async_sizes`: bytes that copy asynchronously. No vectors where `unless` holds.
         """
-        if self.vector is None:
+        if self.vector is None or self.turned:
             self._print_elements(writer, target, async_sizes)
             return
         *rows, length = self.sizes
@@ -429,7 +502,7 @@ class StagedTile:
         tests = [f"{span} == {size}" for span, size in zip(self.spans, self.sizes, strict=True)]
         tests += [f"{length} % {self.vector.count} == 0", f"{workers} % {vectors} == 0", f"{count} % {workers} == 0"]
         tests += [self._aligned(self.vector), *([f"!{unless}"] if unless else [])]
-        writer.line(f"/* A full tile as vectors of {WIDE_BYTES} bytes, where it begins with one in memory. */")
+        writer.line(f"/* A full tile as vectors of {VECTOR_BYTES} bytes, where it begins with one in memory. */")
         with writer.block(f"if ({' && '.join(tests)})"):
             writer.line(self.printer.dialect.unroll)
             turn = self.numbers.fresh("turn")
@@ -441,6 +514,75 @@ class StagedTile:
                 self._print_vector(writer, target, self.vector, indices, async_sizes)
             writer.otherwise()
             self._print_elements(writer, target, async_sizes)
+
+    def print_whole(self, writer: Writer) -> None:
+        """Declare whether workers load vectors of the tile into registers."""
+        if self.vector is None:
+            return
+        count, span, length = self.vector.count, self.spans[-1], self.sizes[-1]
+        rows = f"{length} % {count} == 0 && {self._aligned(self.vector)}"
+        writer.line(f"const int {self.whole} = {rows} && ({span} % {count} == 0 || {span} == {length});")
+
+    def print_first(self, writer: Writer) -> None:
+        """Point to the tile's first element, from where a worker's elements are always as far."""
+        pointer = self.printer.type(self.object.element, f"*const {self.first}")
+        space = self.printer.dialect.global_space
+        writer.line(f"const {space}{pointer} = &{self.source(['0'] * len(self.sizes))};")
+
+    def _from_first(self, indices: list[str]) -> str:
+        text = indices[0]
+        for length, index in zip(self.printer.flat[self.object].lengths, indices[1:], strict=True):
+            text = f"{_operand(text)} * {length} + {index}"
+        return f"{self.first}[{text}]"
+
+    def print_loads(self, writer: Writer, slots: str) -> None:
+        """Load a worker's elements of the tile into its registers."""
+        with self._in_vectors(writer) as vector:
+            if vector is not None:
+                with self._each_held(writer, slots, vector.count) as (slot, indices):
+                    value, space = self.numbers.fresh("value"), self.printer.dialect.global_space
+                    with writer.block(f"if ({self.tests(indices)})"):
+                        source = f"*(const {space}{vector.type} *)&{self._from_first(indices)}"
+                        writer.line(f"const {vector.type} {value} = {source};")
+                        for place, component in enumerate("xyzw"[: vector.count]):
+                            writer.line(f"{self.held}[{_plus(slot, place)}] = {value}.{component};")
+                writer.otherwise()
+            with self._each_held(writer, slots) as (slot, indices):
+                writer.line(f"if ({self.tests(indices)}) {self.held}[{slot}] = {self._from_first(indices)};")
+
+    def print_stores(self, writer: Writer, slots: str) -> None:
+        """Store them in the copy that is read next."""
+        with self._in_vectors(writer) as vector:
+            if vector is not None:
+                with self._each_held(writer, slots, vector.count) as (slot, indices):
+                    held = [f"{self.held}[{_plus(slot, place)}]" for place in range(vector.count)]
+                    with writer.block(f"if ({self._is_in_copy(indices, slots)})"):
+                        if vector.together:
+                            value, space = self.numbers.fresh("value"), self.printer.dialect.pointed_local_space
+                            writer.line(f"const {vector.type} {value} = {{{', '.join(held)}}};")
+                            writer.line(f"*({space}{vector.type} *)&{self.next}[{self.index(indices)}] = {value};")
+                        for place, element in enumerate(() if vector.together else held):
+                            index = self.index([*indices[:-1], _plus(indices[-1], place)])
+                            writer.line(f"{self.next}[{index}] = {element};")
+                writer.otherwise()
+            with self._each_held(writer, slots) as (slot, indices):
+                writer.line(
+                    f"if ({self._is_in_copy(indices, slots)}) {self.next}[{self.index(indices)}] = {self.held}[{slot}];"
+                )
+
+    def _is_in_copy(self, indices: list[str], slots: str) -> str:
+        """Whether a worker's element is one of the copy: surely if all workers have as many."""
+        product = " * ".join(self.sizes)
+        return f"{slots} * {self.numbers.fresh('workers')} == {product} || {indices[0]} < {self.sizes[0]}"
+
+    @contextmanager
+    def _in_vectors(self, writer: Writer) -> Iterator[Vector | None]:
+        """A branch for tiles that are copied by vectors, if any; the caller begins the other."""
+        if self.vector is None:
+            yield None
+            return
+        with writer.block(f"if ({self.whole})"):
+            yield self.vector
 
     def _print_elements(self, writer: Writer, target: str, async_sizes: tuple[int, ...]) -> None:
         """Copy the elements that the tile has, each row by a group of workers."""
@@ -486,7 +628,7 @@ class StagedTile:
         source = f"*(const {dialect.global_space}{vector.type} *)&{self.source(indices)}"
         if vector.together:
             whole = f"*({dialect.pointed_local_space}{vector.type} *)&{target}[{index}]"
-            writer.line(f"{_copied(whole, source, WIDE_BYTES, async_sizes)};")
+            writer.line(f"{_copied(whole, source, VECTOR_BYTES, async_sizes)};")
             return
         value = self.numbers.fresh("value")
         writer.line(f"const {vector.type} {value} = {source};")
@@ -494,13 +636,18 @@ class StagedTile:
             writer.line(f"{target}[{index}{f' + {place}' if place else ''}] = {value}.{component};")
 
     @contextmanager
-    def each_held(self, writer: Writer, slots: str) -> Iterator[tuple[str, list[str]]]:
-        """An unrolled loop over a worker's registers; yields each one's number and indices."""
+    def _each_held(self, writer: Writer, slots: str, count: int = 1) -> Iterator[tuple[str, list[str]]]:
+        """An unrolled loop over a worker's registers, by `count`; yields number and indices."""
         element, slot, worker, workers = map(self.numbers.fresh, ("element", "slot", "worker", "workers"))
         writer.line(self.printer.dialect.unroll)
-        with writer.block(f"for (int {slot} = 0; {slot} < {slots}; ++{slot})"):
-            writer.line(f"const int {element} = {worker} + {slot} * {workers};")
-            yield slot, self._indices(writer, self.sizes)
+        advance, number_, sizes = f"++{slot}", slot, self.sizes
+        if count > 1:
+            advance, number_ = f"{slot} += {count}", f"{slot} / {count}"
+            sizes = [*self.sizes[:-1], f"({self.sizes[-1]} / {count})"]
+        with writer.block(f"for (int {slot} = 0; {slot} < {slots}; {advance})"):
+            writer.line(f"const int {element} = {worker} + {number_} * {workers};")
+            in_row: Callable[[str], str] = str if count == 1 else lambda index: f"{index} * {count}"
+            yield slot, self._indices(writer, sizes, in_row)
 
     def _indices(self, writer: Writer, sizes: list[str], in_row: Callable[[str], str] = str) -> list[str]:
         """Declare the indices of `element`, the last one `in_row`; gives their names."""
@@ -517,10 +664,11 @@ class StagedTile:
 
     def index(self, indices: list[str]) -> str:
         """The position of an element in the copy, counted in elements."""
-        text = indices[0]
-        for pitch, index in zip([*self.sizes[1:-1], self.pitch], indices[1:], strict=False):
-            text = f"({text})" if " " in text else text
-            text = f"{text} * {pitch} + {index}"
+        first, *others = self.order
+        text = indices[first]
+        for dimension in others:
+            pitch = self.pitch if dimension == others[-1] else self.sizes[dimension]
+            text = f"{_operand(text)} * {pitch} + {indices[dimension]}"
         return text
 
     def source(self, indices: list[str]) -> str:
@@ -539,7 +687,7 @@ class StagedTile:
         begin = " - ".join((self.lowers[-1], *lowers))
         begin = f"({begin})" if " - " in begin else begin
         tests = [f"{row} % {vector.count} == 0" for row in (*rows, begin)]
-        return " && ".join([*tests, f"(size_t){self.printer.name(self.object)} % {WIDE_BYTES} == 0"])
+        return " && ".join([*tests, f"(size_t){self.printer.name(self.object)} % {VECTOR_BYTES} == 0"])
 
     def tests(self, indices: list[str]) -> str:
         """Whether the tile has an element."""
@@ -611,15 +759,16 @@ def _vector_of(staged: Staged, flat: Flat, begins: Mapping[DataObject, int], dia
     # Vectors at the first and the last element that is read would have to be split.
     if not isinstance(element, ScalarType) or element.bits not in (32, 64) or staged.before or staged.after:
         return None
-    count, pitch = 8 * WIDE_BYTES // element.bits, flat.lengths[-1] if flat.lengths else ""
+    count, pitch = 8 * VECTOR_BYTES // element.bits, flat.lengths[-1] if flat.lengths else ""
     if pitch.isdigit() and int(pitch) % count != 0:
         return None
     length = side.width + 1 - sum(abs(term.coefficient) for term in side.terms)
     length += sum(abs(term.coefficient) * term.extent for term in side.terms if isinstance(term.extent, int))
+    turned = staged.inner != len(staged.sides) - 1
     if length % count != 0 or not _begins_with_vector(side, begins, count):
         return None
     name = dialect.scalar(element)
-    return Vector(f"{dialect.vector_names.get(name, name)}{count}", count, staged.odd is None)
+    return Vector(f"{dialect.vector_names.get(name, name)}{count}", count, staged.odd is None and not turned)
 
 
 def _begins_with_vector(side: StagedSide, begins: Mapping[DataObject, int], count: int) -> bool:
@@ -636,6 +785,19 @@ def _begins_with_vector(side: StagedSide, begins: Mapping[DataObject, int], coun
             return False
         least += term.coefficient * begin
     return least % count == 0
+
+
+def _points(name: str, number_: str, most: int, widest: int) -> Points:
+    """The points of a loop, of which neighbours fill a vector of elements of `widest` bytes."""
+    count, together = f"{name}_POINTS", "1"
+    if widest in _ASYNC_SIZES:
+        together = f"({count} % 2 == 0 ? 2 : 1)"
+        together = f"({count} % 4 == 0 ? 4 : {together[1:]}" if widest == 4 else together
+    return Points(count, number_, most, f"{name}_GROUP", together)
+
+
+def _plus(text: str, place: int) -> str:
+    return f"{text} + {place}" if place else text
 
 
 def _words(sizes: Sequence[str], element: int, unit: int) -> str:

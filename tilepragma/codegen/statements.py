@@ -15,15 +15,19 @@ for (rounds …) {
 Workers with several points have instead of `inside`:
 
 if (full) {
-    for (k …) {                                  /* loops that all points share go around them */
-        for (i_step …) for (j_step …) {  /* unrolled: a point's values are in registers */
-            const int i_place = i_worker + i_step * worker1_count;  /* from the tile's start */
-            …
-            C_tile[i_step][j_step] += …;
-        }
+    for (i_step …) for (j_step …) {  /* unrolled: a point's values are in registers */
+        const int i_place = …;       /* from the tile's start: groups of neighbours */
+        …
     }
 } else {
     …the same, each point under a guard…
+}
+
+Where it does no harm to compute points that do not exist, loops that all points share go around:
+
+for (k …) {
+    for (i_step …) A_points[i_step …] = A_staged[…];   /* what points have in common, as vectors */
+    for (i_step …) for (j_step …) C_tile[i_step][j_step] += A_points[i_step] * B_points[j_step];
 }
 """
 
@@ -44,7 +48,7 @@ from tilepragma.codegen.outlined_rows import OutlinedRow, iterations, row_functi
 from tilepragma.codegen.packed_panels import comment, has_padded_tiles, objects_outside, panel_parts
 from tilepragma.codegen.printer import UNARY, Printer
 from tilepragma.codegen.register_queues import RegisterQueuePrinter
-from tilepragma.codegen.shared_memory import Ends, Moved, StagingPrinter, named_ends
+from tilepragma.codegen.shared_memory import Ends, Moved, Points, StagedTile, StagingPrinter, named_ends
 from tilepragma.codegen.writer import Writer, wrapped_list
 from tilepragma.ir.accesses import written_in
 from tilepragma.ir.directives import AxisKind, TileKind
@@ -85,6 +89,7 @@ from tilepragma.ir.loop_tree import (
     While,
     assign,
 )
+from tilepragma.ir.speculation import is_harmless
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import declared_in, unwrapped, walk, workers_meet
 from tilepragma.ir.types import INT, ScalarType
@@ -592,14 +597,14 @@ def _advance(iterator: str, stride: str, step: str = "1") -> str:
 
 @dataclass(frozen=True)
 class _PointLoop:
-    """The `points` of a worker in one loop of the nest. The other fields are names: `first` and
-    `last` of the ends of the gang's tile, `worker` of the worker's first point in the tile, `step`
-    of the loop over points, `place` of a point's distance from `first`, and `count` of the number
-    of workers.
+    """The points of a worker in one loop of the nest: None for 1. The other fields are names:
+    `first` and `last` of the ends of the gang's tile, `worker` of the worker's first point in the
+    tile, `step` of the loop over points, `place` of a point's distance from `first`, and `count` of
+    the number of workers.
     """
 
     iterator: DataObject
-    points: int
+    points: Points | None
     first: str
     last: str
     worker: str
@@ -610,12 +615,18 @@ class _PointLoop:
     @property
     def distance(self) -> str:
         """The name of a point's distance from the tile's first iteration."""
-        return self.place if self.points > 1 else self.worker
+        return self.worker if self.points is None else self.place
 
     @property
     def workers(self) -> str:
         """How many points the workers have together."""
-        return f"{self.points} * {self.count}" if self.points > 1 else self.count
+        return self.count if self.points is None else f"{self.points.count} * {self.count}"
+
+    def steps(self, group: str = "") -> str:
+        """The head of the loop over points, or over groups of them."""
+        assert self.points is not None, "a loop over several points"
+        advance = f"{self.step} += {group}" if group else f"++{self.step}"
+        return f"for (int {self.step} = 0; {self.step} < {self.points.count}; {advance})"
 
 
 class _ConvergentNest:
@@ -661,6 +672,9 @@ class _ConvergentNest:
         for tile in tiled.tiles:
             if tile.axis is not None:
                 index, stride = self.numbers.fresh(axis_name(tile.axis)), self.numbers.stride(tiled, tile)
+                points = self.copies.points_of.get(tiled.loop.iterator)
+                if points is not None and tile.kind is TileKind.WORKER:
+                    stride = points.group
                 type_, name = "int" if tile.kind is TileKind.WORKER else self.wide, tile.kind.value
                 self.writer.line(f"const {type_} {self.numbers.name(tiled, name)} = {_product(index, stride)};")
 
@@ -683,7 +697,8 @@ class _ConvergentNest:
             count = self.numbers.axis_count(workers[0].axis) if workers and workers[0].axis is not None else "1"
             trip = self.numbers.trip(tiled)
             end = trip if lower == "0" else f"{lower} + {trip}"
-            loop = _PointLoop(iterator, tiled.points, first, last, offset or "0", step, place, count)
+            points = self.copies.points_of.get(iterator)
+            loop = _PointLoop(iterator, points, first, last, offset or "0", step, place, count)
             self.writer.line(f"const {self.wide} {first} = {start};")
             self.writer.line(f"const {self.wide} {last} = tilek_minimum({first} + {loop.workers}, {end}) - 1;")
             self.ends[iterator] = (first, last)
@@ -788,6 +803,8 @@ class _ConvergentNest:
         step = printer.expression(loop.step, 12)
         writer.line("/* The next tile is copied while this one is computed, where there is room for both. */")
         distance = self.copies.start_ahead(writer, step)
+        some = self.numbers.fresh("some")
+        writer.line(f"const int {some} = {self.nonempty};")
         first, type_ = literal_value(loop.lower), printer.type(iterator.element)
         if first is not None and 0 <= first < _LATEST_START and self._tile_loops(stage, computed):
             # Array tiles have all iterations along a side: in specialised programs they are as few.
@@ -803,7 +820,7 @@ class _ConvergentNest:
             ends = self.ends
             for tile in self._tile_loops(stage, computed):
                 ends = ends | self._declared_ends(tile, f"{tile.iterator.name}_copied", moved)
-            nonempty = f"{printer.name(copied)} < {upper} && {self.nonempty}"
+            nonempty = f"{printer.name(copied)} < {upper} && {some}"
             self.copies.copy_ahead(writer, stage, ends, nonempty, moved)
             _, bounded = self._with_ends(stage, computed)
             if self.points:
@@ -814,7 +831,7 @@ class _ConvergentNest:
                 self.inside = f"{name} >= {lower} && {inside}"
                 self._block(Block(bounded))
                 self.inside = inside
-            self.copies.finish_ahead(writer, stage, ends, nonempty)
+            self.copies.finish_ahead(writer, stage, nonempty)
 
     def _with_ends(self, stage: Stage, rest: tuple[Statement, ...]) -> tuple[Ends, tuple[Statement, ...]]:
         """Declare the ends of the stage's tile loops; the loops between these ends."""
@@ -878,30 +895,50 @@ class _ConvergentNest:
         if not self.points:
             self.writer.line(f"{self.printer.declaration(object_)};")
             return
-        several = [loop for loop in self.points if loop.points > 1]
-        lengths = tuple(integer(loop.points) for loop in several)
+        element = self._array_of_points(object_, [loop for loop in self.points if loop.points is not None])
+        for key in (object_, replace(object_, const=False)):
+            self.elements[key] = element
+
+    def _array_of_points(self, object_: DataObject, loops: Sequence[_PointLoop]) -> Access:
+        """Declare an array of an object for each point of `loops`; the element of a point."""
+        lengths = tuple(local_scalar(loop.points.count, INT) for loop in loops if loop.points is not None)
         array = DataObject(
             object_.name, object_.host, object_.element, Storage.CONTIGUOUS, Scope.LOCAL, lengths, range=object_.range
         )
         self.writer.line(f"{self.printer.declaration(array)};")
-        steps = tuple(local_scalar(loop.step, INT) for loop in several)
-        for key in (object_, replace(object_, const=False)):
-            self.elements[key] = Access(array, steps, (), object_.element)
+        return Access(array, tuple(local_scalar(loop.step, INT) for loop in loops), (), object_.element)
 
     def _all_points(self, statements: list[Statement]) -> None:
         branches = [
             statement for statement in statements if isinstance(statement, If) and statement in self.full_or_short
         ]
-        if not branches and not any(isinstance(statement, Loop) for statement in statements):
-            self._jammed(tuple(statements), guarded=True)
+        full, short = (_for_tiles(statements, branches, full=full) for full in (True, False))
+        guarded = not self._is_speculative(full)
+        tests = [self.full] if guarded else []
+        tests += [self.printer.condition(statement.condition) for statement in branches]
+        if not tests:
+            self._jammed(full, guarded=False)
             return
-        tests = [self.printer.condition(statement.condition) for statement in branches]
-        with self.writer.block(f"if ({' && '.join([self.full, *tests])})"):
-            self._jammed(_for_tiles(statements, branches, full=True), guarded=False)
+        with self.writer.block(f"if ({' && '.join(tests)})"):
+            self._jammed(full, guarded=False, unroll=bool(branches))
             self.writer.otherwise()
-            self._jammed(_for_tiles(statements, branches, full=False), guarded=True)
+            self._jammed(short, guarded=guarded)
 
-    def _jammed(self, statements: tuple[Statement, ...], *, guarded: bool) -> None:
+    def _is_speculative(self, statements: tuple[Statement, ...]) -> bool:
+        """Whether statements may run for points that do not exist: they touch copies and registers
+        alone, and cannot fail.
+        """
+        statements = _without_idle(statements)
+        objects = accessed_objects(statements)
+        if any(object_.rank > 0 and self.copies.tile_of(object_) is None for object_ in objects):
+            return False
+        for statement in statements:
+            inner = statement.body if isinstance(statement, Loop) else statement
+            if not self._is_speculative(inner.statements) if isinstance(inner, Block) else not is_harmless(inner):
+                return False
+        return True
+
+    def _jammed(self, statements: tuple[Statement, ...], *, guarded: bool, unroll: bool = False) -> None:
         """Print shared loops around the points, unless their bodies declare objects."""
         by_points = with_accesses(Block(statements), lambda access: self.elements.get(access.object, access))
         while isinstance(inner := _only(by_points), Block):
@@ -919,26 +956,73 @@ class _ConvergentNest:
                 continue
             self._points(tuple(waiting), guarded=guarded)
             waiting = []
+            if unroll:
+                self.writer.line(self.printer.dialect.unroll)
             with self.writer.block(loop_head(self.printer, statement, statement.declares_iterator)):
                 self._jammed(statement.body.statements, guarded=guarded)
         self._points(tuple(waiting), guarded=guarded)
 
+    def _with_points_read(self, statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        """Read what points of one loop need of array tiles, before the loops over all points; the
+        statements with what was read.
+        """
+        read: dict[Access, Access] = {}
+        places = {loop.place: loop for loop in self.points if loop.points is not None}
+
+        def change(access: Access) -> Access:
+            tile = self.copies.tile_of(access.object)
+            objects = accessed_objects(access.subscripts)
+            loops = [places[object_.name] for object_ in objects if object_.name in places]
+            if tile is None or len(loops) != 1:
+                return access
+            if access not in read:
+                ordinal = 1 + sum(other.object == access.object for other in read)
+                name = self.numbers.fresh(f"{tile.read}{ordinal if ordinal > 1 else ''}")
+                read[access] = self._array_of_points(replace(access.object, name=name, host=name), loops)
+                self._read_points(tile, access, read[access], loops[0])
+            return read[access]
+
+        return with_accesses(Block(statements), change).statements
+
+    def _read_points(self, tile: StagedTile, access: Access, points: Access, loop: _PointLoop) -> None:
+        """Read one element for each point of a loop: vectors of neighbours if possible."""
+        assert loop.points is not None, "a loop over several points"
+        self.writer.line(self.printer.dialect.unroll)
+        place = f"{loop.worker} + {loop.step} * {loop.count}"
+        source = self.printer.expression(access)
+        if tile.has_vectors_of_points:
+            with self.writer.block(loop.steps(loop.points.group)):
+                self.writer.line(f"const int {loop.place} = {place};")
+                target = self.printer.expression(points)
+                self.writer.line(f"{tile.reader[0]}(&{target}, &{source}, {loop.points.group});")
+            return
+        with self.writer.block(loop.steps()):
+            self._declare_place(loop)
+            self.writer.line(f"{self.printer.expression(points)} = {source};")
+
+    def _declare_place(self, loop: _PointLoop) -> None:
+        """Declare the distance of a point from the tile's first iteration."""
+        assert loop.points is not None, "a loop over several points"
+        step, group = loop.step, loop.points.group
+        value = f"{loop.worker} + {step} / {group} * {group} * {loop.count} + {step} % {group}"
+        self.writer.line(f"const int {loop.place} = {value};")
+
     def _points(self, statements: tuple[Statement, ...], *, guarded: bool) -> None:
         if not statements:
             return
+        if not guarded and all(map(is_harmless, statements)):
+            statements = self._with_points_read(statements)
         read = accessed_objects(statements)
         names = {scalar.name for scalar in read}
         with ExitStack() as stack:
             for loop in self.points:
-                if loop.points > 1:
+                if loop.points is not None:
                     self.writer.line(self.printer.dialect.unroll)
-                    head = f"for (int {loop.step} = 0; {loop.step} < {loop.points}; ++{loop.step})"
-                    stack.enter_context(self.writer.block(head))
+                    stack.enter_context(self.writer.block(loop.steps()))
             for loop in self.points:
                 wanted = guarded or loop.place in names or loop.iterator in read
-                if loop.points > 1 and wanted:
-                    value = f"{loop.worker} + {loop.step} * {loop.count}"
-                    self.writer.line(f"const int {loop.place} = {value};")
+                if loop.points is not None and wanted:
+                    self._declare_place(loop)
             if guarded:
                 tests = " && ".join(f"{loop.first} + {loop.distance} <= {loop.last}" for loop in self.points)
                 stack.enter_context(self.writer.block(f"if ({tests})"))

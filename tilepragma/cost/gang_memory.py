@@ -14,7 +14,7 @@ from tilepragma.ir.loop_tree import Axis, PackedPanels, Staged, StagedSide
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ScalarType
 from tilepragma.model.device import Gpu
-from tilepragma.plan.array_bytes import element_bytes
+from tilepragma.plan.array_bytes import element_bytes, stored_elements
 from tilepragma.plan.kernel_plan import KernelPlan, Launch, RegisterUse
 from tilepragma.plan.summary import copies_ahead, points_of, staged_arrays
 
@@ -64,9 +64,7 @@ def shared_bytes(launch: Launch, workers: tuple[int, int, int]) -> int:
 def staged_bytes(staged: Staged, workers: tuple[int, int, int]) -> int:
     """Bytes of an array tile, for these workers of a gang."""
     lengths = [_side(side, workers) for side in staged.sides]
-    if staged.odd is not None and lengths[-1] % 2 != staged.odd:
-        lengths[-1] += 1
-    return _bytes(staged.object, lengths)
+    return stored_elements(staged, lengths) * element_bytes(staged.object)
 
 
 def _side(side: StagedSide, workers: tuple[int, int, int]) -> int:

@@ -243,7 +243,7 @@ class TiledLoop:
 
     @property
     def points(self) -> int:
-        """Thread coarsening: the points of each worker, at distances of the number of workers.
+        """Thread coarsening: the points of each worker, or half, a quarter … at launch.
 
         A static tile between the loop's gangs and workers holds them. 0 if its count is no literal.
         """
@@ -365,6 +365,15 @@ class Staged:
     odd: bool | None = None
     before: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
+
+    @property
+    def inner(self) -> int:
+        """The dimension along which elements of the copy are neighbours: that of a worker's points,
+        which it reads together; else the array's last.
+        """
+        last = len(self.sides) - 1
+        several = [place for place, side in enumerate(self.sides) if any(term.points > 1 for term in side.terms)]
+        return several[-1] if several else last
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from math import prod
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.directives import ClauseExpression
 from tilepragma.ir.evaluation import Evaluation, UncountableError, clause_value
 from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.loop_tree import Staged
 from tilepragma.ir.types import RecordType, ScalarType
+from tilepragma.model.bank_conflicts import padded_row
 from tilepragma.plan.kernel_plan import ArrayArgument, HostExpression, KernelPlan
+
+#: Bytes of the vectors that copies move, and workers read of their points.
+VECTOR_BYTES = 16
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,16 @@ def host_value(bound: HostExpression, scalars: Mapping[str, int]) -> int:
     if value is not None:
         return value
     raise UncountableError(f"the clause's '{bound.text}' has no known value")
+
+
+def stored_elements(staged: Staged, lengths: Sequence[int]) -> int:
+    """The elements of an array tile of these lengths, with the padding of its rows."""
+    row = lengths[staged.inner]
+    if staged.inner == len(lengths) - 1:
+        padded = padded_row(row, staged.odd)
+    else:
+        padded = row + max(1, VECTOR_BYTES // element_bytes(staged.object))
+    return prod(lengths) // row * padded
 
 
 def element_bytes(array: DataObject) -> int:

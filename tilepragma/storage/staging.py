@@ -13,6 +13,7 @@ worker share what they read (model/staging_counts.py). Caches give other reuse.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
@@ -47,8 +48,9 @@ from tilepragma.ir.loop_tree_text import subscripts_text
 from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, minimum, number, of_atom, polynomial
 from tilepragma.ir.traversal import loops_and_tiled, unwrapped, walk
 from tilepragma.ir.types import LONG, ScalarType
-from tilepragma.model.bank_conflicts import odd_rows, padded_row
+from tilepragma.model.bank_conflicts import odd_rows
 from tilepragma.model.staging_counts import TileAccesses
+from tilepragma.plan.array_bytes import stored_elements
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, forms, with_launches
 from tilepragma.plan.shared_constants import PREFERRED_WORKERS
 from tilepragma.poly.extents import Bounds
@@ -193,18 +195,20 @@ class _Planner:
 
     def _best(self, launch: Launch, nest: TileNest, around: frozenset[DataObject]) -> tuple[_Tile, tuple[Staged, ...]]:
         """The tile that stages most arrays, and these; of equal tiles the one without a split."""
-        tiles: list[_Tile] = []
+        tiles: list[tuple[_Tile, int]] = []
         for tile, sizes in ((_Tile(nest), (1,)), (_split_tile(nest), _TILES)):
             if tile is not None:
                 points = self._points(launch, tile, self._candidates(launch, tile, around))
-                tiles += [replace(tile, size=size, points=points) for size in sizes] if points else []
-                tiles += [replace(tile, size=size) for size in sizes]
-        best: tuple[_Tile, list[Candidate]] = (tiles[0], [])
+                # With room for double buffering, if any size has that.
+                several = itertools.product((1,) if tile.split is None else (2, 1), sizes if points else ())
+                tiles += [(replace(tile, size=size, points=points), copies) for copies, size in several]
+                tiles += [(replace(tile, size=size), 1) for size in sizes]
+        best: tuple[_Tile, list[Candidate]] = (tiles[0][0], [])
         smallest: dict[tuple[DataObject, tuple[str, ...]], Candidate] = {}
-        for tile in tiles:
+        for tile, copies in tiles:
             candidates_of_tile = [candidate for candidate in self._candidates(launch, tile, around) if candidate.pays]
             smallest |= {candidate.key: candidate for candidate in candidates_of_tile}
-            worth = self._fitting(candidates_of_tile)
+            worth = self._fitting(candidates_of_tile, copies)
             same_points = not tile.points or self._points(launch, tile, worth) == tile.points
             if len(worth) > len(best[1]) and same_points:
                 best = (tile, worth)
@@ -248,9 +252,9 @@ class _Planner:
         array_tiles = _candidates(read, tile.terms, frozenset(shared), counts, tile.points)
         return sorted(array_tiles, key=lambda tile: (-tile.uses_of_element, tile.staged.object.name, tile.staged.reads))
 
-    def _fitting(self, ranked: list[Candidate]) -> list[Candidate]:
-        """The candidates that fit together, in their order."""
-        fitting, left = [], self.plan.kernel.directive.local_bytes
+    def _fitting(self, ranked: list[Candidate], copies: int = 1) -> list[Candidate]:
+        """The candidates of which so many copies fit together, in their order."""
+        fitting, left = [], self.plan.kernel.directive.local_bytes // copies
         for candidate in ranked:
             if candidate.bytes <= left:
                 fitting.append(candidate)
@@ -277,7 +281,7 @@ def _split(loop: Loop, iterator: DataObject, size: int, arrays: tuple[Staged, ..
     assert ends is not None, "a loop that can be split"
     start, upper = of_atom(access_to(iterator)), ends.high + number(1)
     end = expression(minimum((start + number(size), upper)))
-    inner = replace(loop, lower=expression(start), comparison="<", upper=end, range=NOWHERE)
+    inner = replace(loop, lower=access_to(iterator), comparison="<", upper=end, range=NOWHERE)
     return Loop(
         index=index,
         iterator=iterator,
@@ -532,7 +536,6 @@ def _evaluated(
     accesses = sum(math.prod(_width(span) + 1 for span in reading.spans if span is not None) for reading in read)
     within, rows = _between_neighbours(sides, lengths, first)
     odd = odd_rows(within, rows)
-    elements = math.prod((*lengths[:-1], padded_row(lengths[-1], odd)))
     size = object_.element.bits // 8
     of_points = math.prod(points.values())
     tile = TileAccesses(
@@ -544,9 +547,10 @@ def _evaluated(
         elements=math.prod(lengths),
         run=lengths[-1],
     )
+    staged = Staged(object_, sides, tuple(dict.fromkeys(subscripts_text(r.access.subscripts) for r in read)), odd)
     return Candidate(
-        staged=Staged(object_, sides, tuple(dict.fromkeys(subscripts_text(r.access.subscripts) for r in read)), odd),
-        bytes=-(-elements * object_.element.bits // 64) * 8,
+        staged=staged,
+        bytes=-(-stored_elements(staged, lengths) * object_.element.bits // 64) * 8,
         uses_of_element=accesses * splits * math.prod(counts.values()) / math.prod(lengths),
         pays=tile.pays,
     )

@@ -19,30 +19,51 @@ typedef long tilek_index;
 #endif
 static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
 static inline long tilek_maximum(long a, long b) { return a > b ? a : b; }
+/* Reads neighbours in shared memory, at a multiple of their number, together. */
+static inline void tilek_read_float(float *to, const __local float *from, int count)
+{
+    if (count == 4) {
+        const float4 value = *(const __local float4 *)from;
+        to[0] = value.x, to[1] = value.y, to[2] = value.z, to[3] = value.w;
+    } else if (count == 2) {
+        const float2 value = *(const __local float2 *)from;
+        to[0] = value.x, to[1] = value.y;
+    } else {
+        to[0] = *from;
+    }
+}
 
 /* Whether copies into shared memory go on while the workers compute. */
 #define TILEK_ASYNC 0
 
-#define PRODUCT_STAGED_WORDS (((8 * worker1_count) * 32 * 4 + 15) / 16 * 2 + (32 * (4 * worker0_count) * 4 + 15) / 16 * 2)
-#define PRODUCT_STAGED (PRODUCT_STAGED_WORDS * 8 <= TILEK_LOCAL_BYTES)
+#define PRODUCT_STAGED_WORDS ((16 * (PRODUCT_I_POINTS * worker1_count + 4) * 4 + 15) / 16 * 2 + (16 * (PRODUCT_J_POINTS * worker0_count) * 4 + 15) / 16 * 2)
+#define PRODUCT_STAGED (PRODUCT_STAGED_WORDS * 8 <= TILEK_LOCAL_BYTES && i_points == PRODUCT_I_POINTS && j_points == PRODUCT_J_POINTS)
 /* Whether there is room for the next tile beside this one. */
 #define PRODUCT_TWICE (PRODUCT_STAGED_WORDS * 16 <= TILEK_LOCAL_BYTES)
+/* How many points of a worker are neighbours. */
+#define PRODUCT_I_GROUP (PRODUCT_I_POINTS % 4 == 0 ? 4 : PRODUCT_I_POINTS % 2 == 0 ? 2 : 1)
+#define PRODUCT_J_GROUP (PRODUCT_J_POINTS % 4 == 0 ? 4 : PRODUCT_J_POINTS % 2 == 0 ? 2 : 1)
 #ifdef TILEK_SPECIALIZED
 #ifndef TILEK_ARGUMENTS_product
 #define TILEK_ARGUMENTS_product
 #endif
 #define PRODUCT_TILES TILEK_ARGUMENTS_product
+#define PRODUCT_I_POINTS i_points
+#define PRODUCT_J_POINTS j_points
 #define PRODUCT_POOL_WORDS (PRODUCT_TWICE ? 2 * PRODUCT_STAGED_WORDS : PRODUCT_STAGED ? PRODUCT_STAGED_WORDS : 1)
-#define PRODUCT_A_SLOTS (((8 * worker1_count) * 32 + worker0_count * worker1_count - 1) / (worker0_count * worker1_count))
-#define PRODUCT_B_SLOTS ((32 * (4 * worker0_count) + worker0_count * worker1_count - 1) / (worker0_count * worker1_count))
+#define PRODUCT_A_SLOTS (((PRODUCT_I_POINTS * worker1_count) * 16 + 4 * worker0_count * worker1_count - 1) / (4 * worker0_count * worker1_count) * 4)
+#define PRODUCT_B_SLOTS ((16 * (PRODUCT_J_POINTS * worker0_count) + 4 * worker0_count * worker1_count - 1) / (4 * worker0_count * worker1_count) * 4)
 #define PRODUCT_HELD (PRODUCT_TWICE && !TILEK_ASYNC && PRODUCT_A_SLOTS + PRODUCT_B_SLOTS <= 16)
 #else
 #define PRODUCT_TILES , \
     const long A_length1, const long B_length1, const long C_length1, const long i_trip, const long j_trip, \
-    const long i_count0, const long i_count2, const long j_count0, const long j_count2, const long i_stride0, \
-    const long i_stride1, const long i_stride2, const long j_stride0, const long j_stride1, \
-    const long j_stride2, const long gang0_count, const long gang1_count, const long worker0_count, \
-    const long worker1_count, const long gang0_rounds, const long gang1_rounds, const long tilek_index_bits
+    const long i_count0, const long i_points, const long i_count2, const long j_count0, const long j_points, \
+    const long j_count2, const long i_stride0, const long i_stride1, const long i_stride2, \
+    const long j_stride0, const long j_stride1, const long j_stride2, const long gang0_count, \
+    const long gang1_count, const long worker0_count, const long worker1_count, const long gang0_rounds, \
+    const long gang1_rounds, const long tilek_index_bits
+#define PRODUCT_I_POINTS 8
+#define PRODUCT_J_POINTS 4
 #define PRODUCT_POOL_WORDS (TILEK_LOCAL_BYTES / 8)
 #define PRODUCT_A_SLOTS 1
 #define PRODUCT_B_SLOTS 1
@@ -57,10 +78,11 @@ __kernel void product(
     const long worker1 = (long)get_local_id(1);
     __local long pool[PRODUCT_POOL_WORDS] __attribute__((aligned(16)));
     if (PRODUCT_STAGED) {
-        const int A_size0 = 8 * worker1_count;
-        const int A_size1 = 32;
-        const int B_size0 = 32;
-        const int B_size1 = 4 * worker0_count;
+        const int A_size0 = PRODUCT_I_POINTS * worker1_count;
+        const int A_size1 = 16;
+        const int A_pitch = PRODUCT_I_POINTS * worker1_count + 4;
+        const int B_size0 = 16;
+        const int B_size1 = PRODUCT_J_POINTS * worker0_count;
         const int worker = worker1 * worker0_count + worker0;
         const int workers = worker0_count * worker1_count;
         const int A_lanes = workers % A_size1 == 0 ? A_size1 : workers % 32 == 0 ? 32 : workers;
@@ -72,111 +94,161 @@ __kernel void product(
             for (long gang0 = (long)get_group_id(0); gang0 < gang0_count; gang0 += (long)get_num_groups(0)) {
                 /* Where the distributed tiles of this instance begin, in iterations. */
                 const long i_gang = gang1 * i_stride1;
-                const int i_worker = worker1;
+                const int i_worker = worker1 * PRODUCT_I_GROUP;
                 const long j_gang = gang0 * j_stride1;
-                const int j_worker = worker0;
+                const int j_worker = worker0 * PRODUCT_J_GROUP;
                 for (long i_round = 0; i_round < i_count0 * i_stride0; i_round += i_stride0) {
                     for (long j_round = 0; j_round < j_count0 * j_stride0; j_round += j_stride0) {
                         const long i_first = i_round + i_gang;
-                        const long i_last = tilek_minimum(i_first + 8 * worker1_count, i_trip) - 1;
+                        const long i_last = tilek_minimum(i_first + PRODUCT_I_POINTS * worker1_count, i_trip)
+                            - 1;
                         const long j_first = j_round + j_gang;
-                        const long j_last = tilek_minimum(j_first + 4 * worker0_count, j_trip) - 1;
-                        const int full = i_last - i_first == 8 * worker1_count - 1
-                            && j_last - j_first == 4 * worker0_count - 1;
-                        float total[8][4];
-                        TILEK_UNROLL
-                        for (int i_step = 0; i_step < 8; ++i_step) {
+                        const long j_last = tilek_minimum(j_first + PRODUCT_J_POINTS * worker0_count, j_trip)
+                            - 1;
+                        const int full = i_last - i_first == PRODUCT_I_POINTS * worker1_count - 1
+                            && j_last - j_first == PRODUCT_J_POINTS * worker0_count - 1;
+                        float total[PRODUCT_I_POINTS][PRODUCT_J_POINTS];
+                        if (full) {
                             TILEK_UNROLL
-                            for (int j_step = 0; j_step < 4; ++j_step) {
-                                const int i_place = i_worker + i_step * worker1_count;
-                                const int j_place = j_worker + j_step * worker0_count;
-                                if (i_first + i_place <= i_last && j_first + j_place <= j_last) {
+                            for (int i_step = 0; i_step < PRODUCT_I_POINTS; ++i_step) {
+                                TILEK_UNROLL
+                                for (int j_step = 0; j_step < PRODUCT_J_POINTS; ++j_step) {
+                                    const int i_place = i_worker
+                                        + i_step / PRODUCT_I_GROUP * PRODUCT_I_GROUP * worker1_count
+                                        + i_step % PRODUCT_I_GROUP;
+                                    const int j_place = j_worker
+                                        + j_step / PRODUCT_J_GROUP * PRODUCT_J_GROUP * worker0_count
+                                        + j_step % PRODUCT_J_GROUP;
                                     const int i = i_first + i_place;
                                     const int j = j_first + j_place;
                                     total[i_step][j_step] = C[(tilek_index)i * C_length1 + j];
+                                }
+                            }
+                        } else {
+                            TILEK_UNROLL
+                            for (int i_step = 0; i_step < PRODUCT_I_POINTS; ++i_step) {
+                                TILEK_UNROLL
+                                for (int j_step = 0; j_step < PRODUCT_J_POINTS; ++j_step) {
+                                    const int i_place = i_worker
+                                        + i_step / PRODUCT_I_GROUP * PRODUCT_I_GROUP * worker1_count
+                                        + i_step % PRODUCT_I_GROUP;
+                                    const int j_place = j_worker
+                                        + j_step / PRODUCT_J_GROUP * PRODUCT_J_GROUP * worker0_count
+                                        + j_step % PRODUCT_J_GROUP;
+                                    if (i_first + i_place <= i_last && j_first + j_place <= j_last) {
+                                        const int i = i_first + i_place;
+                                        const int j = j_first + j_place;
+                                        total[i_step][j_step] = C[(tilek_index)i * C_length1 + j];
+                                    }
                                 }
                             }
                         }
                         /* The next tile is copied while this one is computed,
                             where there is room for both. */
                         int present = 0;
-                        for (tilek_index k_tile = 0l - (PRODUCT_TWICE ? 32l : 0); k_tile < (long)p;
-                            k_tile += 32l) {
-                            const tilek_index k_tile_copied = k_tile + (PRODUCT_TWICE ? 32l : 0);
+                        const int some = i_first <= i_last && j_first <= j_last;
+                        for (tilek_index k_tile = 0l - (PRODUCT_TWICE ? 16l : 0); k_tile < (long)p;
+                            k_tile += 16l) {
+                            const tilek_index k_tile_copied = k_tile + (PRODUCT_TWICE ? 16l : 0);
                             const int k_copied_first = k_tile_copied;
-                            const int k_copied_last = tilek_minimum(k_tile_copied + 32l, (long)p) - 1;
+                            const int k_copied_last = tilek_minimum(k_tile_copied + 16l, (long)p) - 1;
                             __local float *const A_staged = (__local float *)(pool + present);
                             __local float *const B_staged =
                                 (__local float *)(pool + present
-                                + ((8 * worker1_count) * 32 * 4 + 15) / 16 * 2);
+                                + (16 * (PRODUCT_I_POINTS * worker1_count + 4) * 4 + 15) / 16 * 2);
                             const int other = PRODUCT_TWICE ? PRODUCT_STAGED_WORDS - present : present;
                             __local float *const A_next = (__local float *)(pool + other);
                             __local float *const B_next =
                                 (__local float *)(pool + other
-                                + ((8 * worker1_count) * 32 * 4 + 15) / 16 * 2);
+                                + (16 * (PRODUCT_I_POINTS * worker1_count + 4) * 4 + 15) / 16 * 2);
                             float A_held[PRODUCT_HELD ? PRODUCT_A_SLOTS : 1];
                             float B_held[PRODUCT_HELD ? PRODUCT_B_SLOTS : 1];
                             const tilek_index A_staged0 = i_first;
                             const tilek_index A_staged1 = k_copied_first;
+                            const int A_span0 = i_last - i_first + 1;
+                            const int A_span1 = k_copied_last - k_copied_first + 1;
+                            const int A_whole = A_size1 % 4 == 0 && A_length1 % 4 == 0 && A_staged1 % 4 == 0
+                                && (size_t)A % 16 == 0 && (A_span1 % 4 == 0 || A_span1 == A_size1);
                             const tilek_index B_staged0 = k_copied_first;
                             const tilek_index B_staged1 = j_first;
-                            if (k_tile_copied < (long)p && i_first <= i_last && j_first <= j_last) {
-                                const int A_span0 = i_last - i_first + 1;
-                                const int A_span1 = k_copied_last - k_copied_first + 1;
+                            const int B_span0 = k_copied_last - k_copied_first + 1;
+                            const int B_span1 = j_last - j_first + 1;
+                            const int B_whole = B_size1 % 4 == 0 && B_length1 % 4 == 0 && B_staged1 % 4 == 0
+                                && (size_t)B % 16 == 0 && (B_span1 % 4 == 0 || B_span1 == B_size1);
+                            if (k_tile_copied < (long)p && some) {
+                                const __global float *const A_first =
+                                    &A[(tilek_index)(A_staged0 + 0) * A_length1 + A_staged1 + 0];
                                 if (PRODUCT_HELD) {
-                                    TILEK_UNROLL
-                                    for (int slot = 0; slot < PRODUCT_A_SLOTS; ++slot) {
-                                        const int element = worker + slot * workers;
-                                        const int index0 = element / A_size1;
-                                        const int index1 = element % A_size1;
-                                        if (index0 < A_span0 && index1 < A_span1) A_held[slot] =
-                                            A[(tilek_index)(A_staged0 + index0) * A_length1 + A_staged1
-                                            + index1];
-                                    }
-                                } else {
-                                    /* A full tile as vectors of 16 bytes,
-                                        where it begins with one in memory. */
-                                    if (A_span0 == A_size0 && A_span1 == A_size1 && A_size1 % 4 == 0
-                                        && workers % A_vectors == 0 && A_size0 * A_vectors % workers == 0
-                                        && A_length1 % 4 == 0 && A_staged1 % 4 == 0 && (size_t)A % 16 == 0) {
+                                    if (A_whole) {
                                         TILEK_UNROLL
-                                        for (int turn = 0; turn < A_size0 * A_vectors / workers; ++turn) {
-                                            const int index0 = (unsigned)worker / A_vectors
-                                                + turn * (workers / A_vectors);
-                                            const int index1 = (unsigned)worker % A_vectors * 4;
-                                            *(__local float4 *)&A_next[index0 * A_size1 + index1] =
-                                                *(const __global float4 *)&A[(tilek_index)(A_staged0
-                                                + index0) * A_length1 + A_staged1 + index1];
+                                        for (int slot = 0; slot < PRODUCT_A_SLOTS; slot += 4) {
+                                            const int element = worker + slot / 4 * workers;
+                                            const int index0 = element / (A_size1 / 4);
+                                            const int index1 = element % (A_size1 / 4) * 4;
+                                            if (index0 < A_span0 && index1 < A_span1) {
+                                                const float4 value =
+                                                    *(const __global float4 *)&A_first[index0 * A_length1
+                                                    + index1];
+                                                A_held[slot] = value.x;
+                                                A_held[slot + 1] = value.y;
+                                                A_held[slot + 2] = value.z;
+                                                A_held[slot + 3] = value.w;
+                                            }
                                         }
                                     } else {
-#pragma unroll 4
-                                        for (int turn = 0; turn < (A_size0 + (workers / A_lanes) - 1)
-                                            / (workers / A_lanes); ++turn) {
-                                            const int index0 = (unsigned)worker / A_lanes
-                                                + turn * (workers / A_lanes);
-                                            if (index0 < A_span0) {
-                                                for (int index1 = (unsigned)worker % A_lanes;
-                                                    index1 < A_span1; index1 += A_lanes) {
-                                                    A_next[index0 * A_size1 + index1] =
-                                                        A[(tilek_index)(A_staged0 + index0) * A_length1
-                                                        + A_staged1 + index1];
-                                                    if (A_lanes == A_size1) break;
-                                                }
+                                        TILEK_UNROLL
+                                        for (int slot = 0; slot < PRODUCT_A_SLOTS; ++slot) {
+                                            const int element = worker + slot * workers;
+                                            const int index0 = element / A_size1;
+                                            const int index1 = element % A_size1;
+                                            if (index0 < A_span0 && index1 < A_span1) A_held[slot] =
+                                                A_first[index0 * A_length1 + index1];
+                                        }
+                                    }
+                                } else {
+                                    for (int turn = 0; turn < (A_size0 + (workers / A_lanes) - 1)
+                                        / (workers / A_lanes); ++turn) {
+                                        const int index0 = (unsigned)worker / A_lanes
+                                            + turn * (workers / A_lanes);
+                                        if (index0 < A_span0) {
+                                            for (int index1 = (unsigned)worker % A_lanes; index1 < A_span1;
+                                                index1 += A_lanes) {
+                                                A_next[index1 * A_pitch + index0] =
+                                                    A[(tilek_index)(A_staged0 + index0) * A_length1
+                                                    + A_staged1 + index1];
+                                                if (A_lanes == A_size1) break;
                                             }
                                         }
                                     }
                                 }
-                                const int B_span0 = k_copied_last - k_copied_first + 1;
-                                const int B_span1 = j_last - j_first + 1;
+                                const __global float *const B_first =
+                                    &B[(tilek_index)(B_staged0 + 0) * B_length1 + B_staged1 + 0];
                                 if (PRODUCT_HELD) {
-                                    TILEK_UNROLL
-                                    for (int slot = 0; slot < PRODUCT_B_SLOTS; ++slot) {
-                                        const int element = worker + slot * workers;
-                                        const int index0 = element / B_size1;
-                                        const int index1 = element % B_size1;
-                                        if (index0 < B_span0 && index1 < B_span1) B_held[slot] =
-                                            B[(tilek_index)(B_staged0 + index0) * B_length1 + B_staged1
-                                            + index1];
+                                    if (B_whole) {
+                                        TILEK_UNROLL
+                                        for (int slot = 0; slot < PRODUCT_B_SLOTS; slot += 4) {
+                                            const int element = worker + slot / 4 * workers;
+                                            const int index0 = element / (B_size1 / 4);
+                                            const int index1 = element % (B_size1 / 4) * 4;
+                                            if (index0 < B_span0 && index1 < B_span1) {
+                                                const float4 value =
+                                                    *(const __global float4 *)&B_first[index0 * B_length1
+                                                    + index1];
+                                                B_held[slot] = value.x;
+                                                B_held[slot + 1] = value.y;
+                                                B_held[slot + 2] = value.z;
+                                                B_held[slot + 3] = value.w;
+                                            }
+                                        }
+                                    } else {
+                                        TILEK_UNROLL
+                                        for (int slot = 0; slot < PRODUCT_B_SLOTS; ++slot) {
+                                            const int element = worker + slot * workers;
+                                            const int index0 = element / B_size1;
+                                            const int index1 = element % B_size1;
+                                            if (index0 < B_span0 && index1 < B_span1) B_held[slot] =
+                                                B_first[index0 * B_length1 + index1];
+                                        }
                                     }
                                 } else {
                                     /* A full tile as vectors of 16 bytes,
@@ -194,7 +266,6 @@ __kernel void product(
                                                 + index0) * B_length1 + B_staged1 + index1];
                                         }
                                     } else {
-#pragma unroll 4
                                         for (int turn = 0; turn < (B_size0 + (workers / B_lanes) - 1)
                                             / (workers / B_lanes); ++turn) {
                                             const int index0 = (unsigned)worker / B_lanes
@@ -216,77 +287,153 @@ __kernel void product(
                                 barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
                             }
                             const int k_first = k_tile;
-                            const int k_last = tilek_minimum(k_tile + 32l, (long)p) - 1;
+                            const int k_last = tilek_minimum(k_tile + 16l, (long)p) - 1;
                             if (k_tile >= 0l) {
-                                if (full && k_last - k_first == 31) {
-                                    for (int k = k_first; k < k_first + 32; ++k) {
+                                if (k_last - k_first == 15) {
+                                    TILEK_UNROLL
+                                    for (int k = k_first; k < k_first + 16; ++k) {
+                                        float A_points[PRODUCT_I_POINTS];
                                         TILEK_UNROLL
-                                        for (int i_step = 0; i_step < 8; ++i_step) {
+                                        for (int i_step = 0; i_step < PRODUCT_I_POINTS;
+                                            i_step += PRODUCT_I_GROUP) {
+                                            const int i_place = i_worker + i_step * worker1_count;
+                                            tilek_read_float(&A_points[i_step],
+                                                &A_staged[(k - k_first) * A_pitch + i_place],
+                                                PRODUCT_I_GROUP);
+                                        }
+                                        float B_points[PRODUCT_J_POINTS];
+                                        TILEK_UNROLL
+                                        for (int j_step = 0; j_step < PRODUCT_J_POINTS;
+                                            j_step += PRODUCT_J_GROUP) {
+                                            const int j_place = j_worker + j_step * worker0_count;
+                                            tilek_read_float(&B_points[j_step],
+                                                &B_staged[(k - k_first) * B_size1 + j_place],
+                                                PRODUCT_J_GROUP);
+                                        }
+                                        TILEK_UNROLL
+                                        for (int i_step = 0; i_step < PRODUCT_I_POINTS; ++i_step) {
                                             TILEK_UNROLL
-                                            for (int j_step = 0; j_step < 4; ++j_step) {
-                                                const int i_place = i_worker + i_step * worker1_count;
-                                                const int j_place = j_worker + j_step * worker0_count;
-                                                total[i_step][j_step] += A_staged[i_place * A_size1
-                                                    + (k - k_first)] * B_staged[(k - k_first) * B_size1
-                                                    + j_place];
+                                            for (int j_step = 0; j_step < PRODUCT_J_POINTS; ++j_step) {
+                                                total[i_step][j_step] += A_points[i_step] * B_points[j_step];
                                             }
                                         }
                                     }
                                 } else {
                                     for (int k = k_first; k <= k_last; ++k) {
+                                        float A_points[PRODUCT_I_POINTS];
                                         TILEK_UNROLL
-                                        for (int i_step = 0; i_step < 8; ++i_step) {
+                                        for (int i_step = 0; i_step < PRODUCT_I_POINTS;
+                                            i_step += PRODUCT_I_GROUP) {
+                                            const int i_place = i_worker + i_step * worker1_count;
+                                            tilek_read_float(&A_points[i_step],
+                                                &A_staged[(k - k_first) * A_pitch + i_place],
+                                                PRODUCT_I_GROUP);
+                                        }
+                                        float B_points[PRODUCT_J_POINTS];
+                                        TILEK_UNROLL
+                                        for (int j_step = 0; j_step < PRODUCT_J_POINTS;
+                                            j_step += PRODUCT_J_GROUP) {
+                                            const int j_place = j_worker + j_step * worker0_count;
+                                            tilek_read_float(&B_points[j_step],
+                                                &B_staged[(k - k_first) * B_size1 + j_place],
+                                                PRODUCT_J_GROUP);
+                                        }
+                                        TILEK_UNROLL
+                                        for (int i_step = 0; i_step < PRODUCT_I_POINTS; ++i_step) {
                                             TILEK_UNROLL
-                                            for (int j_step = 0; j_step < 4; ++j_step) {
-                                                const int i_place = i_worker + i_step * worker1_count;
-                                                const int j_place = j_worker + j_step * worker0_count;
-                                                if (i_first + i_place <= i_last
-                                                    && j_first + j_place <= j_last) {
-                                                    total[i_step][j_step] += A_staged[i_place * A_size1
-                                                        + (k - k_first)] * B_staged[(k - k_first) * B_size1
-                                                        + j_place];
-                                                }
+                                            for (int j_step = 0; j_step < PRODUCT_J_POINTS; ++j_step) {
+                                                total[i_step][j_step] += A_points[i_step] * B_points[j_step];
                                             }
                                         }
                                     }
                                 }
                             }
-                            if (PRODUCT_HELD && k_tile_copied < (long)p && i_first <= i_last
-                                && j_first <= j_last) {
-                                const int A_span0 = i_last - i_first + 1;
-                                const int A_span1 = k_copied_last - k_copied_first + 1;
-                                TILEK_UNROLL
-                                for (int slot = 0; slot < PRODUCT_A_SLOTS; ++slot) {
-                                    const int element = worker + slot * workers;
-                                    const int index0 = element / A_size1;
-                                    const int index1 = element % A_size1;
-                                    if (index0 < A_span0 && index1 < A_span1) A_next[index0 * A_size1
-                                        + index1] = A_held[slot];
+                            if (PRODUCT_HELD && k_tile_copied < (long)p && some) {
+                                if (A_whole) {
+                                    TILEK_UNROLL
+                                    for (int slot = 0; slot < PRODUCT_A_SLOTS; slot += 4) {
+                                        const int element = worker + slot / 4 * workers;
+                                        const int index0 = element / (A_size1 / 4);
+                                        const int index1 = element % (A_size1 / 4) * 4;
+                                        if (PRODUCT_A_SLOTS * workers == A_size0 * A_size1
+                                            || index0 < A_size0) {
+                                            A_next[index1 * A_pitch + index0] = A_held[slot];
+                                            A_next[(index1 + 1) * A_pitch + index0] = A_held[slot + 1];
+                                            A_next[(index1 + 2) * A_pitch + index0] = A_held[slot + 2];
+                                            A_next[(index1 + 3) * A_pitch + index0] = A_held[slot + 3];
+                                        }
+                                    }
+                                } else {
+                                    TILEK_UNROLL
+                                    for (int slot = 0; slot < PRODUCT_A_SLOTS; ++slot) {
+                                        const int element = worker + slot * workers;
+                                        const int index0 = element / A_size1;
+                                        const int index1 = element % A_size1;
+                                        if (PRODUCT_A_SLOTS * workers == A_size0 * A_size1
+                                            || index0 < A_size0) A_next[index1 * A_pitch + index0] =
+                                            A_held[slot];
+                                    }
                                 }
-                                const int B_span0 = k_copied_last - k_copied_first + 1;
-                                const int B_span1 = j_last - j_first + 1;
-                                TILEK_UNROLL
-                                for (int slot = 0; slot < PRODUCT_B_SLOTS; ++slot) {
-                                    const int element = worker + slot * workers;
-                                    const int index0 = element / B_size1;
-                                    const int index1 = element % B_size1;
-                                    if (index0 < B_span0 && index1 < B_span1) B_next[index0 * B_size1
-                                        + index1] = B_held[slot];
+                                if (B_whole) {
+                                    TILEK_UNROLL
+                                    for (int slot = 0; slot < PRODUCT_B_SLOTS; slot += 4) {
+                                        const int element = worker + slot / 4 * workers;
+                                        const int index0 = element / (B_size1 / 4);
+                                        const int index1 = element % (B_size1 / 4) * 4;
+                                        if (PRODUCT_B_SLOTS * workers == B_size0 * B_size1
+                                            || index0 < B_size0) {
+                                            const float4 value = {B_held[slot], B_held[slot + 1],
+                                                B_held[slot + 2], B_held[slot + 3]};
+                                            *(__local float4 *)&B_next[index0 * B_size1 + index1] = value;
+                                        }
+                                    }
+                                } else {
+                                    TILEK_UNROLL
+                                    for (int slot = 0; slot < PRODUCT_B_SLOTS; ++slot) {
+                                        const int element = worker + slot * workers;
+                                        const int index0 = element / B_size1;
+                                        const int index1 = element % B_size1;
+                                        if (PRODUCT_B_SLOTS * workers == B_size0 * B_size1
+                                            || index0 < B_size0) B_next[index0 * B_size1 + index1] =
+                                            B_held[slot];
+                                    }
                                 }
                             }
                             barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
                             present = PRODUCT_TWICE ? PRODUCT_STAGED_WORDS - present : present;
                         }
-                        TILEK_UNROLL
-                        for (int i_step = 0; i_step < 8; ++i_step) {
+                        if (full) {
                             TILEK_UNROLL
-                            for (int j_step = 0; j_step < 4; ++j_step) {
-                                const int i_place = i_worker + i_step * worker1_count;
-                                const int j_place = j_worker + j_step * worker0_count;
-                                if (i_first + i_place <= i_last && j_first + j_place <= j_last) {
+                            for (int i_step = 0; i_step < PRODUCT_I_POINTS; ++i_step) {
+                                TILEK_UNROLL
+                                for (int j_step = 0; j_step < PRODUCT_J_POINTS; ++j_step) {
+                                    const int i_place = i_worker
+                                        + i_step / PRODUCT_I_GROUP * PRODUCT_I_GROUP * worker1_count
+                                        + i_step % PRODUCT_I_GROUP;
+                                    const int j_place = j_worker
+                                        + j_step / PRODUCT_J_GROUP * PRODUCT_J_GROUP * worker0_count
+                                        + j_step % PRODUCT_J_GROUP;
                                     const int i = i_first + i_place;
                                     const int j = j_first + j_place;
                                     C[(tilek_index)i * C_length1 + j] = total[i_step][j_step];
+                                }
+                            }
+                        } else {
+                            TILEK_UNROLL
+                            for (int i_step = 0; i_step < PRODUCT_I_POINTS; ++i_step) {
+                                TILEK_UNROLL
+                                for (int j_step = 0; j_step < PRODUCT_J_POINTS; ++j_step) {
+                                    const int i_place = i_worker
+                                        + i_step / PRODUCT_I_GROUP * PRODUCT_I_GROUP * worker1_count
+                                        + i_step % PRODUCT_I_GROUP;
+                                    const int j_place = j_worker
+                                        + j_step / PRODUCT_J_GROUP * PRODUCT_J_GROUP * worker0_count
+                                        + j_step % PRODUCT_J_GROUP;
+                                    if (i_first + i_place <= i_last && j_first + j_place <= j_last) {
+                                        const int i = i_first + i_place;
+                                        const int j = j_first + j_place;
+                                        C[(tilek_index)i * C_length1 + j] = total[i_step][j_step];
+                                    }
                                 }
                             }
                         }

@@ -127,7 +127,7 @@ def test_opencl_compiles(tmp_path: Path) -> None:
     names = (("uchar", "char"), ("ushort", "short"), ("uint", "int"), ("ulong", "long"))
     fences = "#define CLK_LOCAL_MEM_FENCE 1\n#define CLK_GLOBAL_MEM_FENCE 2\n"
     size = "typedef __SIZE_TYPE__ size_t;\ntypedef uint cl_mem_fence_flags;\n"
-    size += "typedef float float4 __attribute__((ext_vector_type(4)));\n"
+    size += "".join(f"typedef float float{n} __attribute__((ext_vector_type({n})));\n" for n in (2, 4))
     base.write_text("".join(f"typedef unsigned {full} {short};\n" for short, full in names) + fences + size)
     declared = ["-Xclang", "-fdeclare-opencl-builtins", f"-I{tmp_path}"]
     for name, plan in ALL.items():
