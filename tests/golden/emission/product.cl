@@ -206,6 +206,7 @@ __kernel void product(
                                         }
                                     }
                                 } else {
+#pragma unroll 4
                                     for (int turn = 0; turn < (A_size0 + (workers / A_lanes) - 1)
                                         / (workers / A_lanes); ++turn) {
                                         const int index0 = (unsigned)worker / A_lanes
@@ -266,6 +267,7 @@ __kernel void product(
                                                 + index0) * B_length1 + B_staged1 + index1];
                                         }
                                     } else {
+#pragma unroll 4
                                         for (int turn = 0; turn < (B_size0 + (workers / B_lanes) - 1)
                                             / (workers / B_lanes); ++turn) {
                                             const int index0 = (unsigned)worker / B_lanes
