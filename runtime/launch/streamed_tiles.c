@@ -5,10 +5,11 @@
 #include "base/shared_constants.h"
 
 /* Instructions of a worker: for an element of a statement, and for a column at a position, which
- * it loads, stores and shows to its neighbours. Where planes have tests, a position takes twice as
- * long. */
+ * it loads, stores and shows to its neighbours; and how many times as long a position takes at the
+ * ends of a chunk, where planes have tests. */
 #define INSTRUCTIONS_OF_STATEMENT 9.0
 #define INSTRUCTIONS_OF_POSITION 45.0
+#define TESTED_POSITION 2.3
 
 /* Seconds before a launch begins, and what devices have that do not say. */
 #define SECONDS_OF_LAUNCH 5e-6
@@ -35,7 +36,7 @@ static double seconds(const tilek_stream *stream, const tilek_limits *limits, in
     const double launches = 2 * (double)tilek_ceiling_quotient(stream->steps, 2 * degree);
     const int64_t chunk = tilek_ceiling_quotient(stream->planes, chunks);
     const int64_t lost = stream->reach + stream->growth * (degree - 1);
-    double gangs = (double)chunks, columns = 1, elements, instructions;
+    double gangs = (double)chunks, columns = 1, instructions;
     for (int side = 0; side < 2; ++side) {
         const tilek_stream_side *each = &stream->sides[side];
         if (each->length == 0) continue;
@@ -43,12 +44,12 @@ static double seconds(const tilek_stream *stream, const tilek_limits *limits, in
             each->extent, tilek_maximum(each->length - each->reach - each->growth * (degree - 1), 1));
         columns *= (double)each->length;
     }
-    elements = (double)(chunk + 2 * lost) * columns;
     instructions = INSTRUCTIONS_OF_POSITION + INSTRUCTIONS_OF_STATEMENT * (double)(stream->statements * degree);
     {
         const double busiest = larger((double)(int64_t)((gangs + units - 1) / units), FEWEST_GANGS);
-        const double computing = busiest * elements * instructions * units / operations;
-        const double moving = gangs * elements * (double)stream->bytes / bandwidth;
+        const double positions = (double)chunk + TESTED_POSITION * 2 * (double)lost;
+        const double computing = busiest * positions * columns * instructions * units / operations;
+        const double moving = gangs * (double)(chunk + 2 * lost) * columns * (double)stream->bytes / bandwidth;
         return launches * (SECONDS_OF_LAUNCH + larger(computing, moving));
     }
 }

@@ -288,7 +288,7 @@ class StagingPrinter(_Pool):
             if len(tile.sizes) > 1:
                 other = f"{workers} % 32 == 0 ? 32 : {workers}"
                 writer.line(f"const int {tile.lanes} = {workers} % {length} == 0 ? {length} : {other};")
-            if tile.vector is not None:
+            if tile.vector is not None and not tile.turned:
                 # No constant that may be 0: compilers would warn of divisions that are never made.
                 writer.line(f"const int {tile.vectors} = tilek_maximum(1, {length} / {tile.vector.count});")
 

@@ -100,7 +100,6 @@ extern "C" __global__ void product(
         const int worker = worker1 * worker0_count + worker0;
         const int workers = worker0_count * worker1_count;
         const int A_lanes = workers % A_size1 == 0 ? A_size1 : workers % 32 == 0 ? 32 : workers;
-        const int A_vectors = tilek_maximum(1, A_size1 / 4);
         const int B_lanes = workers % B_size1 == 0 ? B_size1 : workers % 32 == 0 ? 32 : workers;
         const int B_vectors = tilek_maximum(1, B_size1 / 4);
         /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
