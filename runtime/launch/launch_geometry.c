@@ -130,7 +130,8 @@ static void choose_points(const tilek_launch_shape *launch, const tilek_call *ca
     int open = 0, longest = 0;
     for (int axis = TILEK_AXIS_GANG; axis < TILEK_AXIS_WORKER; ++axis)
         if (uses(launch, axis) && geometry->axes[axis] > 0) return;
-    for (int axis = TILEK_AXIS_WORKER; axis < TILEK_AXES; ++axis) open += uses(launch, axis) && geometry->axes[axis] <= 0;
+    for (int axis = TILEK_AXIS_WORKER; axis < TILEK_AXES; ++axis)
+        open += uses(launch, axis) && geometry->axes[axis] <= 0;
     for (int dimension = 0, place = 0; dimension < DIMENSIONS; ++dimension) {
         const int axis = TILEK_AXIS_WORKER + dimension;
         workers[dimension] = geometry->axes[axis];
