@@ -74,8 +74,6 @@ the row that workers walk along, a point in each front. A long one has few front
 wait. Instructions in GPGPU-Sim for a point of seidel-2d, 128 a side, 10 sweeps, tiles of 16 each
 261, of 8 x 16 x 16 269, of 8 x 16 x 32 172, of 8 x 16 x 64 137; the last have half as many columns.
 """
-DEVICE_CHAIN_TILE = 64
-"""Tiles of two rows without time steps: alignment of 131 x 201 has 6 wavefronts in place of 21."""
 FLAT_HOST_TILE, LONG_CHAINED_HOST_TILE = 128, 512
 """Tiles of two rows, where a short chain would be too little work for a tile. 6000 x 7000 cells of
 smith_waterman cost one core as much as the loops as written, and with 64 x 256 a quarter more.
@@ -144,8 +142,6 @@ def device_tile(planned: PlannedBand, level: int) -> int:
     if not planned.pair and points.chained is not None and points.repeating not in (None, points.chained):
         steps, others, chain = DEVICE_RELAXATION_TILES[min(len(levels), max(DEVICE_RELAXATION_TILES))]
         return steps if level == points.repeating else chain if level == levels[-1] else others
-    if points.chained is not None and len(levels) == 2 and not planned.registers:
-        return DEVICE_CHAIN_TILE
     return LONG_DEVICE_TILE if level == planned.points.along else DEVICE_TILE
 
 
