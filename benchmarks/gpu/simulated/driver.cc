@@ -121,11 +121,14 @@ int functional()
 }
 unsigned long long cycles() { return gpu()->gpu_tot_sim_cycle + gpu()->gpu_sim_cycle; }
 
-// What the parser takes: it reads integers with atoi, so that greater ones go through registers of
-// their own, and knows no nanosleep.
+// What the simulator takes: it reads integers with atoi, so that greater ones go through registers of
+// their own, knows no nanosleep, and takes numbers for predicates the other way round.
 std::string simulated_text(const std::string &text)
 {
     static const std::regex large("(^|[ ,\\[{])(-?[0-9]{10,20})(?=[ ,;\\]}])");
+    static const std::regex negation("^(\\s*(?:@!?%p[0-9]+\\s+)?)xor\\.pred\\s+(%p[0-9]+,)(\\s*%p[0-9]+),\\s*(?:-1|1);");
+    static const std::regex true_predicate("^(\\s*(?:@!?%p[0-9]+\\s+)?)mov\\.pred\\s+(%p[0-9]+),\\s*(?:-1|1);");
+    static const std::regex false_predicate("^(\\s*(?:@!?%p[0-9]+\\s+)?)mov\\.pred\\s+(%p[0-9]+),\\s*0;");
     std::istringstream lines(text);
     std::string line, result;
     int parts = 0;
@@ -133,6 +136,9 @@ std::string simulated_text(const std::string &text)
         std::smatch match;
         if (line.find("nanosleep") != std::string::npos)
             continue;
+        line = std::regex_replace(line, negation, "$1not.pred $2$3;");
+        line = std::regex_replace(line, true_predicate, "$1setp.eq.s32 $2, 0, 0;");
+        line = std::regex_replace(line, false_predicate, "$1setp.ne.s32 $2, 0, 0;");
         const std::string::size_type first = line.find_first_not_of(" \t");
         const int is_directive = first == std::string::npos || line[first] == '.' || line[first] == '/';
         while (!is_directive && line.find("64") != std::string::npos && std::regex_search(line, match, large)) {

@@ -37,7 +37,7 @@ CONFIGURATIONS = (
     Configuration(
         "small-l2",
         "a quarter of a V100 with an L2 of 128 KiB, which problems of feasible size leave",
-        (*_QUARTER, ("gpgpu_cache:dl2", "S:8:128:8,L:B:m:L:P,A:192:4,32:0,32")),
+        (*_QUARTER, ("gpgpu_cache:dl2", "S:8:128:8,L:B:m:L:L,A:192:4,32:0,32")),
     ),
 )
 
