@@ -78,7 +78,7 @@ def test_without_a_compiler_points_are_estimated(device: str, most: int) -> None
     result = with_measured_points(Planned(made), gpu(device), lambda _: RegisterCounts("estimated: nobody was asked"))
     assert points(result.plan) == most
     said = [each for each in result.plan.rejected if "points of a worker" in each]
-    assert [each.split(": ")[1] for each in said] == (["no gang has room, with 8 x 2 it has"] if most == 16 else [])
+    assert [each.split(": ")[1] for each in said] == (["no gang has room, with 4 x 4 it has"] if most == 16 else [])
 
 
 def test_what_a_gpu_has_no_registers_for_is_estimated_to_spill() -> None:
