@@ -267,7 +267,7 @@ static tilek_status start(host_job *job, tilek_state *state, const tilek_call *c
     job->values = (const void **)(void *)(block + layout.room + layout.paces + layout.value_bytes);
     for (int index = 0; index < kernel->host_launch_count; ++index) job->paces[index] = (pace){-1, 1, 0, 0, 0};
     status = tilek_run_start(&job->run, kernel, call, &variant, block, why);
-    job->run.machine = (tilek_machine){NULL, threads, 0, NULL, 0, 0};
+    job->run.machine = (tilek_machine){NULL, threads, 0, NULL, 0, 0, NULL};
     job->run.context = job;
     job->run.finish = finish;
     for (int index = 0; index < kernel->host_launch_count && status == TILEK_OK; ++index) {

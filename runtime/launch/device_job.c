@@ -251,8 +251,8 @@ tilek_status tilek_job_take_call(tilek_device_job *job, const tilek_call *call, 
     const tilek_limits *limits = job->device_arrays.place.backend->limits(job->device_arrays.place.device);
     const tilek_status status = tilek_run_start(&job->run, kernel, call, &job->variant, job->block, why);
     job->run.machine = tilek_is_hosts(&job->variant)
-                         ? (tilek_machine){NULL, tilek_maximum(limits->compute_units, 1), 0, NULL, 0, 0}
-                         : (tilek_machine){limits, 1, limits->group_total, NULL, 0, 0};
+                         ? (tilek_machine){NULL, tilek_maximum(limits->compute_units, 1), 0, NULL, 0, 0, NULL}
+                         : (tilek_machine){limits, 1, limits->group_total, NULL, 0, 0, NULL};
     for (int index = 0; index < kernel->size_count && status == TILEK_OK; ++index)
         job->run.machine.tile_extent = tilek_maximum(job->run.machine.tile_extent, job->run.sizes[index]);
     job->run.context = job;
