@@ -65,11 +65,13 @@ static void sums(void)
 static void ordered_zeros(void)
 {
     static void *own;
-    tilek_array_shape arrays[2];
-    tilek_kernel kernel = sum_kernel;
+    /* The runtime goes through its kernels when the process ends. */
+    static tilek_array_shape arrays[2];
+    static tilek_kernel kernel;
     tilek_data_item scalar;
     double sum;
     scale_call call;
+    kernel = sum_kernel;
     memcpy(arrays, sum_kernel.arrays, sizeof arrays);
     arrays[1].flags |= TILEK_ORDERED_ZERO_ON_HOSTS | TILEK_ORDERED_ZERO_ON_DEVICES;
     kernel.arrays = arrays;

@@ -267,7 +267,7 @@ void steps_points(void)
     static const tilek_loop_shape loops[] = {{"i", 4, own_kinds, own_axes[0], 0, INT64_MIN, INT64_MAX},
                                              {"j", 4, own_kinds, own_axes[1], 4, INT64_MIN, INT64_MAX}};
     static const int64_t arguments[] = {0, 0, 8, 0, 0, 0, 4, 0};
-    static const int64_t cases[][6] = {{128, 20, 4, 4, 4, 1}, {256, 20, 2, 8, 4, 4}, {2048, 20, 16, 32, 8, 4}, {16, 132, 1, 1, 2, 1}};
+    static const int64_t cases[][6] = {{128, 20, 4, 4, 4, 1}, {256, 20, 2, 8, 4, 4}, {2048, 20, 16, 32, 8, 4}, {16, 132, 1, 2, 1, 1}};
     const unsigned axes = TILEK_LAUNCH_POINTS | 3u << TILEK_AXIS_GANG | 3u << TILEK_AXIS_WORKER;
     const tilek_launch_shape launch = {"product", 2, loops, axes, NULL, 0, NULL, 0, NULL, 0, NULL, 0};
     step_call own;
