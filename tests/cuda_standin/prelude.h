@@ -11,6 +11,7 @@ __attribute__((visibility("default"))) void (*standin_yield)(void);
 
 /* Vectors of 16 bytes, through which programs may see arrays of their components. */
 #define STANDIN_VECTOR(type, name, ...) typedef struct name { type __VA_ARGS__; } __attribute__((aligned(16), may_alias)) name
+STANDIN_VECTOR(float, float2, x, y);
 STANDIN_VECTOR(float, float4, x, y, z, w);
 STANDIN_VECTOR(double, double2, x, y);
 STANDIN_VECTOR(int, int4, x, y, z, w);
