@@ -85,13 +85,14 @@ class _Pool:
     `async_sizes`: the element sizes in bytes that the device copies asynchronously.
 
     `points`: of each loop of which a worker has several iterations. `readers`: the program's
-    functions that read neighbouring ones: name, type of an element, vector type without length.
+    functions that read neighbouring ones: name, type of an element, vector type without length,
+    the most elements of a vector.
     """
 
     twice = held = cost = ""
     slots: tuple[tuple[str, str], ...] = ()
     points: tuple[Points, ...] = ()
-    readers: tuple[tuple[str, str, str], ...] = ()
+    readers: tuple[tuple[str, str, str, int], ...] = ()
     most = _MOST_HELD
     async_sizes: tuple[int, ...] = ()
 
@@ -449,12 +450,13 @@ class StagedTile:
         return alone and whole and side.terms[0].points > 1 and self.bytes in _ASYNC_SIZES
 
     @property
-    def reader(self) -> tuple[str, str, str]:
+    def reader(self) -> tuple[str, str, str, int]:
         """The program's function that reads vectors of points (`_Pool.readers`)."""
         element, dialect = self.object.element, self.printer.dialect
         assert isinstance(element, ScalarType), "array tiles are of numbers"
         name = dialect.scalar(element)
-        return f"tilek_read_{name.replace(' ', '_')}", name, dialect.vector_names.get(name, name)
+        vector = dialect.vector_names.get(name, name)
+        return f"tilek_read_{name.replace(' ', '_')}", name, vector, VECTOR_BYTES // self.bytes
 
     def slots_of(self, workers: str) -> str:
         """How many elements each of the workers holds, in whole vectors if there are any."""

@@ -714,8 +714,7 @@ class _ConvergentNest:
             tests = [f"{loop.last} - {loop.first} == {loop.workers} - 1" for loop in self.points]
         else:
             self.inside = self.numbers.fresh("inside")
-        if not several or any(isinstance(node, Loop) for node in walk(self.nest.body)):
-            self.writer.line(f"const int {self.full or self.inside} = {' && '.join(tests)};")
+        self.writer.line(f"const int {self.full or self.inside} = {' && '.join(tests)};")
 
     def _block(self, block: Block) -> None:
         """Statements that all workers reach."""
