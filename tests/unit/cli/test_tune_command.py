@@ -166,7 +166,7 @@ def test_processors_under_opencl_have_the_hosts_sizes(
 ) -> None:
     asked = ranked(monkeypatch)
     monkeypatch.setattr(devices, "accelerators", list)
-    assert tune(program({"t_size=32": 500}, target="opencl", form=form)) == 0
+    assert tune(program({"t_i_size=128": 500}, target="opencl", form=form)) == 0
     assert getattr(asked[0][1], "value", "") == asked_for
     assert kept()["sweep"].keys() == {size_class}
 
@@ -271,9 +271,9 @@ def test_what_falls_back_to_another_target_is_no_winner(
 ) -> None:
     ranked(monkeypatch)
     monkeypatch.setattr(devices, "accelerators", list)
-    path = Path(program({"t_size=32": 500}, target="opencl", form="device"))
+    path = Path(program({"t_i_size=128": 500}, target="opencl", form="device"))
     fall = 's/"opencl"/"threads"/'
-    lines = path.read_text() + f'case "$TILEK_SIZES" in *t_size=32*) sed -i \'{fall}\' "$TILEK_PROFILE";; esac\n'
+    lines = path.read_text() + f'case "$TILEK_SIZES" in *t_i_size=128*) sed -i \'{fall}\' "$TILEK_PROFILE";; esac\n'
     path.write_text(lines)
     assert tune("./program") == 0
     said = capsys.readouterr().out

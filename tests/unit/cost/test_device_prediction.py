@@ -75,7 +75,7 @@ def test_a_tile_takes_what_the_thesis_says() -> None:
     # Each of 4 warps looks once in each wavefront, 2 cycles for each operator.
     looks = parts["positions"] / (16 * 4 * 2)
     assert looks == int(looks)
-    assert 5 < looks < 60
+    assert 1 < looks < 20
 
 
 def test_a_warp_alone_waits_and_several_do_not() -> None:
@@ -193,10 +193,10 @@ def test_scratchpads_without_room_are_never_ranked() -> None:
 
 @pytest.mark.parametrize(
     ("sizes", "workers"),
-    [((16, 16, 16), (16, 8)), ((16, 4, 64), (32, 4)), ((8, 100, 3), (4, 8)), ((8, 1, 1), (1, 1))],
+    [((16, 16, 16), (16, 8)), ((16, 4, 64), (4, 8)), ((8, 100, 3), (32, 8)), ((8, 1, 1), (1, 8))],
 )
 def test_workers_are_as_many_as_the_runtime_gives(sizes: tuple[int, ...], workers: tuple[int, int]) -> None:
-    """32 x 8, halved while half of them are enough for a tile's two rows."""
+    """32 x 8, halved while half of them are enough for a tile's time steps and first row: workers walk along the last."""
     names = ("t_size", "t_i_size", "t_j_size")
     place = place_of(planned("sor 2-d"), {"n": 900, "m": 900, "steps": 30}, **dict(zip(names, sizes, strict=True)))
     assert [int(each[0]) for each in gang_workers(place, (), {}, 1024)] == [*workers, 1]
@@ -206,7 +206,7 @@ def test_a_block_of_few_threads_halves_the_workers() -> None:
     place = place_of(
         planned("sor 2-d"), {"n": 900, "m": 900, "steps": 30}, t_size=8, t_i_size=[64, 4], t_j_size=[64, 64]
     )
-    assert [each.tolist() for each in gang_workers(place, (), {}, 64)] == [[8, 16], [8, 4], [1, 1]]
+    assert [each.tolist() for each in gang_workers(place, (), {}, 64)] == [[8, 4], [8, 8], [1, 1]]
 
 
 def test_what_the_user_says_of_workers_stays() -> None:
@@ -233,7 +233,7 @@ def test_neighbours_in_a_wavefront_meet_elements_apart() -> None:
 
 
 def test_boxes_of_gangs_have_banks_and_take_room() -> None:
-    """33 x 33 floats where tiles are 16 x 16 x 16. Neighbours are a row and two elements apart there: 35 words, 36 where rows have one more."""
+    """33 x 33 floats where tiles are 16 x 16 x 16. Neighbours are a row less an element apart there: 32 words, all in one bank, and 33 where rows have one more."""
     found, scalars = planned("sor 2-d"), {"n": 900, "m": 900, "steps": 300}
     sizes: dict[str, int | list[int]] = {"t_size": 16, "t_i_size": 16, "t_j_size": [16, 17]}
     columns = {name: np.array(value) for name, value in sizes.items()}
@@ -247,12 +247,12 @@ def test_boxes_of_gangs_have_banks_and_take_room() -> None:
         4360,
         4488,
     ]
-    assert array_tile_conflicts(fronts.nest, launch.place, 32, 4).tolist() == [1, 4]
+    assert array_tile_conflicts(fronts.nest, launch.place, 32, 4).tolist() == [32, 1]
     # Without room for its box a gang reads where the array is, at which each worker of a row is
     # served by itself.
-    room, none = (replace(device("h100"), shared_per_block=size) for size in (4360, 4359))
+    room, none = (replace(device("h100"), shared_per_block=size) for size in (4488, 4487))
     place = NAMES.index("computation")
-    staged, plain = (terms(found, scalars, gpu, **sizes).seconds[0, place] for gpu in (room, none))
+    staged, plain = (terms(found, scalars, gpu, **sizes).seconds[1, place] for gpu in (room, none))
     assert plain > 2 * staged
 
 
