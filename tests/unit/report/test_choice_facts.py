@@ -102,12 +102,12 @@ def test_the_device_is_named_where_sizes_are_given(device: str, named: str) -> N
 
 
 def test_times_on_gpus_follow_from_their_descriptors() -> None:
-    """The default of 16 x 16 has more wavefronts than are worth it for 200 sweeps over 1000 elements."""
+    """The default of 32 x 64 has more wavefronts than are worth it for 200 sweeps over 1000 elements."""
     said_of = {}
     for name in ("h100", "c1060"):
         result = said(golden("smooth"), ["I=1000", "J=200"], named_device(name))
         said_of[name] = re.search(
-            r"\n  predicted   (\d.*) with j_size = \d+, j_i_size = \d+\n  runners-up  \d.* · .*\n  default     (.* 16, 16) \(\d+\.\d+ times\)\n",
+            r"\n  predicted   (\d.*) with j_size = \d+, j_i_size = \d+\n  runners-up  \d.* · .*\n  default     (.* 32, 64) \(\d+\.\d+ times\)\n",
             result,
         )
     assert said_of["h100"]
