@@ -71,8 +71,8 @@ def test_what_a_tile_does_not_come_back_to_is_read_where_it_is() -> None:
 
 def test_boxes_are_counted_in_whole_words() -> None:
     made = plan(LINE)
-    assert [size.device for size in made.sizes] == [16, 16]
-    assert default_array_tile_bytes(made, launch_of(made)) == 136  # 33 floats
+    assert [size.device for size in made.sizes] == [32, 64]
+    assert default_array_tile_bytes(made, launch_of(made)) == 392  # 97 floats
     assert array_tiles_fit(made, launch_of(made))
 
 
