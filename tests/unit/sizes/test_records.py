@@ -78,7 +78,7 @@ def test_the_output_depends_on_the_file(tmp_path: Path) -> None:
 
 def test_explain_says_where_sizes_are_from(tmp_path: Path, plain: TranslateResult) -> None:
     said = " ".join(explain(kernel_reports(translated(tmp_path, text_of(host=SIZES)))).split())
-    assert "t_i_size = 40 (16 on devices); those for cores from sweep.tilek.json" in said
+    assert "t_i_size = 40 (64 on devices); those for cores from sweep.tilek.json" in said
     assert ".tilek.json" not in explain(kernel_reports(plain))
 
 
