@@ -89,7 +89,13 @@ def specialised(workers: tuple[int, int], length: int = 1, source: bytes = PRODU
     (plan,) = translate(TranslateRequest("f.c", text=source)).plans
     program = device_program(plan, CUDA)
     (parameters,) = program.parameters
-    numbers = {"worker0_count": workers[0], "worker1_count": workers[1]}
+    numbers = {
+        "worker0_count": workers[0],
+        "worker1_count": workers[1],
+        "i_row_points": 8,
+        "j_row_points": 4,
+        "j_points": 4,
+    }
     constants = [parameter.constant for parameter in parameters if parameter.constant is not None]
     assert len(constants) > len(numbers)
     numbers |= {name: length for name in constants if "length" in name}
@@ -117,7 +123,7 @@ def test_tiles_are_copied_asynchronously_from_ampere_on() -> None:
 @pytest.mark.skipif(nvrtc_library() is None, reason="NVRTC is not installed: install the extra [nvrtc]")
 def test_both_tiles_lie_in_the_memory_where_there_is_room() -> None:
     text, options = specialised((32, 8))
-    one = 4 * (8 * 8 * 32 + 32 * 4 * 32)
+    one = 4 * (16 * (8 * 8 + 4) + 16 * 4 * 32)
 
     def pool(bytes_: int) -> str:
         code = ptx(text, "compute_80", (*options, f"-DTILEK_LOCAL_BYTES={bytes_}"))

@@ -26,7 +26,7 @@ WIDE_VECTORS = "-march=x86-64-v4"
 #: What `explain` says of each kernel: on cores, on devices, of its storage.
 SHOWN = {
     "launches": ("diamond tiles", "for (t = 0; t < steps) in order"),
-    "wavefronts": ("for each wavefront in order", "t_i_block: gangs 0, t_i_step: workers 1"),
+    "wavefronts": ("for each wavefront in order", "t_i_block: gangs 0, t_step: workers 1, t_i_step: workers 0"),
     "transformed": ("i_j_block: threads",),
     "register_tiles": ("256 × 24 of b[j][k] packed", "8 × 24 of c[i][j] in registers", "a tile while the one before"),
     "solved": ("for each wavefront in order", "8 of x[i] in registers, sums that wait for themselves side by side"),

@@ -444,7 +444,7 @@ class _Walk:
                 case Block():
                     yield Block(tuple(self._at(node.statements, place)))
                 case TileNest():
-                    yield replace(node, body=Block(tuple(self._of_worker(node, place))))
+                    yield replace(node, body=Block(_with_names_in_use([*self._of_worker(node, place)])))
 
     def _of_worker(self, nest: TileNest, place: _Place) -> Iterator[Statement]:
         rounds = self.queues.round_of(nest)
@@ -460,7 +460,7 @@ class _Walk:
             tests = [*_tests(node)]
             if any(map(place.moves, tests)):
                 inside = Conditional(self.full, inside, conjunction(tests), INT)
-            yield If(inside, Block(tuple(self._worked(body, place, rounds))), None)
+            yield If(inside, Block(_with_names_in_use([*self._worked(body, place, rounds)])), None)
 
     def _worked(self, body: Iterable[Statement], place: _Place, rounds: tuple[Expression, ...]) -> Iterator[Statement]:
         for node in body:
@@ -506,6 +506,17 @@ class _Walk:
                     access, object=each.planes, subscripts=(self._kept(back + 1), slot, *access.subscripts[1:])
                 )
         raise AssertionError("planes are published that all reads are in")
+
+
+def _with_names_in_use(statements: list[Statement]) -> tuple[Statement, ...]:
+    """The statements without declarations that no later one mentions: registers need no column."""
+    kept: list[Statement] = []
+    for node in reversed(statements):
+        if not isinstance(node, Declaration) or any(
+            mentions(later, declarator.object) for declarator in node.declarators for later in kept
+        ):
+            kept.insert(0, node)
+    return tuple(kept)
 
 
 def _flat(object_: DataObject) -> DataObject:

@@ -289,7 +289,7 @@ class StagingPrinter(_Pool):
             if len(tile.sizes) > 1:
                 other = f"{workers} % 32 == 0 ? 32 : {workers}"
                 writer.line(f"const int {tile.lanes} = {workers} % {length} == 0 ? {length} : {other};")
-            if tile.vector is not None and not tile.turned:
+            if tile.vector is not None:
                 # No constant that may be 0: compilers would warn of divisions that are never made.
                 writer.line(f"const int {tile.vectors} = tilek_maximum(1, {length} / {tile.vector.count});")
 
@@ -645,7 +645,7 @@ class StagedTile:
         advance, number_, sizes = f"++{slot}", slot, self.sizes
         if count > 1:
             advance, number_ = f"{slot} += {count}", f"{slot} / {count}"
-            sizes = [*self.sizes[:-1], f"({self.sizes[-1]} / {count})"]
+            sizes = [*self.sizes[:-1], self.vectors]
         with writer.block(f"for (int {slot} = 0; {slot} < {slots}; {advance})"):
             writer.line(f"const int {element} = {worker} + {number_} * {workers};")
             in_row: Callable[[str], str] = str if count == 1 else lambda index: f"{index} * {count}"

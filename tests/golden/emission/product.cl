@@ -86,6 +86,7 @@ __kernel void product(
         const int worker = worker1 * worker0_count + worker0;
         const int workers = worker0_count * worker1_count;
         const int A_lanes = workers % A_size1 == 0 ? A_size1 : workers % 32 == 0 ? 32 : workers;
+        const int A_vectors = tilek_maximum(1, A_size1 / 4);
         const int B_lanes = workers % B_size1 == 0 ? B_size1 : workers % 32 == 0 ? 32 : workers;
         const int B_vectors = tilek_maximum(1, B_size1 / 4);
         /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
@@ -182,8 +183,8 @@ __kernel void product(
                                         TILEK_UNROLL
                                         for (int slot = 0; slot < PRODUCT_A_SLOTS; slot += 4) {
                                             const int element = worker + slot / 4 * workers;
-                                            const int index0 = element / (A_size1 / 4);
-                                            const int index1 = element % (A_size1 / 4) * 4;
+                                            const int index0 = element / A_vectors;
+                                            const int index1 = element % A_vectors * 4;
                                             if (index0 < A_span0 && index1 < A_span1) {
                                                 const float4 value =
                                                     *(const __global float4 *)&A_first[index0 * A_length1
@@ -228,8 +229,8 @@ __kernel void product(
                                         TILEK_UNROLL
                                         for (int slot = 0; slot < PRODUCT_B_SLOTS; slot += 4) {
                                             const int element = worker + slot / 4 * workers;
-                                            const int index0 = element / (B_size1 / 4);
-                                            const int index1 = element % (B_size1 / 4) * 4;
+                                            const int index0 = element / B_vectors;
+                                            const int index1 = element % B_vectors * 4;
                                             if (index0 < B_span0 && index1 < B_span1) {
                                                 const float4 value =
                                                     *(const __global float4 *)&B_first[index0 * B_length1
@@ -354,8 +355,8 @@ __kernel void product(
                                     TILEK_UNROLL
                                     for (int slot = 0; slot < PRODUCT_A_SLOTS; slot += 4) {
                                         const int element = worker + slot / 4 * workers;
-                                        const int index0 = element / (A_size1 / 4);
-                                        const int index1 = element % (A_size1 / 4) * 4;
+                                        const int index0 = element / A_vectors;
+                                        const int index1 = element % A_vectors * 4;
                                         if (PRODUCT_A_SLOTS * workers == A_size0 * A_size1
                                             || index0 < A_size0) {
                                             A_next[index1 * A_pitch + index0] = A_held[slot];
@@ -379,8 +380,8 @@ __kernel void product(
                                     TILEK_UNROLL
                                     for (int slot = 0; slot < PRODUCT_B_SLOTS; slot += 4) {
                                         const int element = worker + slot / 4 * workers;
-                                        const int index0 = element / (B_size1 / 4);
-                                        const int index1 = element % (B_size1 / 4) * 4;
+                                        const int index0 = element / B_vectors;
+                                        const int index1 = element % B_vectors * 4;
                                         if (PRODUCT_B_SLOTS * workers == B_size0 * B_size1
                                             || index0 < B_size0) {
                                             const float4 value = {B_held[slot], B_held[slot + 1],

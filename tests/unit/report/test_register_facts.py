@@ -43,9 +43,9 @@ def rows(device: Device, *sizes: str) -> tuple[str, ...]:
 
 
 def test_gangs_are_those_that_a_tile_needs() -> None:
-    """A wavefront in a tile of 16 x 16 has 16 positions, so that half of a warp works; 32 gangs of a warp are half of the 64 warps."""
+    """A wavefront in a tile of 32 x 32 has 32 positions: a warp; 32 gangs of a warp are half of the 64 warps."""
     assert rows(h100(), "n=100000", "steps=100") == (
-        "f: 40 a worker, none spilled; gangs of 16: up to 32 at once on a multiprocessor, 50% of its warps, limited by blocks",
+        "f: 40 a worker, none spilled; gangs of 32: up to 32 at once on a multiprocessor, 50% of its warps, limited by blocks",
     )
 
 

@@ -217,9 +217,13 @@ def conditions(made: KernelPlan) -> list[str]:
 
 
 def test_conditions_on_points_ask_nothing_that_stands_around() -> None:
-    _, *points = conditions(plan(LU))
-    assert points[0] == "i_point >= front + 1 && n >= i_point + 1 && (j_point == front)"
-    assert points[1] == "i_point_2 >= front + 1 && n >= j_point_2 + 1 && j_point_2 >= i_point_2"
+    """The first point is tested by its distance from the ends of a worker's row (`point_guards`)."""
+    _, some, *points = conditions(plan(LU))
+    j = "j_first_2 + (long)j_step"
+    i = "i_first_2 + (long)i_step"
+    assert some == "(-i_step_3) >= limit_2"
+    assert points[0] == f"(front <= (i_step_3 - limit)) && (({j}_2) == ((long)front + k_first_2))"
+    assert points[1] == f"{i}_4 >= (long)front + k_first_2 + 1 && n >= {j}_3 + 1 && {j}_3 >= {i}_4"
 
 
 def test_a_row_of_the_host_is_not_asked_again() -> None:
