@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from benchmarks.formulas import sizes_of, value_of
+
 STREAMING, REVERSAL, PRODUCT, JACOBI_2D, JACOBI_3D = "streaming", "reversal", "sgemm", "jacobi-2d", "jacobi-3d"
 #: Of many small launches: seconds of a whole run with CUDA's graphs over those without.
 GRAPHS = "graphs"
@@ -41,15 +43,12 @@ class GpuCase:
         return f"{self.title}.{self.type}"
 
     def numbers(self, check: bool) -> dict[str, int]:
-        return {
-            key: int(value)
-            for key, value in (item.split("=") for item in (self.check if check else self.sizes).split())
-        }
+        return sizes_of(self.check if check else self.sizes)
 
     def count(self, formula: str, check: bool) -> float:
         """The value of `moved` or `flops`."""
         known = self.numbers(check) | {"width": 8 if self.type == "double" else 4}
-        return float(eval(formula, {"__builtins__": {}}, known))
+        return float(value_of(formula, known))
 
 
 _VECTOR = "REPEATS*N*N*width"

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from benchmarks.formulas import sizes_of, value_of
+
 Sizes = dict[str, int]
 
 POLYBENCH, TILEK, THESIS, ICS, METAFORK, PRODUCT = "PolyBench/C", "TileK", "thesis", "ICS'08", "MetaFork", "product"
@@ -50,12 +52,12 @@ class Case:
 
     def count(self, formula: str, quick: bool) -> float:
         """The value of `flops` or `moved` at the sizes."""
-        return float(eval(formula, {"__builtins__": {}}, dict(self.numbers(quick))))
+        return float(value_of(formula, self.numbers(quick)))
 
 
 def _case(name: str, group: str, sizes: str, quick: str, flops: str, moved: str, **more: object) -> Case:
     """A case whose sizes are written as "N=1000 M=900", those of `quick` in the same order without names."""
-    numbers = {key: int(value) for key, value in (item.split("=") for item in sizes.split())}
+    numbers = sizes_of(sizes)
     smaller = dict(zip(numbers, map(int, quick.split()), strict=True))
     return Case(name, group, numbers, smaller, flops, moved, **more)  # type: ignore[arg-type]
 
