@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "device/cuda/cuda_api.h"
 #include "base/dynamic_library.h"
-#include "base/message.h"
+#include "device/cuda/cuda_context.h"
+#include "device/cuda/cuda_device.h"
 
-enum { TRIES = 20, NAME_BYTES = 256, CUBLAS_NO_TRANSPOSITION = 0 };
+enum { TRIES = 20, CUBLAS_NO_TRANSPOSITION = 0 };
 
 typedef struct copy_api {
     CUresult (*copy)(CUdeviceptr, CUdeviceptr, size_t, CUstream);
@@ -30,8 +30,8 @@ static const tilek_symbol cublas_symbols[] = {{"cublasCreate_v2", offsetof(cubla
                                               {"cublasSetStream_v2", offsetof(cublas_api, set_stream)},
                                               {"cublasSgemm_v2", offsetof(cublas_api, sgemm)}};
 
-static tilek_cuda_api cuda;
-static CUstream stream;
+static tilek_device *device;
+static CUstream stream; /* of the device's queue 0 */
 static CUevent before, after;
 
 static void fail(const char *what, const char *why)
@@ -43,28 +43,35 @@ static void fail(const char *what, const char *why)
 static void check(const char *what, CUresult error)
 {
     if (error != CUDA_SUCCESS)
-        fail(what, tilek_cuda_error(&cuda, error));
+        fail(what, tilek_cuda_error(device->api, error));
+}
+
+static void require(tilek_status status, const tilek_message *why)
+{
+    if (status != TILEK_OK)
+        fail("CUDA", why->text);
 }
 
 /* Seconds of what was queued since start(). */
 static double stop(void)
 {
     float milliseconds = 0.0f;
-    check("cuEventRecord", cuda.cuEventRecord(after, stream));
-    check("cuEventSynchronize", cuda.cuEventSynchronize(after));
-    check("cuEventElapsedTime", cuda.cuEventElapsedTime(&milliseconds, before, after));
+    check("cuEventRecord", device->api->cuEventRecord(after, stream));
+    check("cuEventSynchronize", device->api->cuEventSynchronize(after));
+    check("cuEventElapsedTime", device->api->cuEventElapsedTime(&milliseconds, before, after));
     return 1e-3 * (double)milliseconds;
 }
 
 static void start(void)
 {
-    check("cuEventRecord", cuda.cuEventRecord(before, stream));
+    check("cuEventRecord", device->api->cuEventRecord(before, stream));
 }
 
-static CUdeviceptr allocated(size_t bytes)
+static tilek_buffer allocated(size_t bytes)
 {
-    CUdeviceptr memory = 0;
-    check("cuMemAlloc", cuda.cuMemAlloc(&memory, bytes));
+    tilek_buffer memory;
+    tilek_message why;
+    require(tilek_cuda_backend()->allocate(device, bytes, &memory, &why), &why);
     return memory;
 }
 
@@ -75,16 +82,16 @@ static double best_copy(size_t bytes)
     void *const library = tilek_library_open(named != NULL ? (const char *[]){named, NULL} : (const char *[]){"libcuda.so.1", "libcuda.so", NULL});
     if (library == NULL || tilek_library_bind(library, 1, copy_symbols, &api) != NULL)
         fail("libcuda", "no cuMemcpyDtoDAsync");
-    const CUdeviceptr from = allocated(bytes), to = allocated(bytes);
+    tilek_buffer from = allocated(bytes), to = allocated(bytes);
     double best = 0.0;
     for (int try = 0; try < TRIES; ++try) {
         start();
-        check("cuMemcpyDtoDAsync", api.copy(to, from, bytes, stream));
+        check("cuMemcpyDtoDAsync", api.copy(to.address, from.address, bytes, stream));
         const double rate = 2.0 * (double)bytes / stop();
         best = rate > best ? rate : best;
     }
-    check("cuMemFree", cuda.cuMemFree(from));
-    check("cuMemFree", cuda.cuMemFree(to));
+    tilek_cuda_backend()->release(device, &from);
+    tilek_cuda_backend()->release(device, &to);
     return best;
 }
 
@@ -104,56 +111,46 @@ static double best_product(int side)
         fail("libcublas", "does not start");
     const size_t bytes = (size_t)side * (size_t)side * sizeof(float);
     float *const values = malloc(bytes);
-    const CUdeviceptr a = allocated(bytes), b = allocated(bytes), c = allocated(bytes);
+    tilek_buffer matrices[] = {allocated(bytes), allocated(bytes), allocated(bytes)};
+    tilek_message why;
     if (values == NULL)
         fail("limits", "out of memory");
     for (size_t k = 0; k < bytes / sizeof *values; ++k)
         values[k] = (float)(k % 1021) / 1021.0f;
-    check("cuMemcpyHtoDAsync", cuda.cuMemcpyHtoDAsync(a, values, bytes, stream));
-    check("cuMemcpyHtoDAsync", cuda.cuMemcpyHtoDAsync(b, values, bytes, stream));
-    check("cuMemcpyHtoDAsync", cuda.cuMemcpyHtoDAsync(c, values, bytes, stream));
-    check("cuStreamSynchronize", cuda.cuStreamSynchronize(stream));
+    for (int k = 0; k < 3; ++k)
+        require(tilek_cuda_backend()->write(device, 0, &matrices[k], 0, values, bytes, &why), &why);
     const float one = 1.0f;
     double best = 0.0;
     for (int try = 0; try < TRIES; ++try) {
         start();
-        if (api.sgemm(handle, CUBLAS_NO_TRANSPOSITION, CUBLAS_NO_TRANSPOSITION, side, side, side, &one, a, side, b, side, &one, c, side) != 0)
+        if (api.sgemm(handle, CUBLAS_NO_TRANSPOSITION, CUBLAS_NO_TRANSPOSITION, side, side, side, &one, matrices[0].address, side,
+                      matrices[1].address, side, &one, matrices[2].address, side) != 0)
             fail("cublasSgemm", "failed");
         const double rate = 2.0 * side * (double)side * side / stop();
         best = rate > best ? rate : best;
     }
     (void)api.destroy(handle);
     free(values);
-    check("cuMemFree", cuda.cuMemFree(a));
-    check("cuMemFree", cuda.cuMemFree(b));
-    check("cuMemFree", cuda.cuMemFree(c));
+    for (int k = 0; k < 3; ++k)
+        tilek_cuda_backend()->release(device, &matrices[k]);
     return best;
 }
 
 int main(int argc, char **argv)
 {
     tilek_message why;
-    CUdevice device;
-    CUcontext context;
-    char name[NAME_BYTES] = "";
     if (argc != 3)
         fail(argv[0], "usage: limits COPIED_BYTES SIDE");
-    if (tilek_cuda_load(&cuda, &why) != TILEK_OK)
-        fail("CUDA", why.text);
-    check("cuDeviceGet", cuda.cuDeviceGet(&device, 0));
-    check("cuDeviceGetName", cuda.cuDeviceGetName(name, NAME_BYTES, device));
-    check("cuDevicePrimaryCtxRetain", cuda.cuDevicePrimaryCtxRetain(&context, device));
-    check("cuCtxPushCurrent", cuda.cuCtxPushCurrent(context));
-    check("cuStreamCreate", cuda.cuStreamCreate(&stream, 0));
-    check("cuEventCreate", cuda.cuEventCreate(&before, 0));
-    check("cuEventCreate", cuda.cuEventCreate(&after, 0));
+    require(tilek_cuda_backend()->open(0, NULL, &device, &why), &why);
+    require(tilek_cuda_enter_queue(device, 0, &stream, &why), &why);
+    check("cuEventCreate", device->api->cuEventCreate(&before, 0));
+    check("cuEventCreate", device->api->cuEventCreate(&after, 0));
     const double copy = best_copy((size_t)strtoull(argv[1], NULL, 10)), product = best_product(atoi(argv[2]));
-    printf("{\"device\": \"%s\", \"copy\": %.6e, \"sgemm\": ", name, copy);
+    printf("{\"device\": \"%s\", \"copy\": %.6e, \"sgemm\": ", device->limits.name, copy);
     printf(product > 0.0 ? "%.6e}\n" : "null}\n", product);
-    check("cuEventDestroy", cuda.cuEventDestroy(before));
-    check("cuEventDestroy", cuda.cuEventDestroy(after));
-    check("cuStreamDestroy", cuda.cuStreamDestroy(stream));
-    check("cuCtxPopCurrent", cuda.cuCtxPopCurrent(&context));
-    check("cuDevicePrimaryCtxRelease", cuda.cuDevicePrimaryCtxRelease(device));
+    check("cuEventDestroy", device->api->cuEventDestroy(before));
+    check("cuEventDestroy", device->api->cuEventDestroy(after));
+    tilek_cuda_leave(device);
+    tilek_cuda_backend()->shutdown();
     return 0;
 }
