@@ -9,7 +9,7 @@ import shlex
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,13 @@ COMPILER = os.environ.get("TILEK_CC", "cc")
 TILECC = (sys.executable, "-m", "tilepragma.cli.tilecc")
 #: What all of PolyBench's programs link against: data, clock, hashes.
 SUPPORT = ROOT / "benchmarks" / "polybench_support.c"
+#: Results have the bits of the original loop.
+EXACT = ("-std=gnu99", "-O2", "-ffp-contract=off", "-Wno-unknown-pragmas")
 TILEPRAGMA = (sys.executable, "-m", "tilepragma.cli.tilepragma")
+
+
+class BenchmarkError(Exception):
+    """Something is missing, or a command fails; the message says what."""
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -32,10 +38,34 @@ def environment(**more: str) -> dict[str, str]:
 
 def output_of(command: Sequence[str], folder: Path, **more: str) -> str:
     """Standard output of a command; the script ends with its messages where it fails."""
-    done = subprocess.run(command, cwd=folder, env=environment(**more), capture_output=True, text=True, check=False)
+    try:
+        return checked_output(command, environment(**more), folder)
+    except BenchmarkError as error:
+        sys.exit(str(error))
+
+
+def checked_output(
+    command: Sequence[str],
+    variables: Mapping[str, str],
+    folder: Path | None = None,
+    seconds: float | None = None,
+    *,
+    with_warnings: bool = False,
+) -> str:
+    """Standard output of a command; `with_warnings`: its standard error is printed. Raises
+    BenchmarkError where it fails, or takes more than `seconds`.
+    """
+    streams: dict[str, Any] = {"capture_output": True, "text": True, "errors": "replace"}
+    try:
+        done = subprocess.run(command, cwd=folder, env=variables, timeout=seconds, check=False, **streams)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise BenchmarkError(str(error)) from None
     if done.returncode != 0:
-        sys.exit(f"{' '.join(command)}\nended with status {done.returncode}\n{done.stdout}{done.stderr}")
-    return done.stdout
+        said = f"{done.stdout}{done.stderr}"
+        raise BenchmarkError(f"{shlex.join(command)}\nended with status {done.returncode}\n{said}")
+    if with_warnings:
+        print(done.stderr, end="", file=sys.stderr)
+    return str(done.stdout)
 
 
 def build_support(folder: Path) -> Path:

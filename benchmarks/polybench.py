@@ -26,14 +26,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy
-from measure import COMPILER, ROOT, TILECC, TILEPRAGMA, build_support, environment
+from measure import COMPILER, EXACT, ROOT, TILECC, TILEPRAGMA, build_support, environment
 from polybench_programs import HOOKS, PolybenchError, Program, Sizes, arrays_in, read_programs, run_settings
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 HERE = Path(__file__).resolve().parent
-FLAGS = ("-std=gnu99", "-O2", "-ffp-contract=off", "-Wno-unknown-pragmas")
 DATASETS = ("MINI", "SMALL", "ODD")
 #: Seconds for a whole program's analysis and planning: the most, and the median over all programs.
 MOST_SECONDS, MEDIAN_SECONDS = 1.5, 0.5
@@ -126,7 +125,7 @@ def options_of(task: Task, program: Program, sizes: Sizes | None) -> tuple[str, 
     numbers = (f"-D{name}={value}" for name, value in given.items())
     folders = (f"-I{program.source.parent}", f"-I{task.folder / 'utilities'}")
     declared = ("-include", str(task.scratch / "sizes.h"))
-    return (*FLAGS, *folders, *declared, *HOOKS, *shape, *numbers)
+    return (*EXACT, *folders, *declared, *HOOKS, *shape, *numbers)
 
 
 def compared(program: Program, original: Path, ours: Path, runs: Sequence[str]) -> tuple[str, float]:

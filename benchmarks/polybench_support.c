@@ -35,7 +35,7 @@ static void fail(const char *what, const char *why)
 }
 
 /* The text after `name=` among the settings, or NULL. */
-static const char *optional_setting(const char *name)
+const char *polybench_setting(const char *name)
 {
     const size_t length = strlen(name);
     for (const char *at = settings; at != NULL; at = strchr(at, ',')) {
@@ -48,7 +48,7 @@ static const char *optional_setting(const char *name)
 
 static const char *setting(const char *name)
 {
-    const char *const found = optional_setting(name);
+    const char *const found = polybench_setting(name);
     if (found == NULL)
         fail(name, "no such setting");
     return found;
@@ -126,7 +126,7 @@ static double now(void)
 
 static int timed(void)
 {
-    const char *const said = optional_setting("time");
+    const char *const said = polybench_setting("time");
     return said != NULL && *said == '1';
 }
 

@@ -11,23 +11,18 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks.gpu.cases import CASES, CHECK_LIMITS, LIMITS, GpuCase
-from benchmarks.measure import SUPPORT, TILEPRAGMA, environment
+from benchmarks.measure import SUPPORT, TILEPRAGMA, BenchmarkError, checked_output, environment
 from benchmarks.polybench_programs import HOOKS, Program
 from tilepragma.base.resources import resource_folder
 
 HERE = Path(__file__).resolve().parent
 SUITE_KERNELS = HERE.parent / "suite" / "kernels"
-
-
-class PackError(Exception):
-    """A source that could not be made; the message is what the translator said."""
 
 
 def source_of(case: GpuCase) -> Path:
@@ -43,7 +38,7 @@ def options_of(case: GpuCase, check: bool) -> list[str]:
 
 
 def translate(case: GpuCase, check: bool, folder: Path) -> None:
-    """Raises PackError."""
+    """Raises BenchmarkError."""
     source = source_of(case)
     text = Program(source, case.type, (), (), False).with_kernels()
     original, output = folder / f"{case.name}.in.c", folder / f"{case.name}.c"
@@ -57,14 +52,12 @@ def translate(case: GpuCase, check: bool, folder: Path) -> None:
         str(output),
         str(original),
     ]
-    done = subprocess.run(command, env=environment(TILEK_TILES=case.tiles), capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise PackError(done.stderr)
+    checked_output(command, environment(TILEK_TILES=case.tiles))
     original.unlink()
 
 
 def pack(folder: Path, cases: Iterable[GpuCase] = CASES, *, tiny: bool = False) -> None:
-    """Everything into `folder`; `tiny`: only what `run.py --tiny` needs. Raises PackError and OSError."""
+    """Everything into `folder`; `tiny`: only what `run.py --tiny` needs. Raises BenchmarkError and OSError."""
     cases = tuple(cases)
     for kind, check in (("check", True),) if tiny else (("full", False), ("check", True)):
         (folder / kind).mkdir(parents=True, exist_ok=True)
@@ -113,7 +106,7 @@ def main() -> int:
         return 2
     try:
         pack(given.folder, cases)
-    except (PackError, OSError) as error:
+    except (BenchmarkError, OSError) as error:
         print(error)
         return 2
     print(

@@ -7,22 +7,20 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import os
 import re
 import struct
-import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.measure import BenchmarkError, checked_output
+
 #: Attributes of .nv.info that have a symbol and a number, and the form of such (EIFMT_SVAL).
 _REGISTERS, _FRAME, _WITH_VALUE = 0x2F, 0x11, 0x04
 _BYTES = 16  # of an instruction, from compute capability 7.0 on
 _ADDRESS = re.compile(r"0x[0-9a-f]+$")
-
-
-class CubinError(Exception):
-    """There is no answer; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,7 @@ class EntryPoint:
 
 def entry_points(cubins: Sequence[Path], architecture: int) -> Mapping[Path, Mapping[str, EntryPoint]]:
     """The entry points of files for compute capability `architecture` (90 means 9.0). Raises
-    CubinError where nvdisasm is missing or refuses them.
+    BenchmarkError where nvdisasm is missing or refuses them.
     """
     images = {cubin: cubin.read_bytes() for cubin in cubins}
     code = {
@@ -84,15 +82,20 @@ def entry_points(cubins: Sequence[Path], architecture: int) -> Mapping[Path, Map
 
 
 def nvdisasm() -> tuple[Path, str]:
-    """The wheel's command and its version. Raises CubinError without it."""
+    """The wheel's command and its version. Raises BenchmarkError without it."""
+    return wheel_file("nvidia-cuda-nvdisasm", "nvdisasm", "nvdisasm.exe")
+
+
+def wheel_file(wheel: str, *names: str) -> tuple[Path, str]:
+    """The file of one of the names in a wheel, and the wheel's version. Raises BenchmarkError without it."""
     try:
-        wheel = importlib.metadata.distribution("nvidia-cuda-nvdisasm")
+        installed = importlib.metadata.distribution(wheel)
     except importlib.metadata.PackageNotFoundError:
-        raise CubinError("nvdisasm is not installed: install the extra [sass]") from None
-    for file in wheel.files or ():
-        if file.name in ("nvdisasm", "nvdisasm.exe"):
-            return Path(str(wheel.locate_file(file))), wheel.version
-    raise CubinError("the wheel nvidia-cuda-nvdisasm holds no nvdisasm")
+        raise BenchmarkError(f"the wheel {wheel} is not installed: install the extra [sass]") from None
+    for file in installed.files or ():
+        if file.name in names:
+            return Path(str(installed.locate_file(file))), installed.version
+    raise BenchmarkError(f"the wheel {wheel} holds no {names[0]}")
 
 
 def _disassembled(sections: Sequence[bytes], architecture: int) -> Iterator[tuple[Instruction, ...]]:
@@ -100,16 +103,14 @@ def _disassembled(sections: Sequence[bytes], architecture: int) -> Iterator[tupl
         file.write(b"".join(sections))
         file.flush()
         command = [str(nvdisasm()[0]), "--emit-json", "--binary", f"SM{architecture}", file.name]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise CubinError(f"nvdisasm does not take code for sm_{architecture}: {done.stderr.strip()}")
-    _, functions = json.loads(done.stdout)
+        printed_code = checked_output(command, os.environ)
+    _, functions = json.loads(printed_code)
     printed = [instruction for function in functions for instruction in function["sass-instructions"]]
     first = 0
     for section in sections:
         end = first + len(section) // _BYTES
         if end > len(printed):
-            raise CubinError(f"nvdisasm prints {len(printed)} instructions of {sum(map(len, sections)) // _BYTES}")
+            raise BenchmarkError(f"nvdisasm prints {len(printed)} instructions of {sum(map(len, sections)) // _BYTES}")
         yield without_filling(tuple(_instruction(each, first) for each in printed[first:end]))
         first = end
 

@@ -1,7 +1,7 @@
 """Static counts of the machine code (SASS) of emitted CUDA kernels; needs no GPU.
 
-Each program of `static/` is translated and run with the real runtime and the real NVRTC, but a
-driver that launches nothing (`static/recorder.c`): what it is given to load is what a device of
+Each program of `programs/` is translated and run with the real runtime and the real NVRTC, but a
+driver that launches nothing (`recorder.c`): what it is given to load is what a device of
 that architecture would get for these sizes. A row tells of one entry point:
 
     local       bytes of local memory a thread: spills, and arrays that found no registers
@@ -17,26 +17,24 @@ Points come from the work: a point of a stencil has one product, whatever the co
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import re
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from benchmarks.gpu.cubin import CubinError, EntryPoint, Instruction, entry_points, loops, nvdisasm, reachable
-from benchmarks.measure import COMPILER, TILECC, environment
+from benchmarks.gpu.cubin import EntryPoint, Instruction, entry_points, loops, nvdisasm, reachable, wheel_file
+from benchmarks.gpu.kernel_runs import kernel_settings, sources_of
+from benchmarks.measure import COMPILER, EXACT, TILECC, BenchmarkError, checked_output, environment
+from tilepragma.cli.runtime_library import runtime_includes
 from tilepragma.model.descriptor_files import named_device
 from tilepragma.model.device import Gpu
 from tilepragma.model.occupancy import occupancy
 
-SOURCES = Path(__file__).resolve().parent / "static"
+HERE = Path(__file__).resolve().parent
 #: Devices with NVIDIA's architectures that kernels are emitted for: sm_80 and sm_90.
 DEVICES = ("a100", "h100")
-#: Results have the bits of the original loop, as in all other tests.
-FLAGS = ("-std=c99", "-O1", "-ffp-contract=off")
 LEAST_OCCUPANCY = 50
 _PRODUCT, _SUM, _STORE = r"[FD]MUL\b", r"FADD\b", r"STG\b"
 #: Of a device that is described (numbers of CUdevice_attribute): the largest block, and grid, no
@@ -44,27 +42,26 @@ _PRODUCT, _SUM, _STORE = r"[FD]MUL\b", r"FADD\b", r"STG\b"
 _LIMITS = {1: 1024, 2: 1024, 3: 1024, 4: 64, 5: 2**31 - 1, 6: 65535, 7: 65535, 17: 0, 95: 1}
 
 
-class SassError(Exception):
-    """There are no counts; the message says why."""
-
-
 @dataclass(frozen=True)
 class Kernel:
-    """A function of the programs. Its entry points' names begin with `name`. `count` instructions
-    that match `work` compute a point.
+    """A kernel of `programs/`, and the sizes at which it is recorded. Its entry points' names begin
+    with `name`. `count` instructions that match `work` compute a point.
     """
 
     name: str
+    n: int
+    steps: int = 1
     work: str = _PRODUCT
     count: int = 1
 
 
 @dataclass(frozen=True)
 class Program:
-    """A file of `static/`; `tiles` is TILEK_TILES of its translation."""
+    """Kernels of a file of `programs/`; `tiles` is TILEK_TILES of its translation."""
 
     name: str
     kernels: tuple[Kernel, ...]
+    source: str = ""
     tiles: str = "auto"
 
 
@@ -72,28 +69,31 @@ PROGRAMS = (
     Program(
         "elementwise",
         (
-            Kernel("axpy"),
-            *(Kernel(name, _STORE) for name in ("reversal", "transpose", "gather")),
-            Kernel("sum", _SUM),
+            Kernel("axpy", 1 << 22),
+            Kernel("reversal", 1 << 22, work=_STORE),
+            Kernel("transpose", 2048, work=_STORE),
+            Kernel("gather", 1 << 22, work=_STORE),
+            Kernel("sum", 1 << 22, work=_SUM),
         ),
     ),
     Program(
         "stencils",
         (
-            *(Kernel(name) for name in ("five_points", "five_points_double", "nine_points", "seven_points", "box_27")),
-            Kernel("convolution", count=25),
-            *(Kernel(name) for name in ("jacobi", "fdtd")),
+            *(Kernel(name, 2048) for name in ("star2d1r", "star2d1r_double", "box2d1r")),
+            *(Kernel(name, 256) for name in ("star3d1r", "box3d1r")),
+            Kernel("conv2d", 2048, count=25),
+            *(Kernel(name, 2048, 4) for name in ("jacobi2d", "fdtd2d")),
         ),
     ),
-    Program("overlapped", (Kernel("jacobi_overlapped"),), "overlapped"),
+    Program("overlapped", (Kernel("jacobi2d", 2048, 12),), "stencils", "overlapped"),
     Program(
         "products",
         (
-            *(Kernel(name) for name in ("matrix_vector", "transposed_vector", "mvt", "sgemm", "syrk")),
-            Kernel("nbody", r"MUFU\.RSQ\b"),
+            *(Kernel(name, 2048) for name in ("gemv", "gemv_transposed", "mvt", "sgemm", "syrk")),
+            Kernel("nbody", 2048, work=r"MUFU\.RSQ\b"),
         ),
     ),
-    Program("sweeps", (Kernel("gauss_seidel"), Kernel("sor_3d"))),
+    Program("sweeps", (Kernel("gauss_seidel", 1024, 16), Kernel("sor3d", 128, 16))),
 )
 
 
@@ -136,48 +136,38 @@ class Row:
 
 
 def nvrtc() -> tuple[Path, str]:
-    """The wheel's library and its version. Raises SassError without it."""
-    try:
-        wheel = importlib.metadata.distribution("nvidia-cuda-nvrtc-cu12")
-    except importlib.metadata.PackageNotFoundError:
-        raise SassError("NVRTC's wheel is not installed: install the extra [sass]") from None
-    for file in wheel.files or ():
-        if file.name == "libnvrtc.so.12":
-            return Path(str(wheel.locate_file(file))), wheel.version
-    raise SassError("the wheel nvidia-cuda-nvrtc-cu12 holds no libnvrtc.so.12")
+    """The wheel's library and its version. Raises BenchmarkError without it."""
+    return wheel_file("nvidia-cuda-nvrtc-cu12", "libnvrtc.so.12")
 
 
 def compilers() -> str:
-    """What the counts depend on besides us. Raises SassError where it is missing."""
-    try:
-        return f"NVRTC {nvrtc()[1]}, nvdisasm {nvdisasm()[1]}"
-    except CubinError as error:
-        raise SassError(str(error)) from None
+    """What the counts depend on besides us. Raises BenchmarkError where it is missing."""
+    return f"NVRTC {nvrtc()[1]}, nvdisasm {nvdisasm()[1]}"
 
 
 def rows_of(program: Program, folder: Path) -> tuple[Row, ...]:
-    """The rows of a program for all DEVICES; it is built in `folder`. Raises SassError."""
+    """The rows of a program for all DEVICES; it is built in `folder`. Raises BenchmarkError."""
     recorder, built = folder / "recorder.so", folder / program.name
-    shared = ("-std=c11", "-O1", "-fPIC", "-shared", "-fvisibility=hidden")
-    _run((COMPILER, *shared, "-o", str(recorder), str(SOURCES / "recorder.c")))
-    source = str(SOURCES / f"{program.name}.c")
-    _run((*TILECC, *FLAGS, "-o", str(built), source, "-lm"), TILEK_TILES=program.tiles)
+    shared = ("-std=c11", "-O1", "-fPIC", "-shared", "-fvisibility=hidden", *runtime_includes())
+    _run((COMPILER, *shared, "-o", str(recorder), str(HERE / "recorder.c")))
+    sources = sources_of(program.source or program.name)
+    _run((*TILECC, *EXACT, "-o", str(built), *sources, "-lm"), TILEK_TILES=program.tiles)
     result = []
     for name in DEVICES:
         gpu = named_device(name)
         assert isinstance(gpu, Gpu)
         records = folder / f"{program.name}.{name}"
         records.mkdir()
-        result += list(_rows(program, gpu, _recorded(built, recorder, gpu, records)))
+        result += list(_rows(program, gpu, _recorded(program, built, recorder, gpu, records)))
     return tuple(sorted(result, key=lambda row: row.key))
 
 
-def _recorded(program: Path, recorder: Path, gpu: Gpu, folder: Path) -> Sequence[Launch]:
+def _recorded(program: Program, built: Path, recorder: Path, gpu: Gpu, folder: Path) -> Sequence[Launch]:
     """The launches of a run, each entry point once: the first of its largest block."""
     major, minor = divmod(_architecture(gpu), 10)
     attributes = _LIMITS | {13: int(gpu.clock / 1e3), 16: gpu.multiprocessors, 75: major, 76: minor}
     _run(
-        (str(program),),
+        (str(built), "-", *(kernel_settings(kernel.name, kernel.n, kernel.steps) for kernel in program.kernels)),
         TILEK_TARGET="cuda",
         TILEK_STRICT="1",
         TILEK_CACHE_DIR=str(folder / "cache"),
@@ -202,18 +192,13 @@ def _run(command: tuple[str, ...], **variables: str) -> None:
         for name, value in environment().items()
         if not name.startswith("TILEK_") or name in ("TILEK_CACHE_DIR", "TILEK_CC")
     }
-    apart = {"TILEK_DATA_DIR": str(SOURCES / "no-data")}
-    done = subprocess.run(command, env=kept | apart | variables, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise SassError(f"{' '.join(command)}\nended with status {done.returncode}\n{done.stdout}{done.stderr}")
+    apart = {"TILEK_DATA_DIR": str(HERE / "no-data")}
+    checked_output(command, kept | apart | variables)
 
 
 def _rows(program: Program, gpu: Gpu, launches: Sequence[Launch]) -> Iterator[Row]:
     modules = sorted({launch.module for launch in launches})
-    try:
-        entries = entry_points(modules, _architecture(gpu))
-    except CubinError as error:
-        raise SassError(str(error)) from None
+    entries = entry_points(modules, _architecture(gpu))
     for launch in launches:
         candidates = [kernel for kernel in program.kernels if re.match(rf"{kernel.name}(_|$)", launch.entry)]
         kernel = max(candidates, key=lambda each: len(each.name))
@@ -382,7 +367,7 @@ def main() -> int:
                     if row.entry in given.show:
                         print(f"{row.entry} for sm_{row.sm}, {'the loop' if row.loop else 'all'}:")
                         print("".join(f"    {each}\n" for each in row.region))
-    except SassError as error:
+    except BenchmarkError as error:
         print(error, file=sys.stderr)
         return 2
     return 0

@@ -1,85 +1,76 @@
 """Counts what GPU code does, on GPGPU-Sim: instructions a point, transactions, cycles.
 
-Each kernel of `programs/kernels.c`, translated by tilecc with tilek's lines alone, runs beside the
-hand-written CUDA of `programs/naive.cu`, one thread an element, on the same data; the bits that both
-leave are compared with those of the plain C program. Counts carry over to real devices, cycles (with
-5000 of launch latency a launch) are a guide. `--functional` executes without timing, 15 times faster.
+Kernels of `../programs`, translated by tilecc with tilek's lines alone, run beside the hand-written
+CUDA of `by_hand.cu`, one thread an element, on the same data; the bits that both leave are compared
+with those of the plain C program. Counts carry over to real devices, cycles (with 5000 of launch
+latency a launch) are a guide. `--functional` executes without timing, 15 times faster.
 
 The simulator is no part of this project: GPGPUSIM_ROOT names the tree of GPGPU-Sim 4.2, built, and
-CUDA_INSTALL_PATH CUDA 11.8's headers, NVRTC and ptxas. Exit status 1 where bits differ, 2 where
-something is missing.
+CUDA_INSTALL_PATH CUDA 11.8's headers, NVRTC and ptxas. Exit status 1 where bits differ or a run
+fails, 2 where something is missing.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 import tempfile
+import textwrap
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from benchmarks.gpu.simulated.cases import CASES, SimulatedCase
-from benchmarks.gpu.simulated.simulator import (
-    CONFIGURATIONS,
-    Counts,
-    Simulator,
-    SimulatorError,
-    find_simulator,
-    read_counts,
-    run_program,
-)
-from benchmarks.measure import TILECC, environment, markdown, show
+from benchmarks.gpu.kernel_runs import PROGRAMS, hashes_of, kernel_settings, sources_of
+from benchmarks.gpu.simulated.cases import CASES, NAIVE, OURS, SimulatedCase
+from benchmarks.gpu.simulated.simulator import CONFIGURATIONS, Counts, Simulator, find_simulator, read_counts
+from benchmarks.measure import COMPILER, EXACT, TILECC, BenchmarkError, checked_output, environment, markdown, show
+from tilepragma.cli.runtime_library import RuntimeLibraryError, build_tool
 
-PROGRAMS = Path(__file__).resolve().parent / "programs"
-FLAGS = ("-std=gnu99", "-O2", "-ffp-contract=off", "-Wno-unknown-pragmas")
 RUN_SECONDS = 3600
-OURS, NAIVE, TILED = "ours", "naive", "tiled"
+PLAIN, BY_HAND = "plain", "by-hand"
 COLUMNS = ("kernel", "code", "launches", "insn a unit", "goal", "registers", "occupancy")
 TIMED_COLUMNS = ("L1", "L2", "DRAM", "conflicts", "cycles")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """`counts` of a run of `code`; `same`: it leaves the bits of the plain program."""
+    """`counts` of a run of `code`; `same`: it leaves the bits of the plain program. `failure` says
+    why there are no counts.
+    """
 
     case: SimulatedCase
     code: str
-    counts: Counts
+    counts: Counts | None
     same: bool
+    failure: str = ""
 
     @property
     def a_unit(self) -> float:
-        return self.counts.instructions / self.case.unit_count
+        return self.counts.instructions / self.case.unit_count if self.counts is not None else 0.0
 
 
 def build(folder: Path) -> None:
-    """The programs, one for each kind of code. Raises SimulatorError."""
-    main, kernels = str(PROGRAMS / "main.c"), str(PROGRAMS / "kernels.c")
-    naive = ["gcc", *FLAGS, "-DNAIVE", main, str(PROGRAMS / "naive.c"), str(PROGRAMS / "cuda_launch.c"), "-ldl"]
-    commands = {
-        "plain": ["gcc", *FLAGS, main, kernels],
-        OURS: [*TILECC, *FLAGS, main, kernels],
-        NAIVE: naive,
-        TILED: [*naive, "-DTILED"],
-    }
-    for name, command in commands.items():
-        run_program([*command, "-o", str(folder / name)], folder, environment(), RUN_SECONDS)
+    """The programs: plain, ours, by hand. Raises BenchmarkError."""
+    for name, compiler in ((PLAIN, shlex.split(COMPILER)), (OURS, TILECC)):
+        checked_output([*compiler, *EXACT, *sources_of(), "-o", str(folder / name), "-lm"], environment())
+    defined = ("-DBY_HAND", f'-DBY_HAND_CUDA="{PROGRAMS / "by_hand.cu"}"', *EXACT)
+    try:
+        build_tool([Path(source) for source in sources_of()], defined, folder / BY_HAND)
+    except (RuntimeLibraryError, OSError) as error:
+        raise BenchmarkError(str(error)) from None
 
 
-def result_of(output: str) -> str:
-    """The hash of what a program left."""
-    lines = [line for line in output.splitlines() if line.startswith("RESULT ")]
-    if len(lines) != 1:
-        raise SimulatorError("the program printed no result")
-    return lines[0]
+def command_of(folder: Path, code: str, kernel: str, n: int, steps: int) -> list[str]:
+    """A run of a program of build's. Kernels by hand other than the naive ones have their code's name."""
+    program = code if code in (PLAIN, OURS) else BY_HAND
+    name = kernel if code in (PLAIN, OURS, NAIVE) else f"{kernel}_{code}"
+    return [str(folder / program), "-", kernel_settings(name, n, steps, seed=1)]
 
 
 def measure(case: SimulatedCase, code: str, simulator: Simulator, folder: Path, functional: bool) -> Outcome:
-    """Raises SimulatorError."""
-    arguments = [case.kernel, str(case.n), str(case.steps)]
-    expected = result_of(run_program([str(folder / "plain"), *arguments], folder, {}, RUN_SECONDS))
+    """The counts of a run, or why there are none."""
     with tempfile.TemporaryDirectory(dir=folder) as place:
         run_folder = Path(place)
         launches, log = run_folder / "launches.json", run_folder / "log.txt"
@@ -90,14 +81,16 @@ def measure(case: SimulatedCase, code: str, simulator: Simulator, folder: Path, 
             "TILEK_CACHE_DIR": str(folder / "cache"),
             "TILEK_TARGET": "cuda",
             "TILEK_STRICT": "1",
-            "SIMULATED_CUDA": str(PROGRAMS / "naive.cu"),
         }
-        output = run_program([str(folder / code), *arguments], run_folder, variables, RUN_SECONDS)
-        return Outcome(case, code, read_counts(launches, log), result_of(output) == expected)
-
-
-def codes_of(case: SimulatedCase) -> tuple[str, ...]:
-    return (OURS, NAIVE, TILED) if case.kernel == "product" else (OURS, NAIVE)
+        results = []
+        try:
+            for each in (PLAIN, code):
+                command = command_of(folder, each, case.kernel, case.n, case.steps)
+                said = checked_output(command, environment(**variables), run_folder, RUN_SECONDS, with_warnings=True)
+                results.append(hashes_of(said))
+            return Outcome(case, code, read_counts(launches, log), results[0] == results[1])
+        except BenchmarkError as error:
+            return Outcome(case, code, None, False, str(error))
 
 
 def table_of(outcomes: list[Outcome], functional: bool) -> list[list[str]]:
@@ -108,6 +101,11 @@ def table_of(outcomes: list[Outcome], functional: bool) -> list[list[str]]:
     rows = []
     for outcome in outcomes:
         case, counts = outcome.case, outcome.counts
+        if counts is None:
+            said = textwrap.shorten(outcome.failure.splitlines()[-1], 40)
+            columns = COLUMNS if functional else COLUMNS + TIMED_COLUMNS
+            rows.append([case.title, f"{outcome.code}: FAILED: {said}", *[""] * (len(columns) - 2)])
+            continue
         goal = case.goal if case.absolute else case.goal * naive.get(case, 0.0)
         timed = (counts.l1, counts.l2, counts.dram, counts.conflicts, counts.cycles)
         rows.append(
@@ -152,11 +150,14 @@ def main() -> int:
             simulator.configure(configuration)
             build(folder)
             with ThreadPoolExecutor(given.jobs) as pool:
-                runs = [(case, code) for case in cases for code in codes_of(case)]
+                runs = [(case, code) for case in cases for code in case.codes]
                 outcomes = list(pool.map(lambda run: measure(*run, simulator, folder, given.functional), runs))
-        except (SimulatorError, OSError) as error:
+        except (BenchmarkError, OSError) as error:
             print(error)
             return 2
+    for outcome in outcomes:
+        if outcome.failure:
+            print(f"{outcome.case.title}, {outcome.code}: {outcome.failure}", file=sys.stderr)
     rows, columns = table_of(outcomes, given.functional), COLUMNS if given.functional else COLUMNS + TIMED_COLUMNS
     print(markdown(columns, rows)) if given.markdown else show(configuration.title, columns, rows)
     if given.json is not None:

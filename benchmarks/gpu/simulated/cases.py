@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from benchmarks.formulas import value_of
+
 POINT, TERM, PAIR = "point", "multiply-add", "pair"
+OURS, NAIVE, TILED = "ours", "naive", "tiled"
 
 
 @dataclass(frozen=True)
 class SimulatedCase:
-    """A kernel of `programs/`. `units`: how many of `unit` a run computes, arithmetic in `n` and
-    `steps`. `goal`: the most instructions a unit, as a multiple of the naive kernel's, or as a number
-    of its own where `absolute`; 0: none.
+    """A kernel of `programs/`. `units`: how many of `unit` a run computes, arithmetic in N and STEPS.
+    `goal`: the most instructions a unit, as a multiple of the naive kernel's, or as a number of its
+    own where `absolute`; 0: none. `codes` are compared: ours and kernels of `by_hand.cu`.
     """
 
     kernel: str
@@ -21,6 +24,7 @@ class SimulatedCase:
     steps: int = 1
     goal: float = 1.15
     absolute: bool = False
+    codes: tuple[str, ...] = (OURS, NAIVE)
 
     @property
     def title(self) -> str:
@@ -28,27 +32,26 @@ class SimulatedCase:
         return f"{self.kernel} {self.n}" + (f" x {self.steps}" if self.steps > 1 else "")
 
     @property
-    def unit_count(self) -> int:
-        return int(eval(self.units, {"__builtins__": {}}, {"n": self.n, "steps": self.steps}))
+    def unit_count(self) -> float:
+        return value_of(self.units, {"N": self.n, "STEPS": self.steps})
 
 
 CASES = (
-    SimulatedCase("axpy", 65536, "n"),
-    SimulatedCase("reversal", 65536, "n"),
-    SimulatedCase("gather", 65536, "n"),
-    SimulatedCase("transposition", 256, "n*n"),
-    SimulatedCase("star2d1r", 256, "(n-2)**2"),
-    SimulatedCase("star2d1r_double", 256, "(n-2)**2"),
-    SimulatedCase("box2d1r", 256, "(n-2)**2"),
-    SimulatedCase("star3d1r", 50, "(n-2)**3"),
-    SimulatedCase("box3d1r", 34, "(n-2)**3"),
-    SimulatedCase("convolution", 128, "(n-4)**2"),
-    SimulatedCase("vector_product", 512, "n*n", TERM),
-    SimulatedCase("transposed_product", 512, "n*n", TERM),
-    SimulatedCase("product", 128, "n**3", TERM, goal=1.8, absolute=True),
-    SimulatedCase("product", 256, "n**3", TERM, goal=1.8, absolute=True),
-    SimulatedCase("rank_update", 128, "n*n*(n+1)//2", TERM),
-    SimulatedCase("bodies", 512, "n*n", PAIR),
-    SimulatedCase("jacobi", 256, "2*steps*(n-2)**2", steps=1),
-    SimulatedCase("seidel", 64, "steps*(n-2)**2", steps=4, goal=0.0),
+    SimulatedCase("axpy", 65536, "N"),
+    SimulatedCase("reversal", 65536, "N"),
+    SimulatedCase("gather", 65536, "N"),
+    SimulatedCase("transpose", 256, "N*N"),
+    SimulatedCase("star2d1r", 256, "(N-2)**2"),
+    SimulatedCase("star2d1r_double", 256, "(N-2)**2"),
+    SimulatedCase("box2d1r", 256, "(N-2)**2"),
+    SimulatedCase("star3d1r", 50, "(N-2)**3"),
+    SimulatedCase("box3d1r", 34, "(N-2)**3"),
+    SimulatedCase("conv2d", 124, "N*N"),
+    SimulatedCase("gemv", 512, "N*N", TERM),
+    SimulatedCase("gemv_transposed", 512, "N*N", TERM),
+    *(SimulatedCase("sgemm", n, "N**3", TERM, goal=1.8, absolute=True, codes=(OURS, NAIVE, TILED)) for n in (128, 256)),
+    SimulatedCase("syrk", 128, "N*N*(N+1)//2", TERM),
+    SimulatedCase("nbody", 512, "N*N", PAIR),
+    SimulatedCase("jacobi2d", 256, "2*STEPS*(N-2)**2"),
+    SimulatedCase("gauss_seidel", 64, "STEPS*(N-2)**2", steps=4, goal=0.0),
 )

@@ -12,14 +12,14 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.measure import BenchmarkError, checked_output
+
 HERE = Path(__file__).resolve().parent
 #: The configuration of the simulator's that ours are changes of.
-_TESTED = "configs/tested-cfgs/SM7_QV100"
+TESTED = "configs/tested-cfgs/SM7_QV100"
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,6 @@ CONFIGURATIONS = (
         (*_QUARTER, ("gpgpu_cache:dl2", "S:8:128:8,L:B:m:L:L,A:192:4,32:0,32")),
     ),
 )
-
-
-class SimulatorError(Exception):
-    """Something is missing or does not work; the message says what."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +69,10 @@ class Simulator:
         }
 
     def configure(self, configuration: Configuration) -> None:
-        """Write what the simulator reads when it starts. Raises SimulatorError."""
-        source = self.root / _TESTED / "gpgpusim.config"
+        """Write what the simulator reads when it starts. Raises BenchmarkError."""
+        source = self.root / TESTED / "gpgpusim.config"
         if not source.is_file():
-            raise SimulatorError(f"{source} is missing: is this GPGPU-Sim 4.2?")
+            raise BenchmarkError(f"{source} is missing: is this GPGPU-Sim 4.2?")
         text = source.read_text()
         for option, value in configuration.options:
             text, changed = re.subn(rf"^-{option}\s.*$", f"-{option} {value}", text, flags=re.MULTILINE)
@@ -90,7 +86,7 @@ class Simulator:
 def find_simulator(folder: Path) -> Simulator:
     """The simulator of the environment's variables, with the driver library built in `folder`.
 
-    Raises SimulatorError with a line for each thing that is missing.
+    Raises BenchmarkError with a line for each thing that is missing.
     """
     missing = []
     root, toolkit = (Path(os.environ.get(name, "")) for name in ("GPGPUSIM_ROOT", "CUDA_INSTALL_PATH"))
@@ -110,7 +106,7 @@ def find_simulator(folder: Path) -> Simulator:
             f"{toolkit / path} is missing" for path in ("bin/ptxas", "include") if not (toolkit / path).exists()
         ]
     if missing or library is None or generated is None or nvrtc is None:
-        raise SimulatorError("\n".join(missing))
+        raise BenchmarkError("\n".join(missing))
     driver = folder / "libcuda.so.1"
     includes = [root / "libcuda", toolkit / "include", root / "src", generated]
     command = [
@@ -120,9 +116,7 @@ def find_simulator(folder: Path) -> Simulator:
         *("-o", str(driver), str(HERE / "driver.cc")),
         *(f"-L{library.parent}", "-lcudart", f"-Wl,-rpath,{library.parent}", "-Wl,-Bsymbolic"),
     ]
-    built = subprocess.run(command, capture_output=True, text=True, check=False)
-    if built.returncode != 0:
-        raise SimulatorError(f"driver.cc does not build against {root}:\n{built.stderr[-2000:]}")
+    checked_output(command, os.environ)
     return Simulator(root, driver, nvrtc, toolkit / "bin" / "ptxas")
 
 
@@ -160,10 +154,10 @@ _SUMS = {
 
 
 def read_counts(launches: Path, log: Path) -> Counts:
-    """Raises SimulatorError where nothing was launched."""
+    """Raises BenchmarkError where nothing was launched."""
     lines = [json.loads(line) for line in launches.read_text().splitlines()] if launches.is_file() else []
     if not lines:
-        raise SimulatorError("nothing was launched on the simulator")
+        raise BenchmarkError("nothing was launched on the simulator")
     text = log.read_text(errors="replace") if log.is_file() else ""
     sums = {}
     for field, names in _SUMS.items():
@@ -177,25 +171,3 @@ def read_counts(launches: Path, log: Path) -> Counts:
         registers=lines[-1]["registers"],
         **sums,
     )
-
-
-def run_program(command: list[str], folder: Path, variables: dict[str, str], seconds: int) -> str:
-    """Standard output. Raises SimulatorError with what the program said where it fails."""
-    try:
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            env=os.environ | variables,
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise SimulatorError(f"{shlex.join(command)} takes longer than {seconds} s") from None
-    if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        raise SimulatorError("\n".join([f"{shlex.join(command)} ended with {done.returncode}", *said[-4:]]))
-    if done.stderr:
-        print(done.stderr, end="", file=sys.stderr)
-    return done.stdout

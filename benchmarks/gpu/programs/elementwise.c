@@ -1,5 +1,5 @@
-/* Kernels that touch each element once or twice: counted by benchmarks/gpu/sass.py. */
-#include "static.h"
+/* Kernels that touch each element once or twice. */
+#include "kernel_run.h"
 
 void axpy(int n, float a, float *restrict y, const float *restrict x)
 {
@@ -7,6 +7,7 @@ void axpy(int n, float a, float *restrict y, const float *restrict x)
     for (int i = 0; i < n; i++)
         y[i] += a * x[i];
 }
+RUN(axpy, VECTOR VECTOR, axpy(n, 2, A(0), A(1)), LINE("axpy", n, VALUE(float, 2), BUFFER(0), BUFFER(1)))
 
 void reversal(int n, float *restrict to, const float *restrict from)
 {
@@ -14,6 +15,7 @@ void reversal(int n, float *restrict to, const float *restrict from)
     for (int i = 0; i < n; i++)
         to[i] = from[n - 1 - i];
 }
+RUN(reversal, VECTOR VECTOR, reversal(n, A(0), A(1)), LINE("reversal", n, BUFFER(0), BUFFER(1)))
 
 void transpose(int n, float to[restrict n][n], float from[restrict n][n])
 {
@@ -22,6 +24,8 @@ void transpose(int n, float to[restrict n][n], float from[restrict n][n])
         for (int j = 0; j < n; j++)
             to[i][j] = from[j][i];
 }
+RUN(transpose, MATRIX MATRIX, transpose(n, A(0), A(1)),
+    PLANE("transpose", n, BUFFER(0), BUFFER(1)))
 
 void gather(int n, float to[restrict n], float from[restrict n], int place[restrict n])
 {
@@ -29,6 +33,8 @@ void gather(int n, float to[restrict n], float from[restrict n], int place[restr
     for (int i = 0; i < n; i++)
         to[i] = from[place[i]];
 }
+RUN(gather, VECTOR VECTOR PLACES, gather(n, A(0), A(1), A(2)),
+    LINE("gather", n, BUFFER(0), BUFFER(1), BUFFER(2)))
 
 float sum(int n, const float *x)
 {
@@ -38,14 +44,4 @@ float sum(int n, const float *x)
         s += x[i];
     return s;
 }
-
-int main(void)
-{
-    enum { N = 1 << 22, SIDE = 2048 };
-    axpy(N, 2, FLOATS(N), FLOATS(N));
-    reversal(N, FLOATS(N), FLOATS(N));
-    transpose(SIDE, FLOATS(SIDE * SIDE), FLOATS(SIDE * SIDE));
-    gather(N, FLOATS(N), FLOATS(N), INTS(N));
-    (void)sum(N, FLOATS(N));
-    return 0;
-}
+RUN(sum, VECTOR, (void)sum(n, A(0)), NOT_BY_HAND)

@@ -1,23 +1,27 @@
-/* Stencils of one sweep, and of several in one region: counted by benchmarks/gpu/sass.py. */
-#include "static.h"
+/* Stencils of one sweep, and of several in one region. star2d1r: a star in two dimensions, one
+ * neighbour to each side. */
+#include "kernel_run.h"
 
-void five_points(int n, float b[restrict n][n], float a[restrict n][n])
+void star2d1r(int n, float b[restrict n][n], float a[restrict n][n])
 {
 #pragma tilek kernel
     for (int i = 1; i < n - 1; i++)
         for (int j = 1; j < n - 1; j++)
             b[i][j] = 0.2f * (a[i][j] + a[i - 1][j] + a[i + 1][j] + a[i][j - 1] + a[i][j + 1]);
 }
+RUN(star2d1r, MATRIX MATRIX, star2d1r(n, A(0), A(1)), PLANE("star2d1r", n - 2, BUFFER(0), BUFFER(1)))
 
-void five_points_double(int n, double b[restrict n][n], double a[restrict n][n])
+void star2d1r_double(int n, double b[restrict n][n], double a[restrict n][n])
 {
 #pragma tilek kernel
     for (int i = 1; i < n - 1; i++)
         for (int j = 1; j < n - 1; j++)
             b[i][j] = 0.2 * (a[i][j] + a[i - 1][j] + a[i + 1][j] + a[i][j - 1] + a[i][j + 1]);
 }
+RUN(star2d1r_double, ARRAY(double, n * n) ARRAY(double, n * n),
+    star2d1r_double(n, A(0), A(1)), PLANE("star2d1r_double", n - 2, BUFFER(0), BUFFER(1)))
 
-void nine_points(int n, float b[restrict n][n], float a[restrict n][n])
+void box2d1r(int n, float b[restrict n][n], float a[restrict n][n])
 {
 #pragma tilek kernel
     for (int i = 1; i < n - 1; i++)
@@ -25,8 +29,9 @@ void nine_points(int n, float b[restrict n][n], float a[restrict n][n])
             b[i][j] = 0.111f * (a[i - 1][j - 1] + a[i - 1][j] + a[i - 1][j + 1] + a[i][j - 1] + a[i][j] + a[i][j + 1] +
                                 a[i + 1][j - 1] + a[i + 1][j] + a[i + 1][j + 1]);
 }
+RUN(box2d1r, MATRIX MATRIX, box2d1r(n, A(0), A(1)), PLANE("box2d1r", n - 2, BUFFER(0), BUFFER(1)))
 
-void seven_points(int n, float b[restrict n][n][n], float a[restrict n][n][n])
+void star3d1r(int n, float b[restrict n][n][n], float a[restrict n][n][n])
 {
 #pragma tilek kernel
     for (int i = 1; i < n - 1; i++)
@@ -35,20 +40,22 @@ void seven_points(int n, float b[restrict n][n][n], float a[restrict n][n][n])
                 b[i][j][k] = 0.142f * (a[i][j][k] + a[i - 1][j][k] + a[i + 1][j][k] + a[i][j - 1][k] + a[i][j + 1][k] +
                                        a[i][j][k - 1] + a[i][j][k + 1]);
 }
+RUN(star3d1r, CUBE CUBE, star3d1r(n, A(0), A(1)), SPACE("star3d1r", n - 2, BUFFER(0), BUFFER(1)))
 
-#define ROW(i, j) (a[i][j][k - 1] + a[i][j][k] + a[i][j][k + 1])
-#define PLANE(i) (ROW(i, j - 1) + ROW(i, j) + ROW(i, j + 1))
+#define BOX_ROW(i, j) (a[i][j][k - 1] + a[i][j][k] + a[i][j][k + 1])
+#define BOX_PLANE(i) (BOX_ROW(i, j - 1) + BOX_ROW(i, j) + BOX_ROW(i, j + 1))
 
-void box_27(int n, float b[restrict n][n][n], float a[restrict n][n][n])
+void box3d1r(int n, float b[restrict n][n][n], float a[restrict n][n][n])
 {
 #pragma tilek kernel
     for (int i = 1; i < n - 1; i++)
         for (int j = 1; j < n - 1; j++)
             for (int k = 1; k < n - 1; k++)
-                b[i][j][k] = 0.037f * (PLANE(i - 1) + PLANE(i) + PLANE(i + 1));
+                b[i][j][k] = 0.037f * (BOX_PLANE(i - 1) + BOX_PLANE(i) + BOX_PLANE(i + 1));
 }
+RUN(box3d1r, CUBE CUBE, box3d1r(n, A(0), A(1)), SPACE("box3d1r", n - 2, BUFFER(0), BUFFER(1)))
 
-void convolution(int n, float b[restrict n][n], float a[restrict n + 4][n + 4], float weight[restrict 5][5])
+void conv2d(int n, float b[restrict n][n], float a[restrict n + 4][n + 4], float weight[restrict 5][5])
 {
 #pragma tilek kernel
     for (int i = 0; i < n; i++)
@@ -60,8 +67,10 @@ void convolution(int n, float b[restrict n][n], float a[restrict n + 4][n + 4], 
             b[i][j] = s;
         }
 }
+RUN(conv2d, MATRIX ARRAY(float, (n + 4) * (n + 4)) ARRAY(float, 25), conv2d(n, A(0), A(1), A(2)),
+    PLANE("conv2d", n, BUFFER(0), BUFFER(1), BUFFER(2)))
 
-void jacobi(int steps, int n, float b[restrict n][n], float a[restrict n][n])
+void jacobi2d(int steps, int n, float b[restrict n][n], float a[restrict n][n])
 {
 #pragma tilek kernel
     for (int t = 0; t < steps; t++) {
@@ -73,8 +82,13 @@ void jacobi(int steps, int n, float b[restrict n][n], float a[restrict n][n])
                 a[i][j] = 0.2f * (b[i][j] + b[i - 1][j] + b[i + 1][j] + b[i][j - 1] + b[i][j + 1]);
     }
 }
+RUN(jacobi2d, MATRIX MATRIX, jacobi2d(steps, n, A(0), A(1)),
+    for (int t = 0; t < steps; t++) {
+        PLANE("star2d1r", n - 2, BUFFER(0), BUFFER(1));
+        PLANE("star2d1r", n - 2, BUFFER(1), BUFFER(0));
+    })
 
-void fdtd(int steps, int n, float ex[restrict n][n], float ey[restrict n][n], float hz[restrict n][n])
+void fdtd2d(int steps, int n, float ex[restrict n][n], float ey[restrict n][n], float hz[restrict n][n])
 {
 #pragma tilek kernel
     for (int t = 0; t < steps; t++) {
@@ -89,17 +103,5 @@ void fdtd(int steps, int n, float ex[restrict n][n], float ey[restrict n][n], fl
                 hz[i][j] -= 0.7f * (ex[i][j + 1] - ex[i][j] + ey[i + 1][j] - ey[i][j]);
     }
 }
-
-int main(void)
-{
-    enum { N = 2048, SIDE = 256, STEPS = 4 };
-    five_points(N, FLOATS(N * N), FLOATS(N * N));
-    five_points_double(N, DOUBLES(N * N), DOUBLES(N * N));
-    nine_points(N, FLOATS(N * N), FLOATS(N * N));
-    seven_points(SIDE, FLOATS(SIDE * SIDE * SIDE), FLOATS(SIDE * SIDE * SIDE));
-    box_27(SIDE, FLOATS(SIDE * SIDE * SIDE), FLOATS(SIDE * SIDE * SIDE));
-    convolution(N, FLOATS(N * N), FLOATS((N + 4) * (N + 4)), FLOATS(25));
-    jacobi(STEPS, N, FLOATS(N * N), FLOATS(N * N));
-    fdtd(STEPS, N, FLOATS(N * N), FLOATS(N * N), FLOATS(N * N));
-    return 0;
-}
+RUN(fdtd2d, MATRIX MATRIX MATRIX, fdtd2d(steps, n, A(0), A(1), A(2)),
+    NOT_BY_HAND)

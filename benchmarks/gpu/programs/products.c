@@ -1,9 +1,9 @@
-/* Products and sums over pairs: counted by benchmarks/gpu/sass.py. */
+/* Products and sums over pairs, with the names of BLAS and PolyBench. */
 #include <math.h>
 
-#include "static.h"
+#include "kernel_run.h"
 
-void matrix_vector(int n, float *restrict y, float a[restrict n][n], const float *restrict x)
+void gemv(int n, float *restrict y, float a[restrict n][n], const float *restrict x)
 {
 #pragma tilek kernel
     for (int i = 0; i < n; i++) {
@@ -12,8 +12,10 @@ void matrix_vector(int n, float *restrict y, float a[restrict n][n], const float
             y[i] += a[i][j] * x[j];
     }
 }
+RUN(gemv, VECTOR MATRIX VECTOR, gemv(n, A(0), A(1), A(2)),
+    LINE("gemv", n, BUFFER(0), BUFFER(1), BUFFER(2)))
 
-void transposed_vector(int n, float *restrict y, float a[restrict n][n], const float *restrict x)
+void gemv_transposed(int n, float *restrict y, float a[restrict n][n], const float *restrict x)
 {
 #pragma tilek kernel
     for (int i = 0; i < n; i++) {
@@ -22,6 +24,8 @@ void transposed_vector(int n, float *restrict y, float a[restrict n][n], const f
             y[i] += a[j][i] * x[j];
     }
 }
+RUN(gemv_transposed, VECTOR MATRIX VECTOR, gemv_transposed(n, A(0), A(1), A(2)),
+    LINE("gemv_transposed", n, BUFFER(0), BUFFER(1), BUFFER(2)))
 
 void mvt(int n, float *restrict x1, float *restrict x2, float a[restrict n][n], const float *restrict y1,
          const float *restrict y2)
@@ -36,6 +40,8 @@ void mvt(int n, float *restrict x1, float *restrict x2, float a[restrict n][n], 
                 x2[i] += a[j][i] * y2[j];
     }
 }
+RUN(mvt, VECTOR VECTOR MATRIX VECTOR VECTOR, mvt(n, A(0), A(1), A(2), A(3), A(4)),
+    NOT_BY_HAND)
 
 void sgemm(int n, float c[restrict n][n], float a[restrict n][n], float b[restrict n][n])
 {
@@ -48,6 +54,9 @@ void sgemm(int n, float c[restrict n][n], float a[restrict n][n], float b[restri
             c[i][j] = s;
         }
 }
+RUN(sgemm, MATRIX MATRIX MATRIX, sgemm(n, A(0), A(1), A(2)), PLANE("sgemm", n, BUFFER(0), BUFFER(1), BUFFER(2)))
+RUN(sgemm_tiled, MATRIX MATRIX MATRIX, sgemm(n, A(0), A(1), A(2)),
+    LAUNCH("sgemm_tiled", n, n, 1, 16, 16, BUFFER(0), BUFFER(1), BUFFER(2)))
 
 void syrk(int n, float c[restrict n][n], float a[restrict n][n])
 {
@@ -57,6 +66,7 @@ void syrk(int n, float c[restrict n][n], float a[restrict n][n])
             for (int k = 0; k < n; k++)
                 c[i][j] += a[i][k] * a[j][k];
 }
+RUN(syrk, MATRIX MATRIX, syrk(n, A(0), A(1)), PLANE("syrk", n, BUFFER(0), BUFFER(1)))
 
 void nbody(int n, float *restrict ax, float *restrict ay, const float *restrict x, const float *restrict y)
 {
@@ -72,15 +82,5 @@ void nbody(int n, float *restrict ax, float *restrict ay, const float *restrict 
         }
     }
 }
-
-int main(void)
-{
-    enum { N = 2048 };
-    matrix_vector(N, FLOATS(N), FLOATS(N * N), FLOATS(N));
-    transposed_vector(N, FLOATS(N), FLOATS(N * N), FLOATS(N));
-    mvt(N, FLOATS(N), FLOATS(N), FLOATS(N * N), FLOATS(N), FLOATS(N));
-    sgemm(N, FLOATS(N * N), FLOATS(N * N), FLOATS(N * N));
-    syrk(N, FLOATS(N * N), FLOATS(N * N));
-    nbody(N, FLOATS(N), FLOATS(N), FLOATS(N), FLOATS(N));
-    return 0;
-}
+RUN(nbody, VECTOR VECTOR VECTOR VECTOR, nbody(n, A(0), A(1), A(2), A(3)),
+    LINE("nbody", n, BUFFER(0), BUFFER(1), BUFFER(2), BUFFER(3)))
