@@ -96,7 +96,7 @@ from tilepragma.ir.types import INT, ScalarType
 from tilepragma.plan.kernel_plan import Launch
 from tilepragma.user_tiles.chain_checks import literal_trip
 
-#: A loop over array tiles that begins earlier counts in the type of indices.
+#: A loop over array tiles that begins before this number counts in the type of indices.
 _LATEST_START = 2**20
 
 
@@ -806,7 +806,7 @@ class _ConvergentNest:
         writer.line(f"const int {some} = {self.nonempty};")
         first, type_ = literal_value(loop.lower), printer.type(iterator.element)
         if first is not None and 0 <= first < _LATEST_START and self._tile_loops(stage, computed):
-            # Array tiles have all iterations along a side: in specialised programs they are as few.
+            # All iterations lie along a side of an array: they are as few as its elements.
             type_ = printer.dialect.index
         head = f"for ({type_} {name} = {lower} - {distance}; {name} < {upper}; {name} += {step})"
         copied = replace(iterator, name=self.numbers.fresh(f"{iterator.name}_copied"), host=f"{iterator.host}_copied")

@@ -333,7 +333,7 @@ CASE(star_in_columns)
         float *const d = check_floats(count), *const e = check_floats(n * FLAT_ROW + 1), *const f = check_floats(n * FLAT_ROW + 1);
         long *const g = malloc((n * m + 1) * sizeof *g), *const h = calloc(n * m + 1, sizeof *h);
         float *const k = check_floats(p * q * n + 1), *const l = check_floats(p * q * n + 1), *const o = check_floats(p * q * n + 1);
-        for (size_t at = 0; at < n * m; at++) g[at] = (long)(at % 89);
+        for (size_t k = 0; k < n * m; k++) g[k] = (long)(k % 89);
         star_in_columns((int)n, (int)m, (void *)a, (void *)b, (void *)c);
         flat_columns((int)n, d, (void *)e, (void *)f);
         check_record("f", f, n * FLAT_ROW * sizeof *f);
