@@ -1,6 +1,6 @@
-/* What devices stage in memory of their gangs: tiles of products, columns read by rows of workers, borders of stencils among them; and stencils, which
- * they read in place. Extents lie below, at and
- * beyond the tiles that the runtime chooses; data are random, since smooth ones hide mistakes. */
+/* What devices stage in the memory of their gangs: tiles of products, and columns that rows of workers read, with the
+ * borders of stencils; and stencils, which they read in place. Extents lie below, at and beyond the tiles that the
+ * runtime chooses; data are random, since smooth ones hide mistakes. */
 #include "check.h"
 
 static const int extents[] = {0, 1, 3, 8, 32, 45};
