@@ -226,7 +226,7 @@ struct tilek_run;
  * that loop is not around all of it. */
 enum { TILEK_LAUNCH_ALWAYS = 1 << 8 };
 
-/* The same: the static tiles between gangs and workers are the points of a worker, of which the
+/* Likewise: static tiles between gangs and workers are the points of a worker, of which the
  * runtime may take a half, a quarter, and so on, down to one. */
 enum { TILEK_LAUNCH_POINTS = 1 << 9 };
 
@@ -416,10 +416,10 @@ int64_t tilek_size_of_blocks(struct tilek_run *run, int size, int64_t lower, int
                              double operations);
 int64_t tilek_size_of_columns(struct tilek_run *run, int size, int64_t upper, int64_t unit);
 
-/* A grid that gangs of a device stream through: `steps` time steps, each of `statements`, over
- * `planes` planes with one or two sides. A launch of t time steps touches `reach` + (t - 1) *
- * `growth` more elements than a tile keeps, or planes than it has. Columns of all `length` elements
- * of a side (0: there is none) move `bytes` from and to memory for each element. */
+/* A grid of streamed tiles: `steps` time steps, each of `statements`, over `planes` planes with one
+ * or two sides of `extent` elements. Scratchpads have `length` elements along a side (0: no such
+ * side), and move `bytes` from and to memory for each element. In a launch of t time steps a tile
+ * touches `reach` + (t - 1) * `growth` planes, or elements of a side, beyond those it keeps. */
 typedef struct tilek_stream_side { int64_t extent, length, reach, growth; } tilek_stream_side;
 typedef struct tilek_stream {
     int64_t steps, planes, reach, growth;

@@ -37,7 +37,8 @@ static int worker_axis(const tilek_loop_shape *loop)
     return -1;
 }
 
-/* The arguments of a loop's tiles, with the points that workers have here. Gives that number. */
+/* The arguments of a loop's tiles, with the launch's points of a worker in place of the plan's.
+ * Returns these points. */
 static int64_t take_arguments(const tilek_loop_shape *loop, const tilek_call *call, const tilek_geometry *geometry,
                               int64_t *arguments)
 {
@@ -95,9 +96,10 @@ static int64_t need_of(const tilek_launch_shape *launch, const tilek_call *call,
     return need;
 }
 
-/* A step of the sequential loop in the launch's busiest multiprocessor: a worker's operations, and
- * the vectors that it reads, for each gang that it gets. `longest` is the dimension of a gang's
- * longest side along which workers have points to spare; -1: none. */
+/* The time of a step of the sequential loop on the busiest multiprocessor: the points of a worker
+ * and the vectors that it reads, for each gang there. `longest` is the dimension of a gang's
+ * longest side along which points can be halved, first where they are more than a vector; -1: there
+ * is none. */
 static int64_t step_time(const tilek_launch_shape *launch, const tilek_call *call, const tilek_machine *machine,
                          const tilek_geometry *geometry, const int64_t *workers, int *longest)
 {
@@ -106,13 +108,13 @@ static int64_t step_time(const tilek_launch_shape *launch, const tilek_call *cal
     for (int index = 0; index < launch->loop_count; ++index) {
         int64_t arguments[TILEK_MAX_TILES];
         const int axis = worker_axis(&launch->loops[index]);
-        const int64_t own = take_arguments(&launch->loops[index], call, geometry, arguments),
-                      side = axis < 0 ? 1 : own * workers[axis - TILEK_AXIS_WORKER];
+        const int64_t along = take_arguments(&launch->loops[index], call, geometry, arguments),
+                      side = axis < 0 ? 1 : along * workers[axis - TILEK_AXIS_WORKER];
         gangs = tilek_bounded_product(gangs, tilek_ceiling_quotient(geometry->bounds[index]->trip, side));
-        points *= own;
-        vectors += axis < 0 ? 0 : tilek_ceiling_quotient(own, VECTOR);
-        if (own % 2 == 0 && side + (own > VECTOR ? INT32_MAX : 0) > most) {
-            most = side + (own > VECTOR ? INT32_MAX : 0);
+        points *= along;
+        vectors += axis < 0 ? 0 : tilek_ceiling_quotient(along, VECTOR);
+        if (along % 2 == 0 && side + (along > VECTOR ? INT32_MAX : 0) > most) {
+            most = side + (along > VECTOR ? INT32_MAX : 0);
             *longest = axis - TILEK_AXIS_WORKER;
         }
     }
@@ -120,8 +122,8 @@ static int64_t step_time(const tilek_launch_shape *launch, const tilek_call *cal
                                  points + vectors);
 }
 
-/* Workers have fewer points where the gangs of the most points are too few for the multiprocessors.
- * A gang's longest side is halved, so that it reads least. */
+/* Gives workers fewer points where gangs with all points are too few for the multiprocessors.
+ * Halves a gang's longest side, so that the gang reads least. */
 static void choose_points(const tilek_launch_shape *launch, const tilek_call *call, const tilek_machine *machine,
                           tilek_geometry *geometry)
 {

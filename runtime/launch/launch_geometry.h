@@ -20,7 +20,7 @@ typedef struct tilek_machine {
 
 typedef struct tilek_geometry {
     int64_t axes[TILEK_AXES];   /* all >= 1 */
-    int64_t divisors[3];        /* of the points of a worker, by dimension; 1 but in TILEK_LAUNCH_POINTS */
+    int64_t divisors[3];        /* what the plan's points are divided by; 1 without TILEK_LAUNCH_POINTS */
     int64_t instances;          /* parallel space: threads, else gangs, else 1 */
     int empty;                  /* the nest runs no iteration */
     const tilek_bounds *bounds[TILEK_MAX_LOOPS];

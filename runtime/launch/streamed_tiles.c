@@ -4,25 +4,25 @@
 
 #include "base/shared_constants.h"
 
-/* Instructions of a worker: for an element of a statement, and for a column at a position, which
- * it loads, stores and shows to its neighbours; and how many times as long a position takes at the
- * ends of a chunk, where planes have tests. */
+/* Instructions of a worker: for an element of a statement, and for a column at a position (it loads
+ * and stores it, and copies it for its neighbours); and how many times as long a position takes at
+ * the ends of a chunk, where planes have tests. */
 #define INSTRUCTIONS_OF_STATEMENT 9.0
 #define INSTRUCTIONS_OF_POSITION 45.0
 #define TESTED_POSITION 2.3
 
-/* Seconds before a launch begins, and what devices have that do not say. */
+/* Seconds before a launch begins; rates of devices that tell none. */
 #define SECONDS_OF_LAUNCH 5e-6
 #define OPERATIONS 1e13
 #define BANDWIDTH 1e12
 
-/* One gang alone takes a multiprocessor as long as two. */
+/* A multiprocessor takes as long for one gang as for two. */
 #define FEWEST_GANGS 2
 
-/* More time steps or planes than these keep the defaults: sums would leave 64 bits. */
+/* With more time steps or planes the defaults stay: sums would leave 64 bits. */
 #define MOST ((int64_t)1 << 40)
 
-/* Chunks that are tried, in gangs for each multiprocessor. */
+/* The most chunks that are tried, for each multiprocessor. */
 #define MOST_GANGS 8
 
 static double larger(double a, double b) { return a > b ? a : b; }
@@ -60,7 +60,7 @@ void tilek_choose_stream(const tilek_stream *stream, const tilek_limits *limits,
     double least = 0;
     if (stream->steps < 1 || stream->planes < 1 || stream->steps > MOST || stream->planes > MOST) return;
     for (int64_t steps = 1; steps <= most_steps; ++steps) {
-        /* fewer steps that make no more pairs of launches */
+        /* unless fewer steps need no more pairs of launches */
         const int64_t pairs = tilek_ceiling_quotient(stream->steps, 2 * steps);
         if (steps > tilek_ceiling_quotient(stream->steps, 2 * pairs)) continue;
         for (int64_t chunks = 1; chunks <= tilek_minimum(MOST_GANGS * units, stream->planes); ++chunks) {

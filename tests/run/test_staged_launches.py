@@ -123,13 +123,14 @@ def test_tiles_are_copied_asynchronously_from_ampere_on() -> None:
 @pytest.mark.skipif(nvrtc_library() is None, reason="NVRTC is not installed: install the extra [nvrtc]")
 def test_both_tiles_lie_in_the_memory_where_there_is_room() -> None:
     text, options = specialised((32, 8))
-    one = 4 * (16 * (8 * 8 + 4) + 16 * 4 * 32)
+    tiles = 4 * (16 * (8 * 8 + 4) + 16 * 4 * 32)
 
     def pool(bytes_: int) -> str:
         code = ptx(text, "compute_80", (*options, f"-DTILEK_LOCAL_BYTES={bytes_}"))
         return next((line.split("[")[1].rstrip("];") for line in code.splitlines() if ".shared .align" in line), "none")
 
-    assert [pool(size) for size in (2 * one, 2 * one - 1, one, one - 1)] == [str(2 * one), str(one), str(one), "none"]
+    sizes = (2 * tiles, 2 * tiles - 1, tiles, tiles - 1)
+    assert [pool(size) for size in sizes] == [str(2 * tiles), str(tiles), str(tiles), "none"]
 
 
 @pytest.mark.skipif(nvrtc_library() is None, reason="NVRTC is not installed: install the extra [nvrtc]")

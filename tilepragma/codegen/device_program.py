@@ -209,8 +209,9 @@ class Entry:
                 name, count = self.numbers.fresh(axis_name(axis)), self.numbers.axis_count(axis)
                 first, step = self.dialect.gang[axis.dimension], self.dialect.gangs[axis.dimension]
                 head = f"for ({self.dialect.wide} {name} = {first}; {name} < {count}; {name} += {step})"
-                # The macro lets compilers see that no loop is left. Barriers must stand in plain
-                # loops: reductions and scratchpads use these, and stages where it is no constant.
+                # The break lets compilers see that no loop is left. Barriers must stand in plain
+                # loops: those of reductions and scratchpads have no break, and those of stages have
+                # it only where its condition is a constant.
                 plain = self.launch.reductions or self.launch.scratchpads or isinstance(staged, ScratchpadPool)
                 once = "" if plain else f"if ({self.numbers.axis_rounds(axis)} == 1) break;"
                 if staged is not None and once:

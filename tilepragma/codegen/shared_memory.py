@@ -84,9 +84,9 @@ class _Pool:
     most `most`. `slots`: how many elements a worker copies of each array, with the value.
     `async_sizes`: the element sizes in bytes that the device copies asynchronously.
 
-    `points`: of each loop of which a worker has several iterations. `readers`: the program's
-    functions that read neighbouring ones: name, type of an element, vector type without length,
-    the most elements of a vector.
+    `points`: one for each loop of which a worker has several iterations. `readers`: the program's
+    functions that read neighbouring points, each as name, type of an element, vector type without
+    length, and the most elements of a vector.
     """
 
     twice = held = cost = ""
@@ -164,7 +164,7 @@ class StagingPrinter(_Pool):
         self.nest, self.is_ahead = nest, copies_ahead(launch)
         begins, seen = _begins_of_loops(nest), Counter[DataObject]()
         arrays = staged_arrays(launch)
-        # Workers that copy ahead read vectors of their points; others access neighbours together.
+        # Where copies go ahead, workers read vectors of points; else neighbours have neighbours.
         most = max((element_bytes(array.object) for array in arrays), default=0) if self.is_ahead else 0
         several = {tiled.loop.iterator: tiled for tiled in nest.loops if tiled.points > 1}
         #: The points of a worker by iterator, if more than 1.
@@ -526,7 +526,7 @@ class StagedTile:
         writer.line(f"const int {self.whole} = {rows} && ({span} % {count} == 0 || {span} == {length});")
 
     def print_first(self, writer: Writer) -> None:
-        """Point to the tile's first element, from where a worker's elements are always as far."""
+        """Point to the tile's first element: a worker's elements are equally far in each tile."""
         pointer = self.printer.type(self.object.element, f"*const {self.first}")
         space = self.printer.dialect.global_space
         writer.line(f"const {space}{pointer} = &{self.source(['0'] * len(self.sizes))};")
@@ -573,7 +573,7 @@ class StagedTile:
                 )
 
     def _is_in_copy(self, indices: list[str], slots: str) -> str:
-        """Whether a worker's element is one of the copy: surely if all workers have as many."""
+        """Whether a worker's element lies in the copy, as all do if workers have equally many."""
         product = " * ".join(self.sizes)
         return f"{slots} * {self.numbers.fresh('workers')} == {product} || {indices[0]} < {self.sizes[0]}"
 
@@ -596,7 +596,7 @@ class StagedTile:
             if outer:
                 turn, rows = self.numbers.fresh("turn"), f"({workers} / {lanes})"
                 count = f"({' * '.join(outer)} + {rows} - 1) / {rows}"
-                # Not all turns: guards of 16 would take as many registers.
+                # Four turns only: the guards of 16 would take 16 registers.
                 writer.line("#pragma unroll 4")
                 stack.enter_context(writer.block(f"for (int {turn} = 0; {turn} < {count}; ++{turn})"))
                 self._rows(writer, f"(unsigned){worker} / {lanes} + {turn} * {rows}")

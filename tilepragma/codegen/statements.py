@@ -96,7 +96,7 @@ from tilepragma.ir.types import INT, ScalarType
 from tilepragma.plan.kernel_plan import Launch
 from tilepragma.user_tiles.chain_checks import literal_trip
 
-#: A loop over array tiles that begins earlier counts in the type of indices.
+#: A loop over array tiles that begins before this number counts in the type of indices.
 _LATEST_START = 2**20
 
 
@@ -718,41 +718,32 @@ class _ConvergentNest:
 
     def _block(self, block: Block) -> None:
         """Statements that all workers reach."""
-        statements = list(block.statements)
+        statements = block.statements
         place = 0
         while place < len(statements):
             if workers_meet(statements[place]):
-                statements[place + 1 :] = self._convergent(statements[place], tuple(statements[place + 1 :]))
+                self._convergent(statements[place])
                 place += 1
                 continue
             end = place
             while end < len(statements) and not workers_meet(statements[end]):
                 end += 1
-            self._guarded(tuple(statements[place:end]), tuple(statements[end:]))
+            self._guarded(statements[place:end], statements[end:])
             place = end
 
-    def _convergent(self, statement: Statement, rest: tuple[Statement, ...]) -> tuple[Statement, ...]:
-        """Print the statement at which workers meet; the statements after it, changed."""
+    def _convergent(self, statement: Statement) -> None:
+        """Print the statement at which workers meet."""
         if isinstance(statement, Barrier):
             self.writer.line(self.printer.dialect.barrier)
         elif isinstance(statement, Stage):
-            ends, rest = self._with_ends(statement, rest)
-            self.copies.stage(self.writer, statement, self.ends | ends, self.nonempty)
-        elif isinstance(statement, Block):
-            with self.writer.block():
-                self._block(statement)
+            self.copies.stage(self.writer, statement, self.ends, self.nonempty)
         elif isinstance(statement, PackedPanels):
             self._panels(statement)
         else:
-            assert isinstance(statement, Loop), "barriers stand in blocks and loops of uniform nests"
-            first = statement.body.statements[0]
-            if isinstance(first, Stage) and first.ahead:
-                self._ahead(statement, first, statement.body.statements[2:-1])
-                return rest
-            loop = with_declared_bounds(self.writer, self.printer, self.numbers, statement)
-            with self.writer.block(loop_head(self.printer, loop)):
-                self._block(loop.body)
-        return rest
+            assert isinstance(statement, Loop), "barriers stand in loops of uniform nests"
+            stage, _, *computed, _ = statement.body.statements
+            assert isinstance(stage, Stage), "loops over array tiles copy them first"
+            self._ahead(statement, stage, tuple(computed))
 
     def _panels(self, node: PackedPanels) -> None:
         """Panels in the registers of each worker, or of each of its points."""
@@ -806,7 +797,7 @@ class _ConvergentNest:
         writer.line(f"const int {some} = {self.nonempty};")
         first, type_ = literal_value(loop.lower), printer.type(iterator.element)
         if first is not None and 0 <= first < _LATEST_START and self._tile_loops(stage, computed):
-            # Array tiles have all iterations along a side: in specialised programs they are as few.
+            # All iterations lie along a side of an array: they are as few as its elements.
             type_ = printer.dialect.index
         head = f"for ({type_} {name} = {lower} - {distance}; {name} < {upper}; {name} += {step})"
         copied = replace(iterator, name=self.numbers.fresh(f"{iterator.name}_copied"), host=f"{iterator.host}_copied")
@@ -821,7 +812,7 @@ class _ConvergentNest:
                 ends = ends | self._declared_ends(tile, f"{tile.iterator.name}_copied", moved)
             nonempty = f"{printer.name(copied)} < {upper} && {some}"
             self.copies.copy_ahead(writer, stage, ends, nonempty, moved)
-            _, bounded = self._with_ends(stage, computed)
+            bounded = self._bounded(stage, computed)
             if self.points:
                 with writer.block(f"if ({name} >= {lower})"):
                     self._block(Block(bounded))
@@ -832,20 +823,20 @@ class _ConvergentNest:
                 self.inside = inside
             self.copies.finish_ahead(writer, stage, nonempty)
 
-    def _with_ends(self, stage: Stage, rest: tuple[Statement, ...]) -> tuple[Ends, tuple[Statement, ...]]:
+    def _bounded(self, stage: Stage, computed: tuple[Statement, ...]) -> tuple[Statement, ...]:
         """Declare the ends of the stage's tile loops; the loops between these ends."""
         terms = {term.iterator: term.extent for array in stage.arrays for side in array.sides for term in side.terms}
-        loops = self._tile_loops(stage, rest)
-        ends: Ends = {}
+        loops = self._tile_loops(stage, computed)
         bounded: list[Statement] = []
-        for statement in rest:
+        for statement in computed:
             if isinstance(statement, Loop) and statement in loops:
-                ends |= self._declared_ends(statement, statement.iterator.name, lambda bound: bound)
-                statement = _between(statement, *ends[statement.iterator], terms[statement.iterator])
-                if isinstance(statement, If):
-                    self.full_or_short.append(statement)
+                extent = terms[statement.iterator]
+                assert isinstance(extent, int), "workers have no loops inside"
+                ends = self._declared_ends(statement, statement.iterator.name, lambda bound: bound)
+                self.full_or_short.append(_between(statement, *ends[statement.iterator], extent))
+                statement = self.full_or_short[-1]
             bounded.append(statement)
-        return ends, tuple(bounded)
+        return tuple(bounded)
 
     def _tile_loops(self, stage: Stage, rest: tuple[Statement, ...]) -> list[Loop]:
         """The loops after a stage whose iterators its array tiles have."""
@@ -1044,13 +1035,11 @@ def _is_shared(values: Iterable[Expression], varying: frozenset[DataObject]) -> 
     return not any(object_ in varying or object_.rank > 0 for object_ in accessed_objects(values))
 
 
-def _between(loop: Loop, first: str, last: str, extent: object) -> Statement:
-    """The loop between named ends; separate code for a full tile with a constant trip count."""
+def _between(loop: Loop, first: str, last: str, extent: int) -> If:
+    """The loop between named ends, with a constant trip count where the tile is full."""
     type_ = loop.iterator.element
     start, end = local_scalar(first, type_), local_scalar(last, type_)
     short = replace(loop, lower=start, comparison="<=", upper=end)
-    if not isinstance(extent, int):
-        return short
     is_full = Binary("==", Binary("-", end, start, type_), integer(extent - 1), INT)
     full = replace(loop, lower=start, comparison="<", upper=Binary("+", start, integer(extent), type_))
     return If(is_full, Block((full,)), Block((short,)))

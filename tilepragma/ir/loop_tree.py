@@ -243,7 +243,7 @@ class TiledLoop:
 
     @property
     def points(self) -> int:
-        """Thread coarsening: the points of each worker, or half, a quarter … at launch.
+        """Thread coarsening: the points of each worker; a launch may take a half, a quarter, …
 
         A static tile between the loop's gangs and workers holds them. 0 if its count is no literal.
         """

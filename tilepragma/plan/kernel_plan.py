@@ -179,13 +179,14 @@ class Division:
 
 @dataclass(frozen=True)
 class StreamedGrid:
-    """A grid that gangs stream through, for devices that choose the time steps of a launch and
-    the planes of a tile (runtime/launch/streamed_tiles.c).
+    """A grid of streamed tiles, for launches that choose their time steps and planes by the device
+    (runtime/launch/streamed_tiles.c).
 
-    The region's `steps` of time and `planes`; for planes and for each of their sides, how many
-    elements `more` than it keeps a tile touches in a launch of one time step, and with each further
-    one; a side's extent and the length of scratchpads; the `statements` of a time step; the `bytes`
-    that go from and to memory for each element. The size `chunk` is the planes of a tile.
+    The region has `steps` of time and `planes`. `more`: how many planes beyond those that it keeps
+    a tile touches in a launch of one time step, and how many with each further step. `sides`, of a
+    plane: (extent, length of scratchpads, `more` elements likewise). A time step has so many
+    `statements`; `bytes` go from and to memory for each element. The size `chunk` is the planes of
+    a tile.
     """
 
     chunk: DataObject

@@ -180,7 +180,7 @@ def _answer(tree: OverlappedTree, notes: tuple[str, ...], *, guarded: bool) -> S
         return made
     manner = "" if tree.stream is None else "a few planes at a time, "
     pairs = " and ".join(f"'{array.host}' and '{copy.host}'" for array, copy in tree.copies.items())
-    chosen = "says how many" if tree.stream is None else "by a device's multiprocessors, operations and bandwidth"
+    chosen = "says how many" if tree.stream is None else "follows the device's multiprocessors and speeds"
     note = (
         f"{tree.name}: gangs of devices compute up to {tree.most_steps} time steps ({tree.degree.name} {chosen}) "
         f"in shared memory, {manner}and halos again; values go to and fro between {pairs}"

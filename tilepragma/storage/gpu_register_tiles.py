@@ -89,8 +89,8 @@ def worth_points(
 
 
 def points_along_rows(nest: TileNest, array_tiles: tuple[Staged, ...], counts: Mapping[Axis, int]) -> dict[Axis, int]:
-    """The points, by axis, that make rows of array tiles as long as a line of memory has words,
-    where neighbours read down the columns. `counts` are the workers.
+    """The points, by axis, with which rows of array tiles fill a line of memory, where neighbours
+    read down the columns. `counts` are the workers.
     """
     if _shares_scalars(nest):
         return {}

@@ -8,7 +8,7 @@ workers compute in one round:
     uniform nest { …; for (l_tile …) { stage; barrier; for (l in the tile) …; barrier } … }
 
 Staging pays where neighbouring workers do not read neighbouring elements, and where the points of a
-worker share what they read (model/staging_counts.py). Caches give other reuse.
+worker share what they read (model/staging_counts.py). Caches serve other reuse.
 """
 
 from __future__ import annotations
@@ -253,7 +253,7 @@ class _Planner:
         return sorted(array_tiles, key=lambda tile: (-tile.uses_of_element, tile.staged.object.name, tile.staged.reads))
 
     def _fitting(self, ranked: list[Candidate], copies: int = 1) -> list[Candidate]:
-        """The candidates of which so many copies fit together, in their order."""
+        """The candidates that fit together, with `copies` of each, in their order."""
         fitting, left = [], self.plan.kernel.directive.local_bytes // copies
         for candidate in ranked:
             if candidate.bytes <= left:

@@ -19,7 +19,7 @@ typedef long tilek_index;
 #endif
 static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
 static inline long tilek_maximum(long a, long b) { return a > b ? a : b; }
-/* Reads neighbours in shared memory, at a multiple of their number, together. */
+/* Reads `count` neighbours of shared memory together, which begin at a multiple of their number. */
 static inline void tilek_read_float(float *to, const __local float *from, int count)
 {
     if (count == 4) {

@@ -12,7 +12,7 @@ typedef long long tilek_index;
 #endif
 static inline __device__ long long tilek_minimum(long long a, long long b) { return a < b ? a : b; }
 static inline __device__ long long tilek_maximum(long long a, long long b) { return a > b ? a : b; }
-/* Reads neighbours in shared memory, at a multiple of their number, together. */
+/* Reads `count` neighbours of shared memory together, which begin at a multiple of their number. */
 static inline __device__ void tilek_read_float(float *to, const float *from, int count)
 {
     if (count == 4) {

@@ -1,6 +1,6 @@
-/* What devices stage in memory of their gangs: tiles of products, columns read by rows of workers, borders of stencils among them; and stencils, which
- * they read in place. Extents lie below, at and
- * beyond the tiles that the runtime chooses; data are random, since smooth ones hide mistakes. */
+/* What devices stage in the memory of their gangs: tiles of products, and columns that rows of workers read, with the
+ * borders of stencils; and stencils, which they read in place. Extents lie below, at and beyond the tiles that the
+ * runtime chooses; data are random, since smooth ones hide mistakes. */
 #include "check.h"
 
 static const int extents[] = {0, 1, 3, 8, 32, 45};
@@ -333,7 +333,7 @@ CASE(star_in_columns)
         float *const d = check_floats(count), *const e = check_floats(n * FLAT_ROW + 1), *const f = check_floats(n * FLAT_ROW + 1);
         long *const g = malloc((n * m + 1) * sizeof *g), *const h = calloc(n * m + 1, sizeof *h);
         float *const k = check_floats(p * q * n + 1), *const l = check_floats(p * q * n + 1), *const o = check_floats(p * q * n + 1);
-        for (size_t at = 0; at < n * m; at++) g[at] = (long)(at % 89);
+        for (size_t k = 0; k < n * m; k++) g[k] = (long)(k % 89);
         star_in_columns((int)n, (int)m, (void *)a, (void *)b, (void *)c);
         flat_columns((int)n, d, (void *)e, (void *)f);
         check_record("f", f, n * FLAT_ROW * sizeof *f);

@@ -47,7 +47,7 @@ def chosen(library: ctypes.CDLL, steps: int, rows: int, columns: int, units: int
 
 
 def test_steps_are_distributed_over_pairs_of_launches(library: ctypes.CDLL) -> None:
-    # Not 7 and 1.
+    # Two launches of 4 steps, not of 7 and 1.
     assert chosen(library, 8, 8192, 8192, 80)[0] == 4
     assert chosen(library, 2, 8192, 8192, 80)[0] == 1
     assert chosen(library, 1000, 8192, 8192, 80)[0] > 4

@@ -463,7 +463,7 @@ BROKEN: dict[str, tuple[str, Callable[[KernelPlan], KernelPlan], str]] = {
     ),
     "what the launch writes": (
         FIVE_POINT,
-        lambda p: with_array_tiles(p, lambda one: replace(one, object=argument(p, "b"), reads=("[j_row][i_row]",))),
+        lambda p: with_array_tiles(p, lambda tile: replace(tile, object=argument(p, "b"), reads=("[j_row][i_row]",))),
         "'b' is staged, but launch f does not only read it",
     ),
     "arrays that may be one": (

@@ -264,7 +264,7 @@ class Node:
 
 
 def is_nameless(spelling: str) -> bool:
-    """Whether it is that of a member without a name, which libclang describes by its place."""
+    """Whether a spelling is that of a member without a name: libclang gives its place instead."""
     return not spelling or "(" in spelling
 
 

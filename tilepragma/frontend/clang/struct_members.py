@@ -46,12 +46,12 @@ def _bits(record: Any, member: Any) -> tuple[int, int]:
 def paths_overlap(root: Any, first: Sequence[str], second: Sequence[str]) -> bool:
     """Whether two paths of members from a variable of the type part at members that overlap."""
     record = _record(root)
-    for one, other in zip(first, second, strict=False):
+    for name, other in zip(first, second, strict=False):
         if not is_record(record):
             return False
-        if one != other:
-            return other in overlapping(record, one)
-        record = next((_record(member.type) for member in named_members(record) if member.spelling == one), record)
+        if name != other:
+            return other in overlapping(record, name)
+        record = next((_record(member.type) for member in named_members(record) if member.spelling == name), record)
     return False
 
 
