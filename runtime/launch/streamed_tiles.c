@@ -16,7 +16,8 @@
 #define OPERATIONS 1e13
 #define BANDWIDTH 1e12
 
-/* One gang alone takes a multiprocessor as long as two. */
+/* One gang alone takes a multiprocessor as long as two: in GPGPU-Sim a position of 5 points takes
+ * 964 cycles of one, 924 of two, and 995 of three. */
 #define FEWEST_GANGS 2
 
 /* More time steps or planes than these keep the defaults: sums would leave 64 bits. */
