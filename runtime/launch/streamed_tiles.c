@@ -16,7 +16,8 @@
 #define OPERATIONS 1e13
 #define BANDWIDTH 1e12
 
-/* A multiprocessor takes as long for one gang as for two. */
+/* A multiprocessor takes as long for one gang as for two: in GPGPU-Sim a position of 5 points takes
+ * 964 cycles of one, 924 of two, and 995 of three. */
 #define FEWEST_GANGS 2
 
 /* With more time steps or planes the defaults stay: sums would leave 64 bits. */

@@ -13,7 +13,7 @@ those that have a point.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 
@@ -34,7 +34,7 @@ from tilepragma.cost.tile_traffic import is_double
 from tilepragma.cost.tile_work import Fronts
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.evaluation import UncountableError, Values
-from tilepragma.ir.expressions import Binary, Call, Callee
+from tilepragma.ir.expressions import Binary, Call, Callee, Expression
 from tilepragma.ir.loop_tree import Declaration, ExpressionStatement, If, PackedPanels
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ScalarType
@@ -277,8 +277,16 @@ def _looking(fronts: Fronts) -> int:
     operators = 0
     for statement in fronts.nest.body.statements:
         if isinstance(statement, If):
-            operators += operators_in((statement.condition,))
+            operators += operators_in(_tests(statement))
         elif isinstance(statement, Declaration):
             values = (declarator.initializer for declarator in statement.declarators)
             operators += operators_in(value for value in values if value is not None and not isinstance(value, tuple))
     return operators
+
+
+def _tests(statement: If) -> Iterator[Expression]:
+    """The conditions of a point, the first of which are those that do not count fronts."""
+    yield statement.condition
+    match statement.then.statements:
+        case (If() as inner,):
+            yield from _tests(inner)

@@ -21,7 +21,7 @@ from tilepragma.normalise.ordered_zeros import ordered_zeros
 from tilepragma.plan.array_bytes import element_bytes
 from tilepragma.plan.balanced_chunking import even_parts
 from tilepragma.plan.dispatch_table import outermost_loop
-from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, SectionBound, SizeChoice, TileSize
+from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, SectionBound, SizeChoice, StreamedGrid, TileSize
 from tilepragma.plan.summary import used_sizes
 from tilepragma.planner.overflow_guards import never_holding
 from tilepragma.report.landscape import Landscape
@@ -77,7 +77,7 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Dev
         "relaxation": [*relaxation_rows(region_as_written(plan)), *order_rows(plan)],
         "devices": division_rows(plan),
         "live-out": [", ".join(dict.fromkeys(final.iterator.host for final in plan.final_values))],
-        "tile sizes": [_tile_sizes(plan)],
+        "tile sizes": [_tile_sizes(plan, sizes)],
         "versions": version_rows(plan),
         **{title: [choice.get(title)] for title in ("device", "predicted", "runners-up", "default")},
         "registers": register_rows(plan, sizes, device),
@@ -143,7 +143,7 @@ def _checks(plan: KernelPlan) -> Iterator[str]:
         yield f"{zero.object.host} does not end as a zero{where}; {again} (a reduction clause would allow any order)"
 
 
-def _tile_sizes(plan: KernelPlan) -> str:
+def _tile_sizes(plan: KernelPlan, sizes: Sizes) -> str:
     """`i_size = 32 (16 on devices)`; a size that only cores or only devices use says so."""
     host, device = (used_sizes(steps, plan.sizes) for steps in (plan.host_steps, plan.device_steps))
     rules = [", ".join(_tile_size(size, size in host, size in device) for size in plan.sizes)]
@@ -158,10 +158,22 @@ def _tile_sizes(plan: KernelPlan) -> str:
     if changed:
         names = f"{' and '.join(changed)} if {'this' if len(changed) == 1 else 'these'}"
         rules.append(f"launches on cores take another {names} would give threads unequal shares")
+    rules += [_stream_rule(size, size.stream, sizes) for size in plan.sizes if size.stream is not None]
     if plan.measured is not None:
         last = plan.measured.choices[-1].bytes or 0
         rules.append(f"measured for arrays of {byte_text(plan.measured.least)} to {byte_text(last)}")
     return "; ".join(filter(None, (*rules, plan.recorded_sizes)))
+
+
+def _stream_rule(size: TileSize, grid: StreamedGrid, sizes: Sizes) -> str:
+    """What launches choose (runtime/launch/streamed_tiles.c), with the grid where sizes give it."""
+    steps, planes = value_of(grid.steps, sizes), value_of(grid.planes, sizes)
+    here = "" if steps is None or planes is None else f", here for {steps} time steps over {planes} planes"
+    return (
+        f"where TILEK_SIZES gives neither, launches on devices choose {size.object.host}, up to {size.device}, and "
+        f"{grid.chunk.host}: what their multiprocessors, operations and bandwidth are predicted to take least time "
+        f"with{here} (TILEK_PROFILE=FILE.json shows them)"
+    )
 
 
 def _placed(where: str, rules: list[str]) -> list[str]:

@@ -27,6 +27,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import chain
+from operator import mul
 
 import islpy as isl
 
@@ -36,6 +37,7 @@ from tilepragma.ir.directives import LoopDirective, TileClause, TileKind
 from tilepragma.ir.expressions import (
     Access,
     Assignment,
+    Binary,
     Call,
     Callee,
     DataObject,
@@ -47,7 +49,7 @@ from tilepragma.ir.expressions import (
     integer,
 )
 from tilepragma.ir.loop_tree import Block, ExpressionStatement, If, Loop, Scratchpad, Statement, assign
-from tilepragma.ir.polynomial import Polynomial, expression, maximum, minimum, number, polynomial
+from tilepragma.ir.polynomial import Polynomial, expression, maximum, minimum, number, of_atom, polynomial
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INDEX, LONG, ScalarType
 from tilepragma.lower.band_loops import (
@@ -64,6 +66,7 @@ from tilepragma.lower.band_loops import (
     term,
     total,
 )
+from tilepragma.model.bank_conflicts import odd_rows
 from tilepragma.plan.kernel_plan import HostLoop
 from tilepragma.poly.bands import Band
 from tilepragma.poly.extents import Bounds, around
@@ -324,19 +327,35 @@ def array_tiles(
     shapes, written = _shapes(planned, tile), loops.scop.written
     arrays = None if shapes is None else _arrays(shapes, written)
     dimensions = [clause.dimension for each in inner.values() for clause in each if clause.kind is TileKind.WORKER]
-    if not arrays or not dimensions or any(len(array.names) <= max(dimensions) for array in arrays):
+    if shapes is None or not arrays or not dimensions or any(len(array.names) <= max(dimensions) for array in arrays):
         return None
     sizes = tuple(each.size.object for each in tile if isinstance(each.size, Access))
-    return _Maker(loops, 1 + max(dimensions), ShortNumbers(loops.names, sizes)).array_tiles(arrays)
+    apart = _to_neighbours(loops, planned)
+    steps = tuple(apart.get(level, 0) for level in shapes[0].levels)
+    return _Maker(loops, 1 + max(dimensions), ShortNumbers(loops.names, sizes), steps).array_tiles(arrays)
+
+
+def _to_neighbours(loops: BandLoops, planned: PlannedBand) -> dict[int, int]:
+    """How the band's rows change from a worker's point to its neighbour's in the same wavefront, by
+    level: the last parallel row counts workers, and the row that e_1 determines makes up for it.
+    """
+    schedule = _fronts_of(loops, planned)
+    along = schedule.parallel[-1]
+    determined = [level for level in schedule.summed if level not in schedule.parallel]
+    steps = {along: 1} | (dict.fromkeys(determined, -1) if along in schedule.summed else {})
+    return {level - 1: step for level, step in steps.items()}
 
 
 @dataclass(frozen=True)
 class _Shape:
-    """A statement of the band: node, loops, iterator ranges, and rows as sums of iterators."""
+    """A statement of the band: node, loops, iterator ranges, and rows, at `levels`, as sums of
+    iterators.
+    """
 
     node: ExpressionStatement
     loops: tuple[Loop, ...]
     values: tuple[Bounds, ...]
+    levels: tuple[int, ...]
     rows: tuple[tuple[int, ...], ...]
     constants: tuple[int, ...]
     tile: tuple[Bounds, ...]
@@ -425,12 +444,12 @@ def _shape(each: StatementSchedule, tile: Mapping[int, Bounds]) -> _Shape | None
         or any((value.low.atoms | value.high.atoms) & iterators for value in known)
     ):
         return None
-    levels = [level for level, row in enumerate(each.rows) if not row.scalar]
+    levels = tuple(level for level, row in enumerate(each.rows) if not row.scalar)
     if len(levels) != len(statement.loops) or any(level not in tile for level in levels):
         return None
     rows = [each.user_rows[level] for level in levels]
     coefficients, constants = tuple(row.coefficients for row in rows), tuple(row.constant for row in rows)
-    return _Shape(node, statement.loops, known, coefficients, constants, tuple(tile[level] for level in levels))
+    return _Shape(node, statement.loops, known, levels, coefficients, constants, tuple(tile[level] for level in levels))
 
 
 def _values(loop: Loop) -> Bounds | None:
@@ -527,11 +546,14 @@ class _Limit:
 
 @dataclass
 class _Maker:
-    """Builds the copy loops of a band's array tiles, mapped to `axes` axes of workers."""
+    """Builds the copy loops of a band's array tiles, mapped to `axes` axes of workers. `apart`: how
+    a tile's rows change from a worker's point to its neighbour's.
+    """
 
     loops: BandLoops
     axes: int
     numbers: ShortNumbers
+    apart: tuple[int, ...]
     scratchpads: dict[DataObject, Scratchpad] = field(default_factory=dict)
     clauses: dict[int, tuple[TileClause, ...]] = field(default_factory=dict)
 
@@ -545,8 +567,20 @@ class _Maker:
         origin = tuple(self.loops.names.scalar(f"{name}_origin", INDEX) for name in array.names)
         for place, first in enumerate(origin):
             self.numbers.declarations.append(declared(first, array.origin(place)))
-        lengths = tuple(expression(array.length(place)) for place in range(len(array.names)))
-        return scratchpad(self.loops.names.scalar(f"{array.object.name}_box").name, array.object, lengths, origin)
+        name = self.loops.names.scalar(f"{array.object.name}_box").name
+        return scratchpad(name, array.object, self._lengths(array), origin)
+
+    def _lengths(self, array: _Array) -> tuple[Expression, ...]:
+        """The box's lengths; rows are padded for workers, whose neighbours are in other rows."""
+        *outer, row = (array.length(place) for place in range(len(array.names)))
+        *across, within = (sum(map(mul, weights, self.apart)) for weights in array.inverse[: len(array.names)])
+        rows = number(0)
+        for step, length in zip(across, outer, strict=True):
+            rows = rows * length + number(step)
+        # An even number of rows needs no padding: where it is not known, it counts as odd.
+        odd = odd_rows(within, 1 if rows.constant is None else rows.constant)
+        padding = () if odd is None else (Binary("%", expression(row + number(int(odd))), integer(2, LONG), LONG),)
+        return (*map(expression, outer), expression(sum(map(of_atom, padding), row)))
 
     def _fill(self, array: _Array) -> Statement:
         """Fill the box with the elements that the tile touches."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import reduce
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from tilepragma.codegen.reduction_printer import combination, identity
 from tilepragma.ir.expressions import (
     Access,
     Assignment,
+    Binary,
     Call,
     Callee,
     Cast,
@@ -218,6 +220,33 @@ def test_what_becomes_a_position_is_cut_off() -> None:
     assert Printer(CUDA).initializer(use(scalar("n", INDEX)), INDEX) == "n"
     assert Printer(CUDA).initializer(long, LONG) == "n"
     assert Printer(OPENCL).type(INDEX, "i") == "tilek_index i"
+
+
+def test_ends_of_short_numbers_are_joined_on_devices() -> None:
+    """`x >= a && x >= b` as `x >= max(a, b)`, where the first of them stands."""
+    x, y, a, b, c = (use(scalar(name, INDEX)) for name in "xyabc")
+    long = use(scalar("n", LONG))
+
+    def test(operator: str, left: Expression, right: Expression) -> Expression:
+        return Binary(operator, left, right, INT)
+
+    def text(*tests: Expression, operator: str = "&&") -> str:
+        return Printer(CUDA).condition(reduce(lambda left, right: Binary(operator, left, right, INT), tests))
+
+    low, high = [test(">=", x, each) for each in (a, b, c)], [test("<=", x, each) for each in (a, b)]
+    assert text(*low) == "x >= tilek_maximum_index(tilek_maximum_index(a, b), c)"
+    assert text(low[0], high[0], low[1], high[1]) == "x >= tilek_maximum_index(a, b) && x <= tilek_minimum_index(a, b)"
+    # Of each variable, and on each side of an or.
+    assert text(low[0], test(">=", y, b), low[1]) == "x >= tilek_maximum_index(a, b) && y >= b"
+    sides = [Binary("&&", *pair, INT) for pair in (low[:2], high)]
+    assert text(*sides, operator="||") == "x >= tilek_maximum_index(a, b) || x <= tilek_minimum_index(a, b)"
+    assert text(low[2], Binary("||", *sides, INT)).startswith("x >= c && (x >= tilek_maximum_index(a, b) || ")
+    # Not what is longer, no range, a sum on the left, or for C.
+    assert text(low[0], test(">=", x, long)) == "x >= a && x >= n"
+    assert text(test(">", x, a), test(">", x, b)) == "x > a && x > b"
+    negative = Unary("-", x, INDEX)
+    assert text(test(">=", negative, a), test(">=", negative, b)) == "-x >= a && -x >= b"
+    assert Printer(C).condition(Binary("&&", low[0], low[1], INT)) == "x >= a && x >= b"
 
 
 def test_declarations() -> None:

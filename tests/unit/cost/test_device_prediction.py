@@ -72,10 +72,11 @@ def test_a_tile_takes_what_the_thesis_says() -> None:
     assert parts["elements"] == (12 + 10) * 4 / (8 / 4)
     assert parts["launches"] == 2 + 3
     assert parts["roofline"] == 0
-    # Each of 4 warps looks once in each wavefront, 2 cycles for each operator.
-    looks = parts["positions"] / (16 * 4 * 2)
-    assert looks == int(looks)
-    assert 1 < looks < 20
+    # The warp looks once in each wavefront, 2 cycles for each of 16 operators: whether a worker's
+    # time step is one of 4, two comparisons, a minus and `&&`; and whether the front lies between
+    # where two rows begin and end in that time step, four comparisons, five sums and products with
+    # it, and three `&&`.
+    assert parts["positions"] == 16 * 2 * (4 + 12)
 
 
 def test_a_warp_alone_waits_and_several_do_not() -> None:
@@ -233,7 +234,7 @@ def test_neighbours_in_a_wavefront_meet_elements_apart() -> None:
 
 
 def test_boxes_of_gangs_have_banks_and_take_room() -> None:
-    """33 x 33 floats where tiles are 16 x 16 x 16. Neighbours are a row less an element apart there: 32 words, all in one bank, and 33 where rows have one more."""
+    """33 x 33 floats where tiles are 16 x 16 x 16. Neighbours are a row less an element apart there: 32 words, all in one bank. So rows are 34 apart, as they are where tiles have a column more."""
     found, scalars = planned("sor 2-d"), {"n": 900, "m": 900, "steps": 300}
     sizes: dict[str, int | list[int]] = {"t_size": 16, "t_i_size": 16, "t_j_size": [16, 17]}
     columns = {name: np.array(value) for name, value in sizes.items()}
@@ -244,10 +245,11 @@ def test_boxes_of_gangs_have_banks_and_take_room() -> None:
     assert launch.place.batch.all(
         array_tile_bytes(launch.place.launch, launch.place.batch.evaluation.value)
     ).tolist() == [
-        4360,
-        4488,
+        33 * 34 * 4,
+        33 * 34 * 4,
     ]
-    assert array_tile_conflicts(fronts.nest, launch.place, 32, 4).tolist() == [32, 1]
+    # gcd(34 - 1, 32), for each of the 6 accesses.
+    assert array_tile_conflicts(fronts.nest, launch.place, 32, 4).tolist() == [1, 1]
     # Without room for its box a gang reads where the array is, at which each worker of a row is
     # served by itself.
     room, none = (replace(device("h100"), shared_per_block=size) for size in (4488, 4487))

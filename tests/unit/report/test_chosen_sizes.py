@@ -33,6 +33,20 @@ void f(int steps, int n, double a[n])
             a[i] = 0.5 * (a[i - 1] + a[i + 1]);
 }
 """
+JACOBI = """\
+void f(int steps, int n, double a[restrict n][n], double b[restrict n][n])
+{
+#pragma tilek kernel
+    for (int t = 0; t < steps; t++) {
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 1; j < n - 1; j++)
+                b[i][j] = 0.25 * (a[i - 1][j] + a[i + 1][j] + a[i][j - 1] + a[i][j + 1]);
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 1; j < n - 1; j++)
+                a[i][j] = b[i][j];
+    }
+}
+"""
 Choices = tuple[tuple[int | None, int | None, int], ...]
 Planned = Callable[[str, Choices], TranslateResult]
 
@@ -129,3 +143,21 @@ def test_work_is_that_of_what_is_chosen(planned: Planned) -> None:
         return int(match[1].replace(",", ""))
 
     assert launches(((None, 40, 3),)) > launches(((None, 39, 3),)) == launches(())
+
+
+def test_devices_choose_the_sizes_of_streamed_tiles() -> None:
+    """The rule, with the grid where sizes are given; the choice itself is the runtime's, on its device."""
+    result = translate(TranslateRequest("t.c", text=JACOBI.encode(), temporal="streamed", last="choose_sizes"))
+    (made,) = result.plans
+    most = next(size.device for size in made.sizes if size.stream is not None)
+    for sizes, here in (((), ""), (("n=300", "steps=9"), ", here for 9 time steps over 300 planes")):
+        (facts,) = kernel_reports(result, parse_sizes(sizes))
+        rule = facts.rows["tile sizes"][0].split("; ")[-1]
+        assert rule == (
+            f"where TILEK_SIZES gives neither, launches on devices choose t_degree, up to {most}, and i_chunk: what "
+            "their multiprocessors, operations and bandwidth are predicted to take least time with"
+            f"{here} (TILEK_PROFILE=FILE.json shows them)"
+        )
+    others = translate(TranslateRequest("t.c", text=JACOBI.encode(), temporal="boxes", last="choose_sizes"))
+    (facts,) = kernel_reports(others)
+    assert "launches on devices choose" not in facts.rows["tile sizes"][0]

@@ -60,13 +60,36 @@ def boxes(text: str) -> list[tuple[str, ...]]:
 def test_boxes_are_as_long_as_tiles_are_skewed() -> None:
     """t + i has so many values in a tile, and t others: i has as many as both, less one, and one beyond at either side."""
     assert boxes(FIVE) == [
-        ("u", "t_i_size + t_size + 1", "t_j_size + t_size + 1"),
-        ("f", "t_i_size + t_size - 1", "t_j_size + t_size - 1"),
+        ("u", "t_i_size + t_size + 1", padded("t_j_size + t_size", "+ 1")),
+        ("f", "t_i_size + t_size - 1", padded("t_j_size + t_size", "- 1")),
     ]
 
 
+def padded(row: str, beyond: str) -> str:
+    """A row of that length, and of one element more where that is odd."""
+    return f"{row} + (({row} {beyond}) % 2) {beyond}"
+
+
 def test_what_a_tile_does_not_come_back_to_is_read_where_it_is() -> None:
-    assert boxes(ONCE) == [("u", "i_size + 2", "j_size + 2")]
+    assert boxes(ONCE) == [("u", "i_size + 2", padded("j_size", "+ 2"))]
+
+
+SPACE = """void f(int n, int steps, float u[n][n][n]) {
+#pragma tilek kernel
+  for (int t = 0; t < steps; t++)
+    for (int i = 1; i < n - 1; i++)
+      for (int j = 1; j < n - 1; j++)
+        for (int k = 1; k < n - 1; k++)
+          u[i][j][k] = 0.2f * (u[i - 1][j][k] + u[i][j - 1][k] + u[i][j][k - 1] + u[i][j][k + 1]);
+}"""
+
+
+def test_only_rows_that_neighbours_change_are_padded() -> None:
+    """In space a neighbour is a row on and an element back in its plane, in a line two elements on."""
+    ((_, planes, rows, row),) = boxes(SPACE)
+    assert (planes, rows) == ("t_i_size + t_size", "t_j_size + t_size")
+    assert row == padded("t_k_size + t_size", "+ 1")
+    assert boxes(LINE) == [("u", "t_i_size + t_size + 1")]
 
 
 def test_boxes_are_counted_in_whole_words() -> None:
