@@ -5,6 +5,10 @@ CUDA of `by_hand.cu`, one thread an element, on the same data; the bits that bot
 with those of the plain C program. Counts carry over to real devices, cycles (with 5000 of launch
 latency a launch) are a guide. `--functional` executes without timing, 15 times faster.
 
+`--peer FOLDER` adds rows of CUDA that others made of these kernels; FOLDER/KERNEL or
+FOLDER/KERNEL-N holds the .cu files of a kernel, with host code over the CUDA runtime, compiled by
+CXX.
+
 The simulator is no part of this project: GPGPUSIM_ROOT names the tree of GPGPU-Sim 4.2, built, and
 CUDA_INSTALL_PATH CUDA 11.8's headers, NVRTC and ptxas. Exit status 1 where bits differ or a run
 fails, 2 where something is missing.
@@ -24,6 +28,7 @@ from pathlib import Path
 
 from benchmarks.gpu.kernel_runs import PROGRAMS, hashes_of, kernel_settings, sources_of
 from benchmarks.gpu.simulated.cases import CASES, NAIVE, OURS, SimulatedCase
+from benchmarks.gpu.simulated.peers import Peer, build_peer, peers_of
 from benchmarks.gpu.simulated.simulator import CONFIGURATIONS, Counts, Simulator, find_simulator, read_counts
 from benchmarks.measure import COMPILER, EXACT, TILECC, BenchmarkError, checked_output, environment, markdown, show
 from tilepragma.cli.runtime_library import RuntimeLibraryError, build_tool
@@ -69,7 +74,7 @@ def command_of(folder: Path, code: str, kernel: str, n: int, steps: int) -> list
     return [str(folder / program), "-", kernel_settings(name, n, steps, seed=1)]
 
 
-def measure(case: SimulatedCase, code: str, simulator: Simulator, folder: Path, functional: bool) -> Outcome:
+def measure(case: SimulatedCase, code: str | Peer, simulator: Simulator, folder: Path, functional: bool) -> Outcome:
     """The counts of a run, or why there are none."""
     with tempfile.TemporaryDirectory(dir=folder) as place:
         run_folder = Path(place)
@@ -82,15 +87,18 @@ def measure(case: SimulatedCase, code: str, simulator: Simulator, folder: Path, 
             "TILEK_TARGET": "cuda",
             "TILEK_STRICT": "1",
         }
-        results = []
+        run, results = (case.kernel, case.n, case.steps), []
         try:
-            for each in (PLAIN, code):
-                command = command_of(folder, each, case.kernel, case.n, case.steps)
+            if isinstance(code, Peer):
+                measured = build_peer(code, case, simulator, run_folder)
+            else:
+                measured = command_of(folder, code, *run)
+            for command in (command_of(folder, PLAIN, *run), measured):
                 said = checked_output(command, environment(**variables), run_folder, RUN_SECONDS, with_warnings=True)
                 results.append(hashes_of(said))
-            return Outcome(case, code, read_counts(launches, log), results[0] == results[1])
+            return Outcome(case, str(code), read_counts(launches, log), results[0] == results[1])
         except BenchmarkError as error:
-            return Outcome(case, code, None, False, str(error))
+            return Outcome(case, str(code), None, False, str(error))
 
 
 def table_of(outcomes: list[Outcome], functional: bool) -> list[list[str]]:
@@ -135,6 +143,9 @@ def main() -> int:
         "--functional", action="store_true", help="execute without timing: instructions and bits alone"
     )
     options.add_argument("--only", nargs="+", default=[], metavar="KERNEL", help="these kernels")
+    options.add_argument(
+        "--peer", type=Path, nargs="+", default=[], metavar="FOLDER", help="CUDA of others, beside ours"
+    )
     options.add_argument("--jobs", type=int, default=2, metavar="N", help="runs at once")
     options.add_argument("--json", type=Path, metavar="FILE", help="write the counts there")
     options.add_argument("--markdown", action="store_true", help="print the table as docs/RESULTS.md has it")
@@ -142,6 +153,10 @@ def main() -> int:
     cases = [case for case in CASES if not given.only or case.kernel in given.only]
     if not cases:
         options.error(f"no kernel is called {' or '.join(given.only)}")
+    peers = [Peer(folder) for folder in given.peer]
+    for peer in peers:
+        if not any(peers_of(case, [peer]) for case in cases):
+            options.error(f"{peer.folder} has none of the kernels")
     configuration = next(item for item in CONFIGURATIONS if item.name == given.configuration)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -150,8 +165,10 @@ def main() -> int:
             simulator.configure(configuration)
             build(folder)
             with ThreadPoolExecutor(given.jobs) as pool:
-                runs = [(case, code) for case in cases for code in case.codes]
-                outcomes = list(pool.map(lambda run: measure(*run, simulator, folder, given.functional), runs))
+                runs = [(case, code) for case in cases for code in (*case.codes, *peers_of(case, peers))]
+                outcomes = list(
+                    pool.map(lambda run: measure(run[0], run[1], simulator, folder, given.functional), runs)
+                )
         except (BenchmarkError, OSError) as error:
             print(error)
             return 2
