@@ -208,14 +208,17 @@ class Entry:
             for axis in reversed(instances):
                 name, count = self.numbers.fresh(axis_name(axis)), self.numbers.axis_count(axis)
                 first, step = self.dialect.gang[axis.dimension], self.dialect.gangs[axis.dimension]
-                head = f"for ({self.dialect.wide} {name} = {first}; {name} < {count}; {name} += {step})"
-                # The break lets compilers see that no loop is left. Barriers must stand in plain
-                # loops: those of reductions and scratchpads have no break, and those of stages have
-                # it only where its condition is a constant.
+                # The break lets compilers see that no loop is left, and groups of one instance ask
+                # for no count. Barriers must stand in plain loops: those of reductions and
+                # scratchpads have no break, and those of stages have it only where its condition
+                # is a constant.
                 plain = self.launch.reductions or self.launch.scratchpads or isinstance(staged, ScratchpadPool)
-                once = "" if plain else f"if ({self.numbers.axis_rounds(axis)} == 1) break;"
+                alone = "" if plain else f"{self.numbers.axis_rounds(axis)} == 1"
+                once = f"if ({alone}) break;" if alone else ""
                 if staged is not None and once:
                     once = "" if self.numbers.varies(axis.kind) else f"#ifdef TILEK_SPECIALIZED\n{once}\n#endif"
+                inside = f"{name} < {count}" if staged is not None or not alone else f"{alone} || {name} < {count}"
+                head = f"for ({self.dialect.wide} {name} = {first}; {inside}; {name} += {step})"
                 stack.enter_context(writer.block(head, once))
             self._print_privates(writer)
             declare_accumulators(writer, self.printer, self.launch)

@@ -27,7 +27,8 @@ __kernel void elimination_nest1(
 {
     const long worker0 = (long)get_local_id(0);
     /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
-    for (long gang0 = (long)get_group_id(0); gang0 < gang0_count_1; gang0 += (long)get_num_groups(0)) {
+    for (long gang0 = (long)get_group_id(0); gang0_rounds_1 == 1 || gang0 < gang0_count_1;
+        gang0 += (long)get_num_groups(0)) {
         /* Where the distributed tiles of this instance begin, in iterations. */
         const long i1_gang = gang0 * i1_stride0;
         const long i1_worker = worker0 * i1_stride1;
@@ -119,7 +120,8 @@ __kernel void elimination_nest3(__global double *A, const int k ELIMINATION_NEST
 {
     const long worker0 = (long)get_local_id(0);
     /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
-    for (long gang0 = (long)get_group_id(0); gang0 < gang0_count_3; gang0 += (long)get_num_groups(0)) {
+    for (long gang0 = (long)get_group_id(0); gang0_rounds_3 == 1 || gang0 < gang0_count_3;
+        gang0 += (long)get_num_groups(0)) {
         /* Where the distributed tiles of this instance begin, in iterations. */
         const long i3_gang = gang0 * i3_stride0;
         const long i3_worker = worker0 * i3_stride1;

@@ -25,7 +25,8 @@ extern "C" __global__ void elimination_nest1(
 {
     const long long worker0 = (long long)threadIdx.x;
     /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
-    for (long long gang0 = (long long)blockIdx.x; gang0 < gang0_count_1; gang0 += (long long)gridDim.x) {
+    for (long long gang0 = (long long)blockIdx.x; gang0_rounds_1 == 1 || gang0 < gang0_count_1;
+        gang0 += (long long)gridDim.x) {
         /* Where the distributed tiles of this instance begin, in iterations. */
         const long long i1_gang = gang0 * i1_stride0;
         const long long i1_worker = worker0 * i1_stride1;
@@ -118,7 +119,8 @@ extern "C" __global__ void elimination_nest3(double *A, const int k ELIMINATION_
 {
     const long long worker0 = (long long)threadIdx.x;
     /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
-    for (long long gang0 = (long long)blockIdx.x; gang0 < gang0_count_3; gang0 += (long long)gridDim.x) {
+    for (long long gang0 = (long long)blockIdx.x; gang0_rounds_3 == 1 || gang0 < gang0_count_3;
+        gang0 += (long long)gridDim.x) {
         /* Where the distributed tiles of this instance begin, in iterations. */
         const long long i3_gang = gang0 * i3_stride0;
         const long long i3_worker = worker0 * i3_stride1;

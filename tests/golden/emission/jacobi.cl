@@ -27,8 +27,10 @@ __kernel void jacobi_nest1(__global float *A, __global float *B JACOBI_NEST1_TIL
     const long worker0 = (long)get_local_id(0);
     const long worker1 = (long)get_local_id(1);
     /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
-    for (long gang1 = (long)get_group_id(1); gang1 < gang1_count_1; gang1 += (long)get_num_groups(1)) {
-        for (long gang0 = (long)get_group_id(0); gang0 < gang0_count_1; gang0 += (long)get_num_groups(0)) {
+    for (long gang1 = (long)get_group_id(1); gang1_rounds_1 == 1 || gang1 < gang1_count_1;
+        gang1 += (long)get_num_groups(1)) {
+        for (long gang0 = (long)get_group_id(0); gang0_rounds_1 == 1 || gang0 < gang0_count_1;
+            gang0 += (long)get_num_groups(0)) {
             /* Where the distributed tiles of this instance begin, in iterations. */
             const long i1_gang = gang0 * i1_stride0;
             const long i1_worker = worker0 * i1_stride1;
@@ -68,8 +70,10 @@ __kernel void jacobi_nest2(__global float *A, __global float *B, const int t JAC
     const long worker0 = (long)get_local_id(0);
     const long worker1 = (long)get_local_id(1);
     /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
-    for (long gang1 = (long)get_group_id(1); gang1 < gang1_count_2; gang1 += (long)get_num_groups(1)) {
-        for (long gang0 = (long)get_group_id(0); gang0 < gang0_count_2; gang0 += (long)get_num_groups(0)) {
+    for (long gang1 = (long)get_group_id(1); gang1_rounds_2 == 1 || gang1 < gang1_count_2;
+        gang1 += (long)get_num_groups(1)) {
+        for (long gang0 = (long)get_group_id(0); gang0_rounds_2 == 1 || gang0 < gang0_count_2;
+            gang0 += (long)get_num_groups(0)) {
             /* Where the distributed tiles of this instance begin, in iterations. */
             const long i3_gang = gang0 * i3_stride0;
             const long i3_worker = worker0 * i3_stride1;

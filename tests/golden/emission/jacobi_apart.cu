@@ -27,8 +27,10 @@ extern "C" __global__ void jacobi_nest1(float *__restrict__ A, float *__restrict
     const long long worker0 = (long long)threadIdx.x;
     const long long worker1 = (long long)threadIdx.y;
     /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
-    for (long long gang1 = (long long)blockIdx.y; gang1 < gang1_count_1; gang1 += (long long)gridDim.y) {
-        for (long long gang0 = (long long)blockIdx.x; gang0 < gang0_count_1; gang0 += (long long)gridDim.x) {
+    for (long long gang1 = (long long)blockIdx.y; gang1_rounds_1 == 1 || gang1 < gang1_count_1;
+        gang1 += (long long)gridDim.y) {
+        for (long long gang0 = (long long)blockIdx.x; gang0_rounds_1 == 1 || gang0 < gang0_count_1;
+            gang0 += (long long)gridDim.x) {
             /* Where the distributed tiles of this instance begin, in iterations. */
             const long long i1_gang = gang0 * i1_stride0;
             const long long i1_worker = worker0 * i1_stride1;
@@ -70,8 +72,10 @@ extern "C" __global__ void jacobi_nest2(
     const long long worker0 = (long long)threadIdx.x;
     const long long worker1 = (long long)threadIdx.y;
     /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
-    for (long long gang1 = (long long)blockIdx.y; gang1 < gang1_count_2; gang1 += (long long)gridDim.y) {
-        for (long long gang0 = (long long)blockIdx.x; gang0 < gang0_count_2; gang0 += (long long)gridDim.x) {
+    for (long long gang1 = (long long)blockIdx.y; gang1_rounds_2 == 1 || gang1 < gang1_count_2;
+        gang1 += (long long)gridDim.y) {
+        for (long long gang0 = (long long)blockIdx.x; gang0_rounds_2 == 1 || gang0 < gang0_count_2;
+            gang0 += (long long)gridDim.x) {
             /* Where the distributed tiles of this instance begin, in iterations. */
             const long long i3_gang = gang0 * i3_stride0;
             const long long i3_worker = worker0 * i3_stride1;

@@ -22,7 +22,8 @@ static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
 __kernel void scale(__global float *A, const float b SCALE_TILES)
 {
     /* The threads of this group: more than one where the grid has fewer groups than there are threads. */
-    for (long thread = (long)get_group_id(0); thread < thread_count; thread += (long)get_num_groups(0)) {
+    for (long thread = (long)get_group_id(0); thread_rounds == 1 || thread < thread_count;
+        thread += (long)get_num_groups(0)) {
         /* Where the distributed tiles of this instance begin, in iterations. */
         const long i_thread = thread * i_stride0;
         const int i_end = tilek_minimum(i_thread + i_count1, i_trip);

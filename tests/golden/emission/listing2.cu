@@ -22,7 +22,8 @@ static inline __device__ long long tilek_minimum(long long a, long long b) { ret
 extern "C" __global__ void scale(float *A, const float b SCALE_TILES)
 {
     /* The threads of this group: more than one where the grid has fewer groups than there are threads. */
-    for (long long thread = (long long)blockIdx.x; thread < thread_count; thread += (long long)gridDim.x) {
+    for (long long thread = (long long)blockIdx.x; thread_rounds == 1 || thread < thread_count;
+        thread += (long long)gridDim.x) {
         /* Where the distributed tiles of this instance begin, in iterations. */
         const long long i_thread = thread * i_stride0;
         const int i_end = tilek_minimum(i_thread + i_count1, i_trip);

@@ -464,8 +464,9 @@ extern "C" __global__ void product(
         }
     } else {
         /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
-        for (long long gang1 = (long long)blockIdx.y; gang1 < gang1_count; gang1 += (long long)gridDim.y) {
-            for (long long gang0 = (long long)blockIdx.x; gang0 < gang0_count;
+        for (long long gang1 = (long long)blockIdx.y; gang1_rounds == 1 || gang1 < gang1_count;
+            gang1 += (long long)gridDim.y) {
+            for (long long gang0 = (long long)blockIdx.x; gang0_rounds == 1 || gang0 < gang0_count;
                 gang0 += (long long)gridDim.x) {
                 /* Where the distributed tiles of this instance begin, in iterations. */
                 const long long i_gang = gang1 * i_stride1;

@@ -26,8 +26,10 @@ __kernel void triangle(__global float *A, const int n TRIANGLE_TILES)
 {
     const long worker0 = (long)get_local_id(0);
     /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
-    for (long gang1 = (long)get_group_id(1); gang1 < gang1_count; gang1 += (long)get_num_groups(1)) {
-        for (long gang0 = (long)get_group_id(0); gang0 < gang0_count; gang0 += (long)get_num_groups(0)) {
+    for (long gang1 = (long)get_group_id(1); gang1_rounds == 1 || gang1 < gang1_count;
+        gang1 += (long)get_num_groups(1)) {
+        for (long gang0 = (long)get_group_id(0); gang0_rounds == 1 || gang0 < gang0_count;
+            gang0 += (long)get_num_groups(0)) {
             /* Where the distributed tiles of this instance begin, in iterations. */
             const long i_gang = gang0 * i_stride0;
             const long i_worker = worker0 * i_stride1;

@@ -24,7 +24,8 @@ __kernel void wavefronts_tiles(
     const long x_stride0, const long gang0_count, const long gang0_rounds WAVEFRONTS_TILES_TILES)
 {
     /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
-    for (long gang0 = (long)get_group_id(0); gang0 < gang0_count; gang0 += (long)get_num_groups(0)) {
+    for (long gang0 = (long)get_group_id(0); gang0_rounds == 1 || gang0 < gang0_count;
+        gang0 += (long)get_num_groups(0)) {
         /* Where the distributed tiles of this instance begin, in iterations. */
         const long x_gang = gang0 * x_stride0;
         const long x_end = x_lower + tilek_minimum(x_gang + x_count1, x_trip);

@@ -24,7 +24,8 @@ extern "C" __global__ void wavefronts_tiles(
     const long long gang0_rounds WAVEFRONTS_TILES_TILES)
 {
     /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
-    for (long long gang0 = (long long)blockIdx.x; gang0 < gang0_count; gang0 += (long long)gridDim.x) {
+    for (long long gang0 = (long long)blockIdx.x; gang0_rounds == 1 || gang0 < gang0_count;
+        gang0 += (long long)gridDim.x) {
         /* Where the distributed tiles of this instance begin, in iterations. */
         const long long x_gang = gang0 * x_stride0;
         const long long x_end = x_lower + tilek_minimum(x_gang + x_count1, x_trip);
