@@ -32,7 +32,7 @@ AXPY = SimulatedCase("axpy", 8, "N")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The programs."""
     made = tmp_path_factory.mktemp("simulated")
-    simulated.build(made)
+    simulated.build(made, contract=False)
     return made
 
 
@@ -93,7 +93,7 @@ def test_a_failing_run_costs_its_own_row(
     libraries = (Path(standin[name]) for name in ("TILEK_CUDA_LIBRARY", "TILEK_NVRTC_LIBRARY"))
     simulator = Simulator(tmp_path, *libraries, tmp_path / "ptxas")
     monkeypatch.setattr(simulated, "find_simulator", lambda _: simulator)
-    monkeypatch.setattr(simulated, "build", lambda made: shutil.copytree(folder, made, dirs_exist_ok=True))
+    monkeypatch.setattr(simulated, "build", lambda made, contract: shutil.copytree(folder, made, dirs_exist_ok=True))
     monkeypatch.setattr(simulated, "read_counts", lambda *_: COUNTS)
     monkeypatch.setattr(simulated, "CASES", (SimulatedCase("nothing", 8, "N"), AXPY))
     report = tmp_path / "report.json"

@@ -1,6 +1,7 @@
 /* Runs a kernel by its name. The main function, the data and the hashes of what is left are those of
- * ../../polybench_support.c, whose settings have here KERNEL, N and STEPS. With -DBY_HAND the file
- * that BY_HAND_CUDA names is compiled and launched by tilepragma's runtime, which is linked in. */
+ * ../../polybench_support.c, whose settings have here KERNEL, N and STEPS. With -DBY_HAND=FLAGS
+ * tilepragma's runtime, which is linked in, compiles the file that BY_HAND_CUDA names, with these
+ * flags of a kernel, and launches it. */
 #include "kernel_run.h"
 
 #include <stdint.h>
@@ -93,7 +94,7 @@ static void build_program(void)
 {
     static char source[1 << 16];
     FILE *const file = fopen(BY_HAND_CUDA, "r");
-    const tilek_build build = {.name = "by hand", .file = BY_HAND_CUDA, .source = source};
+    const tilek_build build = {.name = "by hand", .file = BY_HAND_CUDA, .source = source, .flags = BY_HAND};
     int from_cache;
     tilek_message why;
     if (file == NULL || fread(source, 1, sizeof source - 1, file) == 0 || !feof(file))

@@ -1,5 +1,5 @@
 /* What the programs of this folder share: a kernel, with the arrays that it needs, is registered
- * under its name, and kernel_run.c runs it. With -DBY_HAND the CUDA of by_hand.cu runs in its place. */
+ * under its name, and kernel_run.c runs it. With -DBY_HAND=FLAGS the CUDA of by_hand.cu runs in its place. */
 #ifndef KERNEL_RUN_H
 #define KERNEL_RUN_H
 

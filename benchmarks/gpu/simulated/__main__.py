@@ -3,7 +3,9 @@
 Kernels of `../programs`, translated by tilecc with tilek's lines alone, run beside the hand-written
 CUDA of `by_hand.cu`, one thread an element, on the same data; the bits that both leave are compared
 with those of the plain C program. Counts carry over to real devices, cycles (with 5000 of launch
-latency a launch) are a guide. `--functional` executes without timing, 15 times faster.
+latency a launch) are a guide. `--functional` executes without timing, 15 times faster. `--contract`
+fuses multiplications with additions in GPU code. The simulator's fused instruction rounds the
+product, so bits stay those of the plain program, which does not fuse.
 
 `--peer FOLDER` adds rows of CUDA that others made of these kernels; FOLDER/KERNEL or
 FOLDER/KERNEL-N holds the .cu files of a kernel, with host code over the CUDA runtime, compiled by
@@ -56,11 +58,13 @@ class Outcome:
         return self.counts.instructions / self.case.unit_count if self.counts is not None else 0.0
 
 
-def build(folder: Path) -> None:
+def build(folder: Path, contract: bool) -> None:
     """The programs: plain, ours, by hand. Raises BenchmarkError."""
-    for name, compiler in ((PLAIN, shlex.split(COMPILER)), (OURS, TILECC)):
-        checked_output([*compiler, *EXACT, *sources_of(), "-o", str(folder / name), "-lm"], environment())
-    defined = ("-DBY_HAND", f'-DBY_HAND_CUDA="{PROGRAMS / "by_hand.cu"}"', *EXACT)
+    flags = (*EXACT, "-ffp-contract=fast") if contract else EXACT
+    for name, compiler, options in ((PLAIN, shlex.split(COMPILER), EXACT), (OURS, TILECC, flags)):
+        checked_output([*compiler, *options, *sources_of(), "-o", str(folder / name), "-lm"], environment())
+    by_hand = f"-DBY_HAND={'TILEK_CONTRACT' if contract else 0}"
+    defined = (by_hand, f'-DBY_HAND_CUDA="{PROGRAMS / "by_hand.cu"}"', *flags)
     try:
         build_tool([Path(source) for source in sources_of()], defined, folder / BY_HAND)
     except (RuntimeLibraryError, OSError) as error:
@@ -142,6 +146,7 @@ def main() -> int:
     options.add_argument(
         "--functional", action="store_true", help="execute without timing: instructions and bits alone"
     )
+    options.add_argument("--contract", action="store_true", help="fuse multiplications with additions")
     options.add_argument("--only", nargs="+", default=[], metavar="KERNEL", help="these kernels")
     options.add_argument(
         "--peer", type=Path, nargs="+", default=[], metavar="FOLDER", help="CUDA of others, beside ours"
@@ -153,6 +158,8 @@ def main() -> int:
     cases = [case for case in CASES if not given.only or case.kernel in given.only]
     if not cases:
         options.error(f"no kernel is called {' or '.join(given.only)}")
+    if given.contract and given.peer:
+        options.error("peers are compiled without --contract")
     peers = [Peer(folder) for folder in given.peer]
     for peer in peers:
         if not any(peers_of(case, [peer]) for case in cases):
@@ -163,7 +170,7 @@ def main() -> int:
         try:
             simulator = find_simulator(folder)
             simulator.configure(configuration)
-            build(folder)
+            build(folder, given.contract)
             with ThreadPoolExecutor(given.jobs) as pool:
                 runs = [(case, code) for case in cases for code in (*case.codes, *peers_of(case, peers))]
                 outcomes = list(
