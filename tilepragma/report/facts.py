@@ -170,9 +170,9 @@ def _stream_rule(size: TileSize, grid: StreamedGrid, sizes: Sizes) -> str:
     steps, planes = value_of(grid.steps, sizes), value_of(grid.planes, sizes)
     here = "" if steps is None or planes is None else f", here for {steps} time steps over {planes} planes"
     return (
-        f"where TILEK_SIZES gives neither, launches on devices choose {size.object.host}, up to {size.device}, and "
-        f"{grid.chunk.host}: what their multiprocessors, operations and bandwidth are predicted to take least time "
-        f"with{here} (TILEK_PROFILE=FILE.json shows them)"
+        f"where TILEK_SIZES gives neither, each launch on a device chooses {size.object.host} (at most {size.device}) "
+        f"and {grid.chunk.host} for the least time predicted from the device's multiprocessors, operations and "
+        f"bandwidth{here} (TILEK_PROFILE=FILE.json shows what it chose)"
     )
 
 

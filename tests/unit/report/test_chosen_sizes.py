@@ -154,10 +154,10 @@ def test_devices_choose_the_sizes_of_streamed_tiles() -> None:
         (facts,) = kernel_reports(result, parse_sizes(sizes))
         rule = facts.rows["tile sizes"][0].split("; ")[-1]
         assert rule == (
-            f"where TILEK_SIZES gives neither, launches on devices choose t_degree, up to {most}, and i_chunk: what "
-            "their multiprocessors, operations and bandwidth are predicted to take least time with"
-            f"{here} (TILEK_PROFILE=FILE.json shows them)"
+            f"where TILEK_SIZES gives neither, each launch on a device chooses t_degree (at most {most}) and i_chunk "
+            "for the least time predicted from the device's multiprocessors, operations and bandwidth"
+            f"{here} (TILEK_PROFILE=FILE.json shows what it chose)"
         )
     others = translate(TranslateRequest("t.c", text=JACOBI.encode(), temporal="boxes", last="choose_sizes"))
     (facts,) = kernel_reports(others)
-    assert "launches on devices choose" not in facts.rows["tile sizes"][0]
+    assert "each launch on a device chooses" not in facts.rows["tile sizes"][0]
