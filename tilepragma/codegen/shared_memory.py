@@ -164,7 +164,8 @@ class StagingPrinter(_Pool):
         self.nest, self.is_ahead = nest, copies_ahead(launch)
         begins, seen = _begins_of_loops(nest), Counter[DataObject]()
         arrays = staged_arrays(launch)
-        # Where copies go ahead, workers read vectors of points; else neighbours have neighbours.
+        # Workers read vectors of their points where copies go ahead. Elsewhere neighbouring workers
+        # access neighbouring elements.
         most = max((element_bytes(array.object) for array in arrays), default=0) if self.is_ahead else 0
         several = {tiled.loop.iterator: tiled for tiled in nest.loops if tiled.points > 1}
         #: The points of a worker by iterator, if more than 1.
@@ -596,7 +597,7 @@ class StagedTile:
             if outer:
                 turn, rows = self.numbers.fresh("turn"), f"({workers} / {lanes})"
                 count = f"({' * '.join(outer)} + {rows} - 1) / {rows}"
-                # Four turns only: the guards of 16 would take 16 registers.
+                # By four only: the guards of 16 turns would take 16 registers.
                 writer.line("#pragma unroll 4")
                 stack.enter_context(writer.block(f"for (int {turn} = 0; {turn} < {count}; ++{turn})"))
                 self._rows(writer, f"(unsigned){worker} / {lanes} + {turn} * {rows}")
