@@ -200,6 +200,44 @@ def test_what_plans_copy_beyond_what_loops_touch_is_kept_too() -> None:
     assert kept["g"] == needed[0]
 
 
+PICKS = """
+#include <string.h>
+static int pick(unsigned long *seed)
+{{
+    {storage}double shares[3];
+    memset(shares, 0, sizeof shares);
+    shares[1] = 0.3;
+    *seed = *seed * 25214903917 % 1000;
+    for (int i = 0; i < 3; i++)
+        if (*seed < 1000 * shares[i]) return i;
+    return 3;
+}}
+void f(int n, int steps, double *a)
+{{
+#pragma tilek kernel
+    for (int t = 0; t < steps; t++) {{
+        unsigned long seed = t;
+        int k = pick(&seed);
+        for (int i = 0; i < n; i++)
+            a[i] = a[i] * 0.5 + k;
+    }}
+}}
+"""
+
+
+def test_the_host_calls_functions_with_arrays_of_their_own() -> None:
+    """An automatic array is new memory at each call, which no kernel has; a static one is not."""
+    made, said = region(PICKS.format(storage=""))
+    assert (parallel(made), said) == ({"f_part1": True}, [])
+    diagnostics = Diagnostics()
+    unit = parse_translation_unit("in.c", PICKS.format(storage="static ").encode(), CompilerFlags(), diagnostics)
+    assert unit is not None and not unit.kernels
+    assert [diagnostic.message for diagnostic in diagnostics] == [
+        "'pick' may use arrays whose newest values are on a device: "
+        "'memset' gets 'shares', whose newest values may be on a device"
+    ]
+
+
 def test_what_is_in_the_way_is_said() -> None:
     made, said = region("""
         void f(int n, double *a)

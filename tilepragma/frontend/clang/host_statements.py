@@ -104,7 +104,8 @@ class HostText:
                     raise self._touching(left)  # the caller's struct is unknown
                 self._set(target, right)
         elif kind in _REFERENCES and (self._is_held(node.type) or self._overlaps_elements(node)):
-            raise self._touching(node)
+            if not self._is_new(node):
+                raise self._touching(node)
         elif _is_element(node):
             self._element(node, changed=False)
         elif (changed := _changed_element(node)) is not None:
@@ -118,6 +119,9 @@ class HostText:
 
     def _element(self, node: Node, changed: bool) -> None:
         """Check an element; the host may read it if no kernel of the region writes it."""
+        if self._is_new(node):
+            self._check_address(node)
+            return
         touched = not self.elements.isdisjoint(_types_in(node.type))
         if _is_any_byte(node) or (touched and (changed or is_address(node.type))):
             raise self._touching(node)
@@ -131,6 +135,21 @@ class HostText:
         if not changed:
             for type_ in _types_in(node.type):
                 self.reads.setdefault(type_, node)
+
+    def _is_new(self, node: Node) -> bool:
+        """Whether it lies in an automatic array of a called function, which no kernel has."""
+        place = strip(node)
+        while place.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR and is_array(strip(place.children[0]).type):
+            place = strip(place.children[0])
+        array = place.named
+        return (
+            self._depth > 0
+            and array is not None
+            and array.kind == CursorKind.VAR_DECL
+            and is_array(array.type)
+            and array.is_local
+            and array.storage not in ("STATIC", "EXTERN")
+        )
 
     def _check_address(self, node: Node) -> None:
         """Check an element's subscripts and pointers; an array on the way to it is no value."""
@@ -170,6 +189,8 @@ class HostText:
             raise self._calling(argument, f"'{function}'", "it gets a function")
         pointee = plain.type.get_canonical().get_pointee()  # an array has none
         changes_bytes = _is_byte(pointee) and not pointee.is_const_qualified()
+        if plain.kind in _REFERENCES and self._is_new(plain):
+            return
         if plain.kind in _REFERENCES and (self._is_held(plain.type) or changes_bytes):
             message = f"'{function}' gets '{_text(argument)}', whose newest values may be on a device"
             raise source_error(argument.range, message, _ELSEWHERE)
