@@ -3,7 +3,8 @@ GPU and run there.
 
 There `python3 FOLDER/run.py` needs Python, a C compiler, a CUDA driver and NVRTC, and nothing of
 tilepragma: the folder holds the generated sources, the runtime's, and what measures. `run.py --json
-FILE` writes what the suite's `--gpu FILE` reads.
+FILE` writes what the suite's `--gpu FILE` reads. Where CUDA's toolkit is, it also compares the
+kernels of `programs/` with CUDA by hand and with the CUDA of peers.
 """
 
 from __future__ import annotations
@@ -13,15 +14,24 @@ import json
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks.gpu.cases import CASES, CHECK_LIMITS, LIMITS, GpuCase
+from benchmarks.gpu.cases import CASES, CHECK_LIMITS, LIMITS, VARIANTS, GpuCase, Variant
+from benchmarks.gpu.kernel_cases import CASES as KERNEL_CASES
+from benchmarks.gpu.kernel_cases import OURS, KernelCase
+from benchmarks.gpu.kernel_runs import PROGRAMS
 from benchmarks.measure import SUPPORT, TILEPRAGMA, BenchmarkError, checked_output, environment
 from benchmarks.polybench_programs import HOOKS, Program
 from tilepragma.base.resources import resource_folder
 
 HERE = Path(__file__).resolve().parent
+#: What is carried to the machine with a GPU.
+PACKED = HERE / "packed"
+#: N and STEPS at which kernels run beside their originals first: they divide nothing.
+CHECK_SIZES = (67, 2)
+TIMED_KERNELS = tuple(case for case in KERNEL_CASES if case.timed_n > 0)
 SUITE_KERNELS = HERE.parent / "suite" / "kernels"
 
 
@@ -56,9 +66,58 @@ def translate(case: GpuCase, check: bool, folder: Path) -> None:
     original.unlink()
 
 
-def pack(folder: Path, cases: Iterable[GpuCase] = CASES, *, tiny: bool = False) -> None:
-    """Everything into `folder`; `tiny`: only what `run.py --tiny` needs. Raises BenchmarkError and OSError."""
-    cases = tuple(cases)
+def translate_variant(variant: Variant, kernels: Sequence[KernelCase], folder: Path) -> None:
+    """The programs of the variant's kernels into `folder`, which is made. Raises BenchmarkError and OSError."""
+    folder.mkdir(exist_ok=True)
+    for program in sorted({case.program for case in kernels if variant.has(case.kernel)}):
+        source = PROGRAMS / f"{program}.c"
+        flags = [f"-ffp-contract={'fast' if variant.contract else 'off'}", f"-I{PROGRAMS}"]
+        command = [*TILEPRAGMA, "translate", *flags, "-o", str(folder / source.name), str(source)]
+        checked_output(command, environment(TILEK_TILES=variant.tiles))
+
+
+def sized(case: KernelCase, n: int, steps: int) -> dict[str, object]:
+    """What cases.json says of a run at these sizes; `steps` is of kernels that have time steps."""
+    steps = steps if "STEPS" in case.units else 1
+    return {"title": case.title_at(n, steps), "n": n, "steps": steps, "units": case.units_at(n, steps)}
+
+
+def pack_comparison(folder: Path, kernels: Sequence[KernelCase], peers: Sequence[Path]) -> dict[str, object]:
+    """What the comparison needs into `folder`, and its part of cases.json. Raises BenchmarkError and OSError."""
+    variants = [variant for variant in VARIANTS if any(variant.has(case.kernel) for case in kernels)]
+    for variant in variants:
+        translate_variant(variant, kernels, folder / variant.folder)
+    shutil.copytree(PROGRAMS, folder / "programs", dirs_exist_ok=True)
+    for peer in peers:
+        shutil.copytree(peer, folder / "peers" / peer.resolve().name, dirs_exist_ok=True)
+    cases = [
+        {
+            "kernel": case.kernel,
+            "unit": case.unit,
+            "by_hand": [code for code in case.codes if code != OURS],
+            **sized(case, case.timed_n, case.timed_steps),
+            **{f"check_{name}": value for name, value in sized(case, *CHECK_SIZES).items()},
+        }
+        for case in kernels
+    ]
+    return {
+        "cases": cases,
+        "variants": [{**asdict(variant), "folder": variant.folder} for variant in variants],
+        "peers": [peer.resolve().name for peer in peers],
+    }
+
+
+def pack(
+    folder: Path,
+    cases: Sequence[GpuCase] = CASES,
+    kernels: Sequence[KernelCase] = TIMED_KERNELS,
+    peers: Sequence[Path] = (),
+    *,
+    tiny: bool = False,
+) -> None:
+    """Everything into `folder`: `cases` with a figure, `kernels` to compare. `tiny`: only what
+    `run.py --tiny` needs. Raises BenchmarkError and OSError.
+    """
     for kind, check in (("check", True),) if tiny else (("full", False), ("check", True)):
         (folder / kind).mkdir(parents=True, exist_ok=True)
         for case in cases:
@@ -67,7 +126,7 @@ def pack(folder: Path, cases: Iterable[GpuCase] = CASES, *, tiny: bool = False) 
     shutil.copytree(
         runtime, folder / "runtime", dirs_exist_ok=True, ignore=shutil.ignore_patterns("tools", "__pycache__")
     )
-    for file in (HERE / "run.py", HERE / "limits.c", SUITE_KERNELS / "suite.h"):
+    for file in (*PACKED.glob("*.py"), *PACKED.glob("*.c"), SUITE_KERNELS / "suite.h"):
         shutil.copy(file, folder)
     shutil.copy(SUPPORT, folder / "support.c")
     described = [
@@ -89,7 +148,14 @@ def pack(folder: Path, cases: Iterable[GpuCase] = CASES, *, tiny: bool = False) 
         for case in cases
     ]
     figures = Counter(case.figure for case in CASES)
-    whole = {"cases": described, "figures": figures, "limits": LIMITS, "check_limits": CHECK_LIMITS}
+    comparison = pack_comparison(folder, kernels, peers)
+    whole = {
+        "cases": described,
+        "figures": figures,
+        "limits": LIMITS,
+        "check_limits": CHECK_LIMITS,
+        "comparison": comparison,
+    }
     (folder / "cases.json").write_text(json.dumps(whole, indent=1) + "\n")
 
 
@@ -99,13 +165,23 @@ def main() -> int:
     )
     options.add_argument("folder", type=Path, metavar="FOLDER", help="made where it is missing")
     options.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these kernels")
+    options.add_argument(
+        "--peer",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="FOLDER",
+        help="CUDA of others: FOLDER/KERNEL or FOLDER/KERNEL-N holds the .cu files of a kernel",
+    )
     given = options.parse_args()
     cases = [case for case in CASES if not given.only or case.title in given.only]
-    if not cases:
-        print(f"no kernel is called {' or '.join(given.only)}; there are {', '.join(case.title for case in CASES)}")
+    kernels = [case for case in TIMED_KERNELS if not given.only or case.kernel in given.only]
+    if not cases and not kernels:
+        names = dict.fromkeys([*(case.title for case in CASES), *(case.kernel for case in TIMED_KERNELS)])
+        print(f"no kernel is called {' or '.join(given.only)}; there are {', '.join(names)}")
         return 2
     try:
-        pack(given.folder, cases)
+        pack(given.folder, cases, kernels, given.peer)
     except (BenchmarkError, OSError) as error:
         print(error)
         return 2

@@ -118,3 +118,33 @@ CASES = (
 #: Bytes of the copy and the side of the product that limits are measured with.
 LIMITS = (1 << 30, 4096)
 CHECK_LIMITS = (1 << 16, 16)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Our code for kernels of `programs/`, or for those that are named. `tiles` is TILEK_TILES of its
+    translation; `contract` fuses multiplications with additions, and results differ from the
+    original's by no more than `tolerance`.
+    """
+
+    name: str
+    tiles: str = "auto"
+    contract: bool = False
+    tolerance: str = "0"
+    kernels: tuple[str, ...] = ()
+
+    def has(self, kernel: str) -> bool:
+        return not self.kernels or kernel in self.kernels
+
+    @property
+    def folder(self) -> str:
+        """Of its sources, in what is carried."""
+        return self.name.replace(" ", "_")
+
+
+_SWEEPS = ("jacobi2d", "jacobi3d")
+VARIANTS = (
+    Variant("ours"),
+    *(Variant(f"ours {tiles}", tiles=tiles, kernels=_SWEEPS) for tiles in ("overlapped", "streamed")),
+    Variant("ours fused", contract=True, tolerance="1e-4", kernels=("sgemm", "syrk", *_SWEEPS)),
+)

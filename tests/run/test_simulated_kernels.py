@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.gpu.kernel_cases import CASES, NAIVE, OURS, TILED, KernelCase
 from benchmarks.gpu.kernel_runs import hashes_of
 from benchmarks.gpu.simulated import __main__ as simulated
 from benchmarks.gpu.simulated.__main__ import Outcome
-from benchmarks.gpu.simulated.cases import CASES, NAIVE, OURS, TILED, SimulatedCase
 from benchmarks.gpu.simulated.simulator import CONFIGURATIONS, TESTED, Counts, Simulator, read_counts
 from benchmarks.measure import BenchmarkError, checked_output
 from tests.cuda_standin.build import build_standin
@@ -25,7 +25,7 @@ from tests.support.targets import target_environment
 
 KERNELS = {case.kernel: case for case in CASES}
 COUNTS = Counts(launches=1, instructions=80, cycles=9, l1=4, l2=3, dram=2, conflicts=1, occupancy=1.0, registers=14)
-AXPY = SimulatedCase("axpy", 8, "N")
+AXPY = KernelCase("elementwise", "axpy", 8, "N")
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +95,7 @@ def test_a_failing_run_costs_its_own_row(
     monkeypatch.setattr(simulated, "find_simulator", lambda _: simulator)
     monkeypatch.setattr(simulated, "build", lambda made, contract: shutil.copytree(folder, made, dirs_exist_ok=True))
     monkeypatch.setattr(simulated, "read_counts", lambda *_: COUNTS)
-    monkeypatch.setattr(simulated, "CASES", (SimulatedCase("nothing", 8, "N"), AXPY))
+    monkeypatch.setattr(simulated, "CASES", (KernelCase("elementwise", "nothing", 8, "N"), AXPY))
     report = tmp_path / "report.json"
     monkeypatch.setattr(sys, "argv", ["simulated", "--functional", "--markdown", "--json", str(report)])
     assert simulated.main() == 1

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.gpu.kernel_cases import KernelCase
 from benchmarks.gpu.kernel_runs import sources_of
 from benchmarks.gpu.simulated import __main__ as simulated
-from benchmarks.gpu.simulated.cases import SimulatedCase
 from benchmarks.gpu.simulated.peers import Peer, build_cuda, peers_of
 from benchmarks.gpu.simulated.simulator import Counts, Simulator
 from benchmarks.measure import COMPILER, EXACT, BenchmarkError, checked_output, environment
 from tests.cuda_standin.build import build_standin
 
-CASE = SimulatedCase("reversal", 100, "N")
+CASE = KernelCase("elementwise", "reversal", 100, "N")
 COUNTS = Counts(launches=1, instructions=800, cycles=9, l1=4, l2=3, dram=2, conflicts=1, occupancy=1.0, registers=14)
 HEADER = '#include "cuda.h"\n__global__ void scaled(int n, float factor, const float *x, float *y);\n'
 KERNELS = """#include "scaled.hu"

@@ -1,7 +1,7 @@
 /* Runs a kernel by its name. The main function, the data and the hashes of what is left are those of
- * ../../polybench_support.c, whose settings have here KERNEL, N and STEPS. With -DBY_HAND=FLAGS
- * tilepragma's runtime, which is linked in, compiles the file that BY_HAND_CUDA names, with these
- * flags of a kernel, and launches it. */
+ * ../../polybench_support.c, whose settings have here KERNEL, N, STEPS and, at will, REPEATS.
+ * With -DBY_HAND=FLAGS tilepragma's runtime, which is linked in, compiles the file that BY_HAND_CUDA
+ * names, with these flags of a kernel, and launches it. */
 #include "kernel_run.h"
 
 #include <stdint.h>
@@ -48,6 +48,11 @@ void add_array(size_t count, size_t width, int places)
 void *run_array(int number)
 {
     return arrays[number].base;
+}
+
+int run_repeats(void)
+{
+    return polybench_setting("REPEATS") != NULL ? polybench_size("REPEATS") : 1;
 }
 
 #ifdef BY_HAND

@@ -8,6 +8,9 @@
 void register_kernel(const char *name, void (*run)(int n, int steps));
 void *run_array(int number);
 
+/* How often a run does the kernel: what the setting REPEATS says, once without it. */
+int run_repeats(void);
+
 /* An array of the run; `places`: of ints, to be filled with indices below n. */
 void add_array(size_t count, size_t width, int places);
 
@@ -22,7 +25,9 @@ void end_run(void);
         (void)steps;                                                           \
         arrays                                                                 \
         begin_run(n);                                                          \
-        CALL_OR_LAUNCH(call, by_hand);                                         \
+        for (int repeat = 0; repeat < run_repeats(); repeat++) {               \
+            CALL_OR_LAUNCH(call, by_hand);                                     \
+        }                                                                      \
         end_run();                                                             \
     }                                                                          \
     __attribute__((constructor)) static void register_##name(void) { register_kernel(#name, run_##name); }

@@ -88,6 +88,29 @@ RUN(jacobi2d, MATRIX MATRIX, jacobi2d(steps, n, A(0), A(1)),
         PLANE("star2d1r", n - 2, BUFFER(1), BUFFER(0));
     })
 
+#define STAR(a) \
+    (a[i][j][k] + a[i - 1][j][k] + a[i + 1][j][k] + a[i][j - 1][k] + a[i][j + 1][k] + a[i][j][k - 1] + a[i][j][k + 1])
+
+void jacobi3d(int steps, int n, float b[restrict n][n][n], float a[restrict n][n][n])
+{
+#pragma tilek kernel
+    for (int t = 0; t < steps; t++) {
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 1; j < n - 1; j++)
+                for (int k = 1; k < n - 1; k++)
+                    b[i][j][k] = 0.142f * STAR(a);
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 1; j < n - 1; j++)
+                for (int k = 1; k < n - 1; k++)
+                    a[i][j][k] = 0.142f * STAR(b);
+    }
+}
+RUN(jacobi3d, CUBE CUBE, jacobi3d(steps, n, A(0), A(1)),
+    for (int t = 0; t < steps; t++) {
+        SPACE("star3d1r", n - 2, BUFFER(0), BUFFER(1));
+        SPACE("star3d1r", n - 2, BUFFER(1), BUFFER(0));
+    })
+
 void fdtd2d(int steps, int n, float ex[restrict n][n], float ey[restrict n][n], float hz[restrict n][n])
 {
 #pragma tilek kernel

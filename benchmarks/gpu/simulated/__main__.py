@@ -28,8 +28,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from benchmarks.gpu.kernel_cases import CASES, NAIVE, OURS, KernelCase
 from benchmarks.gpu.kernel_runs import PROGRAMS, hashes_of, kernel_settings, sources_of
-from benchmarks.gpu.simulated.cases import CASES, NAIVE, OURS, SimulatedCase
 from benchmarks.gpu.simulated.peers import Peer, build_peer, peers_of
 from benchmarks.gpu.simulated.simulator import CONFIGURATIONS, Counts, Simulator, find_simulator, read_counts
 from benchmarks.measure import COMPILER, EXACT, TILECC, BenchmarkError, checked_output, environment, markdown, show
@@ -47,7 +47,7 @@ class Outcome:
     why there are no counts.
     """
 
-    case: SimulatedCase
+    case: KernelCase
     code: str
     counts: Counts | None
     same: bool
@@ -78,7 +78,7 @@ def command_of(folder: Path, code: str, kernel: str, n: int, steps: int) -> list
     return [str(folder / program), "-", kernel_settings(name, n, steps, seed=1)]
 
 
-def measure(case: SimulatedCase, code: str | Peer, simulator: Simulator, folder: Path, functional: bool) -> Outcome:
+def measure(case: KernelCase, code: str | Peer, simulator: Simulator, folder: Path, functional: bool) -> Outcome:
     """The counts of a run, or why there are none."""
     with tempfile.TemporaryDirectory(dir=folder) as place:
         run_folder = Path(place)

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.gpu.kernel_cases import KernelCase
 from benchmarks.gpu.kernel_runs import kernel_settings, sources_of
-from benchmarks.gpu.simulated.cases import SimulatedCase
 from benchmarks.gpu.simulated.cuda_text import CudaTextError, expanded, parted
 from benchmarks.gpu.simulated.simulator import Simulator
 from benchmarks.measure import COMPILER, EXACT, BenchmarkError, checked_output, environment
@@ -35,13 +35,13 @@ class Peer:
     def __str__(self) -> str:
         return self.folder.resolve().name
 
-    def sources_of(self, case: SimulatedCase) -> Path | None:
+    def sources_of(self, case: KernelCase) -> Path | None:
         """The folder for a case, or None."""
         folders = (self.folder / name for name in (f"{case.kernel}-{case.n}", case.kernel))
         return next((folder for folder in folders if folder.is_dir()), None)
 
 
-def peers_of(case: SimulatedCase, peers: Sequence[Peer]) -> list[Peer]:
+def peers_of(case: KernelCase, peers: Sequence[Peer]) -> list[Peer]:
     """Those that have the case."""
     return [peer for peer in peers if peer.sources_of(case) is not None]
 
@@ -84,7 +84,7 @@ def build_cuda(sources: Path, program: Path, simulator: Simulator, *others: Path
     checked_output(command, environment(), program.parent)
 
 
-def build_peer(peer: Peer, case: SimulatedCase, simulator: Simulator, folder: Path) -> list[str]:
+def build_peer(peer: Peer, case: KernelCase, simulator: Simulator, folder: Path) -> list[str]:
     """The peer's program for a case, as a command that runs it. Raises BenchmarkError."""
     sources = peer.sources_of(case)
     if sources is None:

@@ -1,5 +1,6 @@
 """Times the generated CUDA code in this folder. Needs Python, a C compiler, a CUDA driver and
-NVRTC; nothing is installed.
+NVRTC; nothing is installed. Where CUDA's toolkit has `ncu`, kernels are also compared with CUDA by
+hand and with that of peers, whose code `nvcc` compiles (comparison.py).
 
 Each kernel first runs at a small size beside its original, which has to leave the same (within
 1e-4: multiply-adds are contracted). Then it runs --runs times in one process, and the first time,
@@ -14,76 +15,22 @@ found. Exit status 1 where a kernel fails or leaves something else.
 from __future__ import annotations
 
 import argparse
-import glob
 import json
 import os
 import shlex
 import statistics
-import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
+from comparison import COLUMNS, Comparison, find_ncu, row_text, stored
+from toolchain import HERE, build, build_runtime, libraries, tool
+
 TOLERANCE = "1e-4"
-RUN_SECONDS = 900
 #: Of runs that are alike the first is launched, the second recorded, and the third plays the
 #: recording.
 RECORDED = 3
 #: Figures that compare whole runs with a setting and without it.
 SETTINGS = {"graphs": "TILEK_GRAPHS", "persistent": "TILEK_PERSISTENT"}
-
-
-def tool(command: list[str], **variables: str) -> str:
-    """Standard output. Raises RuntimeError with what the command said, or why it did not run, or not to its end."""
-    environment = os.environ | variables
-    try:
-        done = subprocess.run(
-            command, cwd=HERE, env=environment, capture_output=True, text=True, check=False, timeout=RUN_SECONDS
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise RuntimeError(str(error)) from None
-    if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        raise RuntimeError("\n".join([f"{command[0]}: status {done.returncode}", *said[:8]]))
-    return done.stdout
-
-
-def build_runtime(compiler: list[str]) -> None:
-    """libtilek.a of the runtime's sources, and the main function of all programs. Made once."""
-    library = HERE / "libtilek.a"
-    if library.is_file():
-        return
-    sources = sorted((HERE / "runtime").rglob("*.c"))
-    flags = ["-O2", "-std=c99", "-fPIC", "-pthread", "-fvisibility=hidden", "-Iruntime/include", "-Iruntime"]
-
-    def compile_one(source: Path) -> str:
-        output = f"{source.stem}.o"
-        tool([*compiler, *flags, "-c", "-o", output, str(source)])
-        return output
-
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        objects = list(pool.map(compile_one, sources))
-    tool([*compiler, "-std=c99", "-O2", "-c", "-o", "support.o", "support.c"])
-    tool(["ar", "rcs", library.name, *objects])
-
-
-def build(compiler: list[str], program: str, options: list[str], *sources: str) -> str:
-    """The command that runs the program."""
-    includes = ["-I.", "-Iruntime", "-isystem", "runtime/include"]
-    command = [*compiler, "-std=gnu99", "-O2", *includes, *options, "-o", program, *sources]
-    tool([*command, "libtilek.a", "-ldl", "-lpthread", "-lm"])
-    return f"./{program}"
-
-
-def libraries() -> dict[str, str]:
-    """Where Python packages keep libcublas and NVRTC, for machines without CUDA's toolkit."""
-    result = {}
-    for variable, name in (("TILEK_CUBLAS_LIBRARY", "libcublas.so.1*"), ("TILEK_NVRTC_LIBRARY", "libnvrtc.so.1*")):
-        paths = [path for folder in sys.path for path in glob.glob(f"{folder}/nvidia/*/lib/{name}")]
-        if paths and variable not in os.environ:
-            result[variable] = paths[0]
-    return result
 
 
 def launch_seconds(trace: Path, runs: int) -> list[float]:
@@ -183,7 +130,8 @@ def main() -> int:
         options.error("--runs must be 2 at least: the first run is not counted")
     whole = json.loads((HERE / "cases.json").read_text())
     cases = [case for case in whole["cases"] if not given.only or case["program"] in given.only]
-    if not cases:
+    compared = [case for case in whole["comparison"]["cases"] if not given.only or case["kernel"] in given.only]
+    if not cases and not compared:
         options.error(f"no kernel is called {' or '.join(given.only)}")
     compiler = shlex.split(given.cc)
     variables = {"TILEK_TARGET": "cuda", "TILEK_STRICT": "1", "NVIDIA_TF32_OVERRIDE": "0", **libraries()}
@@ -214,10 +162,29 @@ def main() -> int:
         # The least of some kernels says nothing of all of them.
         figure["whole"] = sum(case["figure"] == name for case in cases) == whole["figures"][name]
         print(f"{name:26} {'' if figure['value'] is None else format(figure['value'], '.3f'):>8}  {figure['note']}")
+    comparison, ncu = [], find_ncu()
+    failed = any("failed" in result for result in results.values())
+    if compared and ncu is None:
+        print("ncu of CUDA's toolkit is not found: kernels are not compared with others")
+    elif compared:
+        print(f"\n{row_text(COLUMNS)}")
+        try:
+            kernels = Comparison(compiler, ncu, variables, given.runs, given.only, tiny=given.tiny)
+            comparison = kernels.run(lambda row: print(row, flush=True))
+            failed = failed or any(map(kernels.is_fault, comparison))
+        except RuntimeError as error:
+            print(error)
+            return 2
     if given.json is not None:
-        stored = {"machine": limits, "comparable": not given.tiny, "figures": reached, "results": results}
-        given.json.write_text(json.dumps(stored, indent=1) + "\n")
-    return 1 if any("failed" in result for result in results.values()) else 0
+        written = {
+            "machine": limits,
+            "comparable": not given.tiny,
+            "figures": reached,
+            "results": results,
+            "comparison": stored(comparison),
+        }
+        given.json.write_text(json.dumps(written, indent=1) + "\n")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
