@@ -150,6 +150,46 @@ static void choose_points(const tilek_launch_shape *launch, const tilek_call *ca
     memcpy(geometry->divisors, best, sizeof best);
 }
 
+/* The gangs of a launch whose loops are covered in one round; 0 where tiles or the user decide how
+ * many there are. */
+static int64_t covering_gangs(const tilek_launch_shape *launch, const tilek_call *call, const tilek_geometry *geometry)
+{
+    int64_t gangs = 1;
+    for (int axis = TILEK_AXIS_GANG; axis < TILEK_AXIS_WORKER; ++axis)
+        if (uses(launch, axis) && geometry->axes[axis] > 0) return 0;
+    for (int index = 0; index < launch->loop_count; ++index) {
+        const tilek_loop_shape *loop = &launch->loops[index];
+        const int axis = worker_axis(loop);
+        int64_t arguments[TILEK_MAX_TILES];
+        int over_gangs = 0;
+        for (int tile = 0; tile < loop->tile_count; ++tile) {
+            if (loop->kinds[tile] == TILEK_TILE_SIZE) return 0;
+            over_gangs |= loop->kinds[tile] == TILEK_TILE_GANG;
+        }
+        if (!has_dynamic(loop) || !over_gangs) return 0;
+        gangs = tilek_bounded_product(gangs, tilek_ceiling_quotient(geometry->bounds[index]->trip,
+            take_arguments(loop, call, geometry, arguments) * (axis < 0 ? 1 : geometry->axes[axis])));
+    }
+    return gangs;
+}
+
+/* Halves gangs that are too few for the multiprocessors: the axes `open`, of which the first one's
+ * workers are neighbours. */
+static void spread_gangs(const tilek_launch_shape *launch, const tilek_call *call, const tilek_machine *machine,
+                         const int *open, int count, tilek_geometry *geometry)
+{
+    int64_t workers = 1;
+    for (int axis = TILEK_AXIS_WORKER; axis < TILEK_AXES; ++axis)
+        workers *= uses(launch, axis) ? geometry->axes[axis] : 1;
+    for (int place = count - 1; place >= 0 && workers > TILEK_LEAST_WORKERS;) {
+        const int64_t gangs = covering_gangs(launch, call, geometry);
+        if (gangs == 0 || gangs >= machine->limits->compute_units) return;
+        if (geometry->axes[open[place]] == 1) { --place; continue; }
+        geometry->axes[open[place]] /= 2;
+        workers /= 2;
+    }
+}
+
 /* Workers of a group that nothing is said about: 256, 32 x 8 or 32 x 4 x 2, so that workers that
  * run in step are neighbours; fewer where the device or the loops hold fewer. Loops inside tiles,
  * whose bounds the launch does not know, hold what the largest tile does. */
@@ -158,7 +198,7 @@ static void choose_device_workers(const tilek_launch_shape *launch, const tilek_
 {
     static const int64_t preferred[DIMENSIONS][DIMENSIONS] = TILEK_PREFERRED_WORKERS;
     int64_t given = 1, chosen = 1;
-    int open[DIMENSIONS], count = 0, must;
+    int open[DIMENSIONS], count = 0, must, in_tiles = 0;
     for (int dimension = 0; dimension < DIMENSIONS; ++dimension) {
         const int axis = TILEK_AXIS_WORKER + dimension;
         if (!uses(launch, axis)) continue;
@@ -169,6 +209,7 @@ static void choose_device_workers(const tilek_launch_shape *launch, const tilek_
         const int64_t known = need_of(launch, call, geometry, open[place], &must),
                       need = known > 0 ? known : machine->tile_extent;
         int64_t workers = preferred[count - 1][place];
+        in_tiles |= known == 0;
         while (workers > machine->limits->group[open[place] - TILEK_AXIS_WORKER] || (need > 0 && workers / 2 >= need)) {
             if (workers == 1) break;
             workers /= 2;
@@ -181,6 +222,9 @@ static void choose_device_workers(const tilek_launch_shape *launch, const tilek_
         geometry->axes[open[place]] /= 2;
         chosen /= 2;
     }
+    if (machine->limits->is_gpu && !in_tiles && launch->reduction_count == 0 &&
+        (launch->axes & TILEK_LAUNCH_POINTS) == 0)
+        spread_gangs(launch, call, machine, open, count, geometry);
 }
 
 /* A second look at chosen workers, once gangs stand: a loop without a dynamic tile must be

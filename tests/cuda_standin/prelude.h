@@ -9,15 +9,18 @@ __attribute__((visibility("default"))) standin_index threadIdx, blockIdx, blockD
 __attribute__((visibility("default"))) void (*standin_barrier)(int line);
 __attribute__((visibility("default"))) void (*standin_yield)(void);
 
-/* Vectors of 16 bytes, through which programs may see arrays of their components. */
-#define STANDIN_VECTOR(type, name, ...) typedef struct name { type __VA_ARGS__; } __attribute__((aligned(16), may_alias)) name
-STANDIN_VECTOR(float, float2, x, y);
-STANDIN_VECTOR(float, float4, x, y, z, w);
-STANDIN_VECTOR(double, double2, x, y);
-STANDIN_VECTOR(int, int4, x, y, z, w);
-STANDIN_VECTOR(unsigned, uint4, x, y, z, w);
-STANDIN_VECTOR(long long, longlong2, x, y);
-STANDIN_VECTOR(unsigned long long, ulonglong2, x, y);
+/* Vectors, through which programs may see arrays of their components. */
+#define STANDIN_VECTOR(type, name, bytes, ...) \
+    typedef struct name { type __VA_ARGS__; } __attribute__((aligned(bytes), may_alias)) name
+STANDIN_VECTOR(float, float2, 8, x, y);
+STANDIN_VECTOR(float, float4, 16, x, y, z, w);
+STANDIN_VECTOR(double, double2, 16, x, y);
+STANDIN_VECTOR(int, int2, 8, x, y);
+STANDIN_VECTOR(int, int4, 16, x, y, z, w);
+STANDIN_VECTOR(unsigned, uint2, 8, x, y);
+STANDIN_VECTOR(unsigned, uint4, 16, x, y, z, w);
+STANDIN_VECTOR(long long, longlong2, 16, x, y);
+STANDIN_VECTOR(unsigned long long, ulonglong2, 16, x, y);
 
 #define __CUDACC_RTC__ 1
 #define __CUDA_ARCH__ 800

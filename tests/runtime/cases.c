@@ -631,7 +631,7 @@ static const struct { const char *name; void (*run)(void); } cases[] = {
     {"columns_of_wavefronts", columns_of_wavefronts},
     {"versions_by_rules", versions_by_rules}, {"versions_as_said", versions_as_said}, {"versions_adapt", versions_adapt}, {"versions_declined", versions_declined}, {"versions_cost", versions_cost},
     {"steps_chosen", steps_chosen}, {"steps_chosen_extremes", steps_chosen_extremes}, {"steps_chosen_arrays", steps_chosen_arrays}, {"steps_chosen_sides", steps_chosen_sides}, {"steps_misled", steps_misled}, {"steps_even", steps_even}, {"steps_choice_cost", steps_choice_cost},
-    {"waves", waves}, {"waves_apart", waves_apart}, {"steps_cost", steps_cost}, {"steps_workers", steps_workers}, {"steps_points", steps_points},
+    {"waves", waves}, {"waves_apart", waves_apart}, {"steps_cost", steps_cost}, {"steps_workers", steps_workers}, {"steps_points", steps_points}, {"steps_spread", steps_spread},
     {"graphs", graphs}, {"graphs_rarely", graphs_rarely}, {"graphs_elsewhere", graphs_elsewhere}, {"graphs_refused", graphs_refused}, {"graphs_lost", graphs_lost}, {"graphs_queued", graphs_queued},
     {"graphs_concurrent", graphs_concurrent}, {"graphs_forked", graphs_forked}, {"graphs_not", graphs_not}, {"graphs_verified", graphs_verified},
     {"divided", divided}, {"divided_far", divided_far}, {"divided_overlaps", divided_overlaps}, {"divided_programs", divided_programs}, {"divided_alone", divided_alone}, {"divided_scarce", divided_scarce}, {"divided_lost_write", divided_lost_write}, {"divided_lost_run", divided_lost_run}, {"divided_lost_wait", divided_lost_wait}, {"divided_lost_result", divided_lost_result}, {"divided_present", divided_present}, {"held_rows", held_rows},

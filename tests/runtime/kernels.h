@@ -101,6 +101,7 @@ void steps_choice_cost(void);
 void steps_cost(void);
 void steps_workers(void);
 void steps_points(void);
+void steps_spread(void);
 
 /* Tests of TILEK_ADAPT (online_tuning_cases.c). */
 void adapts(void);

@@ -290,6 +290,34 @@ void steps_points(void)
     }
 }
 
+/* Gangs that are too few for a GPU's multiprocessors have fewer workers, 64 at least; on a processor, and where the
+ * user says how many gangs there are, they keep them. */
+void steps_spread(void)
+{
+    static const tilek_tile_kind own_kinds[] = {TILEK_TILE_DYNAMIC, TILEK_TILE_GANG, TILEK_TILE_WORKER};
+    static const int own_axes[2][3] = {{-1, TILEK_AXIS_GANG + 1, TILEK_AXIS_WORKER + 1}, {-1, TILEK_AXIS_GANG, TILEK_AXIS_WORKER}};
+    static const tilek_loop_shape loops[] = {{"i", 3, own_kinds, own_axes[0], 0, INT64_MIN, INT64_MAX},
+                                             {"j", 3, own_kinds, own_axes[1], 3, INT64_MIN, INT64_MAX}};
+    static const int64_t arguments[6] = {0}; /* trip, multiprocessors, a GPU; workers along j and i */
+    static const int64_t cases[][5] = {{128, 20, 1, 32, 8}, {128, 132, 1, 32, 2}, {128, 132, 0, 32, 8}, {16, 132, 1, 16, 4}, {1, 132, 1, 1, 1}};
+    const unsigned axes = 3u << TILEK_AXIS_GANG | 3u << TILEK_AXIS_WORKER;
+    const tilek_launch_shape launch = {"stencil", 2, loops, axes, NULL, 0, NULL, 0, NULL, 0, NULL, 0};
+    step_call own;
+    make(&own, N, STEPS);
+    own.call.tile_arguments = arguments;
+    for (size_t index = 0; index < sizeof cases / sizeof cases[0]; ++index) {
+        const int64_t *const expected = cases[index];
+        const tilek_bounds bounds = {0, expected[0], 1, expected[0]};
+        const tilek_limits limits = {.is_gpu = (int)expected[2], .compute_units = expected[1], .grid = {1000, 1000, 1000}, .group = {1024, 1024, 64}, .group_total = 1024};
+        const tilek_machine machine = {&limits, 1, 1024, NULL, 0, 0, NULL};
+        tilek_tile tiles[6];
+        tilek_geometry numbers = {.bounds = {&bounds, &bounds}, .values = tiles};
+        tilek_message why;
+        CHECK(tilek_decide_geometry(&launch, &own.call, &machine, &numbers, &why) == TILEK_OK);
+        CHECK(numbers.axes[TILEK_AXIS_WORKER] == expected[3] && numbers.axes[TILEK_AXIS_WORKER + 1] == expected[4]);
+    }
+}
+
 /* Some step in the middle fails. */
 void steps_lost(void)
 {

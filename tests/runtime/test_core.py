@@ -47,6 +47,7 @@ ON_THE_DEVICE = [
     "steps_unreached",
     "steps_workers",
     "steps_points",
+    "steps_spread",
     "processors",
     "distant_processors",
     "graphs",

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 
 from tilepragma.base.frozen_values import dataclass
@@ -303,13 +303,13 @@ class StagingPrinter(_Pool):
     def stage(self, writer: Writer, stage: Stage, ends: Ends, nonempty: str) -> None:
         """The copies of the tile that is computed next; consecutive workers take consecutive
         elements. `ends` are those of the iterators of the copied tile. `nonempty` is the condition
-        that the tile has an iteration.
+        that the tile has an iteration, empty where it is known to hold.
         """
         writer.line("/* What the gang's tile reads, copied by all of its workers. */")
         tiles = self._staged(stage)
         for tile in tiles:
             tile.print_lowers(writer, ends, lambda least: least)
-        with writer.block(f"if ({nonempty})"):
+        with writer.block(f"if ({nonempty})") if nonempty else nullcontext():
             for tile in tiles:
                 tile.print_spans(writer, ends)
                 tile.print_copy(writer, tile.name)

@@ -65,6 +65,7 @@ from tilepragma.ir.expressions import (
     integer,
     local_scalar,
 )
+from tilepragma.ir.guards import holds_everywhere, holds_somewhere
 from tilepragma.ir.loop_tree import (
     Barrier,
     Block,
@@ -92,7 +93,7 @@ from tilepragma.ir.loop_tree import (
 from tilepragma.ir.speculation import is_harmless
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import declared_in, unwrapped, walk, workers_meet
-from tilepragma.ir.types import INT, ScalarType
+from tilepragma.ir.types import INT, LONG, ScalarType
 from tilepragma.plan.kernel_plan import Launch
 from tilepragma.user_tiles.chain_checks import literal_trip
 
@@ -633,7 +634,8 @@ class _ConvergentNest:
     """Prints a nest with its body. `print_block` prints the code of a worker, `copies` the
     stages. `verify/rules` has checked the nest's loops.
 
-    `inside` is the guard of each worker's code. `nonempty` holds where the tile has an iteration.
+    `inside` is the guard of each worker's code. `nonempty` holds where the tile has an iteration;
+    it is empty where that is known.
     `varying` are the objects whose values may differ between workers, or the points of one.
     `full_or_short` are conditions that all points share: their `then` is for full tiles of a
     sequential loop, their `otherwise` for shorter ones, and both compute the same.
@@ -666,6 +668,10 @@ class _ConvergentNest:
                     head = f"for ({self.wide} {name} = 0; {name} < {end}; {_advance(name, stride)})"
                     stack.enter_context(self.writer.block(head))
             self._declare_tile()
+            if self.nest.guard is not None:
+                # No worker of the gang waits in a tile without iterations.
+                stack.enter_context(self.writer.block(f"if ({self.nonempty})"))
+                self.nonempty = ""
             self._block(self.nest.body)
 
     def _bind(self, tiled: TiledLoop) -> None:
@@ -708,12 +714,21 @@ class _ConvergentNest:
             value = f"{first} + {offset}" if offset else first
             self.writer.line(f"const {self.printer.typed(iterator)} = {value};")
             tests.append(f"{value} <= {last}")
-        self.nonempty = " && ".join(f"{first} <= {last}" for first, last in self.ends.values())
+        nonempty = [f"{first} <= {last}" for first, last in self.ends.values()]
         if several:
             self.full = self.numbers.fresh("full")
             tests = [f"{loop.last} - {loop.first} == {loop.workers} - 1" for loop in self.points]
         else:
             self.inside = self.numbers.fresh("inside")
+        guard = self.nest.guard
+        if guard is not None:
+            ends = {
+                iterator: (local_scalar(first, LONG), local_scalar(last, LONG))
+                for iterator, (first, last) in self.ends.items()
+            }
+            nonempty.append(self.printer.condition(holds_somewhere(guard, ends)))
+            tests.append(self.printer.condition(holds_everywhere(guard, ends) if several else guard))
+        self.nonempty = " && ".join(nonempty)
         self.writer.line(f"const int {self.full or self.inside} = {' && '.join(tests)};")
 
     def _block(self, block: Block) -> None:
@@ -793,8 +808,9 @@ class _ConvergentNest:
         step = printer.expression(loop.step, 12)
         writer.line("/* The next tile is copied while this one is computed, where there is room for both. */")
         distance = self.copies.start_ahead(writer, step)
-        some = self.numbers.fresh("some")
-        writer.line(f"const int {some} = {self.nonempty};")
+        some = self.numbers.fresh("some") if self.nonempty else ""
+        if some:
+            writer.line(f"const int {some} = {self.nonempty};")
         first, type_ = literal_value(loop.lower), printer.type(iterator.element)
         if first is not None and 0 <= first < _LATEST_START and self._tile_loops(stage, computed):
             # All iterations lie along a side of an array: they are as few as its elements.
@@ -810,7 +826,7 @@ class _ConvergentNest:
             ends = self.ends
             for tile in self._tile_loops(stage, computed):
                 ends = ends | self._declared_ends(tile, f"{tile.iterator.name}_copied", moved)
-            nonempty = f"{printer.name(copied)} < {upper} && {some}"
+            nonempty = " && ".join([f"{printer.name(copied)} < {upper}", *([some] if some else [])])
             self.copies.copy_ahead(writer, stage, ends, nonempty, moved)
             bounded = self._bounded(stage, computed)
             if self.points:
@@ -1002,7 +1018,8 @@ class _ConvergentNest:
             return
         if not guarded and all(map(is_harmless, statements)):
             statements = self._with_points_read(statements)
-        read = accessed_objects(statements)
+        decided = (self.nest.guard,) if guarded and self.nest.guard is not None else ()
+        read = accessed_objects((*decided, *statements))
         names = {scalar.name for scalar in read}
         with ExitStack() as stack:
             for loop in self.points:
@@ -1019,6 +1036,8 @@ class _ConvergentNest:
             for loop in self.points:
                 if loop.iterator in read:
                     self.writer.line(f"const {self.printer.typed(loop.iterator)} = {loop.first} + {loop.distance};")
+            if guarded and self.nest.guard is not None:
+                stack.enter_context(self.writer.block(f"if ({self.printer.condition(self.nest.guard)})"))
             self.print_block(Block(statements))
 
 

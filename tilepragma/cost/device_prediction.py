@@ -76,7 +76,7 @@ def predicted_on_gpu(plan: KernelPlan, scalars: Mapping[str, int], sizes: Mappin
     arrays = array_bytes(plan, scalars)
     seconds = np.zeros((work[0].cases, len(NAMES)))
     for launch in work:
-        workers = gang_workers(launch.place, plan.counts, scalars, gpu.threads_per_block)
+        workers = gang_workers(launch.place, plan.counts, scalars, gpu)
         registers = register_use(plan, launch.place.launch, gpu).registers
         seconds += _LaunchTerms(launch, gpu, arrays, workers, registers).seconds()
     return Terms(NAMES, seconds)

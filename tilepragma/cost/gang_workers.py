@@ -11,24 +11,27 @@ import numpy as np
 
 from tilepragma.cost.launch_counts import ENTRIES, Entries, Place, entries_of
 from tilepragma.cost.tile_work import mapped_loop
-from tilepragma.ir.directives import AxisKind, CountClause
+from tilepragma.ir.directives import AxisKind, CountClause, TileKind
 from tilepragma.ir.evaluation import UncountableError
 from tilepragma.ir.loop_tree import Axis
+from tilepragma.model.device import Gpu
 from tilepragma.model.execution_time import Integers
 from tilepragma.plan.array_bytes import host_value
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
-from tilepragma.plan.shared_constants import PREFERRED_WORKERS
+from tilepragma.plan.shared_constants import LEAST_WORKERS, PREFERRED_WORKERS
 
 
 def gang_workers(
-    place: Place, counts: Sequence[CountClause], scalars: Mapping[str, int], most: int
+    place: Place, counts: Sequence[CountClause], scalars: Mapping[str, int], gpu: Gpu
 ) -> tuple[Integers, Integers, Integers]:
     """The workers of a launch's gangs along each dimension, in each case.
 
     The user's counts hold. Otherwise the runtime's preferred counts are halved while half of them
-    cover the loops, and until a gang has at most `most` workers. Where launches of a case differ,
-    the largest count stands for all. Raises UncountableError.
+    cover the loops, until the GPU's blocks hold as many, and while gangs are too few for its
+    multiprocessors. Where launches of a case differ, the largest count stands for all. Raises
+    UncountableError.
     """
+    most = gpu.threads_per_block
     dimensions = sorted(axis.dimension for axis in place.launch.axes if axis.kind is AxisKind.WORKER)
     fixed = {count.dimension: host_value(count.count, scalars) for count in counts if count.axis is AxisKind.WORKER}
     workers = {dimension: place.batch.all(fixed[dimension]) for dimension in dimensions if dimension in fixed}
@@ -41,8 +44,47 @@ def gang_workers(
         others = product * np.prod([workers[other] for other in left if other != dimension], axis=0, dtype=np.int64)
         while np.any(beyond := (others * workers[dimension] > most) & (workers[dimension] > 1)):
             workers[dimension] = np.where(beyond, workers[dimension] // 2, workers[dimension])
+    if not place.launch.reductions and not any(count.axis is AxisKind.GANG for count in counts):
+        _spread(place, entries, workers, left, gpu.multiprocessors)
     first, second, third = (workers.get(dimension, place.batch.all(1)) for dimension in range(3))
     return first, second, third
+
+
+def _spread(
+    place: Place, entries: Entries, workers: dict[int, Integers], left: Sequence[int], multiprocessors: int
+) -> None:
+    """Halve the workers along the dimensions `left` while gangs that cover the loops in one round
+    are too few (`spread_gangs` in runtime/launch/launch_geometry.c).
+    """
+    mapped = [(tiled, mapped_loop(tiled)) for tiled in place.launch.loops]
+    kinds = [{tile.kind for tile in tiled.tiles} for tiled, _ in mapped]
+    if any(loop.points > 1 for _, loop in mapped) or any(
+        not {TileKind.DYNAMIC, TileKind.GANG} <= each or TileKind.SIZE in each for each in kinds
+    ):
+        return
+    trips = [_most(entries, entries.batch.all(entries.batch.evaluation.trips(loop.loop))) for _, loop in mapped]
+
+    def gangs() -> Integers:
+        each = [
+            -(-trip // workers[loop.dimension]) if loop.workers else trip
+            for trip, (_, loop) in zip(trips, mapped, strict=True)
+        ]
+        total: Integers = np.prod([place.batch.all(1), *each], axis=0, dtype=np.int64)
+        return total
+
+    for dimension in reversed(left):
+        while np.any(
+            few := (np.prod(list(workers.values()), axis=0) > LEAST_WORKERS)
+            & (gangs() < multiprocessors)
+            & (workers[dimension] > 1)
+        ):
+            workers[dimension] = np.where(few, workers[dimension] // 2, workers[dimension])
+
+
+def _most(entries: Entries, values: Integers) -> Integers:
+    """The largest value of a case's launches."""
+    most: Integers = np.maximum.reduceat(values, entries.starts)
+    return most
 
 
 def _halved(workers: Integers, need: Integers, most: int) -> Integers:
@@ -59,7 +101,7 @@ def _need(place: Place, entries: Entries, dimension: int) -> Integers:
         raise UncountableError(f"how many workers {place.launch.name} has depends on what runs inside its tiles")
     batch = entries.batch
     needs = [-(-batch.all(batch.evaluation.trips(loop.loop)) // mapped_loop(loop).points) for loop in loops]
-    return np.maximum(np.maximum.reduceat(np.max(needs, axis=0), entries.starts), 1)
+    return np.maximum(_most(entries, np.max(needs, axis=0)), 1)
 
 
 def likely_workers(plan: KernelPlan, launch: Launch, most: int) -> Mapping[Axis, int]:

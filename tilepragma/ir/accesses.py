@@ -300,7 +300,11 @@ class _Collector:
             if not self.launch:
                 self.set(loop.iterator, loop.header)
             self.loops = (*self.loops, loop)
-        self.add(node.body)
+        if node.guard is None:
+            self.add(node.body)
+        else:
+            self.add(node.guard)
+            self.add_inside((node.body,), conditional=True, loops=self.loops)
         self.loops = saved
 
     def declarator(self, node: Declarator) -> None:

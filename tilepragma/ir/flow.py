@@ -270,6 +270,8 @@ class _Flow:
         for tiled in node.loops:
             for bound in tiled.loop.bounds:
                 self._evaluate(bound, EVERYTHING if is_iterator else assigned)
+        if node.guard is not None:
+            self._evaluate(node.guard, EVERYTHING if is_iterator else assigned)
         if is_iterator:
             self.run(node.body, EVERYTHING)
             # Kernels drop the final value of a tiled loop's iterator.

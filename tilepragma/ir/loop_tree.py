@@ -26,7 +26,7 @@ from tilepragma.ir.directives import (
     TileKind,
     VectorRegisters,
 )
-from tilepragma.ir.expressions import Access, Assignment, DataObject, Expression
+from tilepragma.ir.expressions import Access, Assignment, Binary, DataObject, Expression
 from tilepragma.ir.types import RecordType, Type
 
 
@@ -270,6 +270,8 @@ class TileNest:
     loop in `order` is its point loop: it declares the iterator and is clipped by the loop's trip
     count. A loop whose tiles are all distributed is guarded instead.
 
+    `guard`, affine in the iterators, tells which iterations there are where loops run over more
+    (ir/guards.py). Its range is that of the If it stands for.
     `uniform`: all workers of a gang run the body equally often. A worker without an iteration only
     meets the barriers and stages, which are in blocks, loops and PackedPanels of the body. A static
     tile with a literal count, between a loop's gangs and workers, holds the *points* of a worker:
@@ -281,6 +283,7 @@ class TileNest:
     body: Block
     range: SourceRange = field(default=NOWHERE, compare=False)
     uniform: bool = False
+    guard: Binary | None = None
 
 
 @dataclass(frozen=True)

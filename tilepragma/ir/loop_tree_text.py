@@ -235,4 +235,6 @@ def _nest(nest: TileNest, depth: int) -> Iterator[str]:
     for tiled in nest.loops:
         note = "" if tiled.launch_bounds else ", bounds known in the kernel"
         yield f"{pad}  {tiled.symbol}: {_header(tiled.loop)}{note}"
+    if nest.guard is not None:
+        yield f"{pad}  if {expression_text(nest.guard)}"
     yield from _lines(nest.body, depth + 1)

@@ -35,7 +35,7 @@ def children(node: Any) -> tuple[Any, ...]:
     """The direct sub-nodes of an expression, statement, declarator or initializer, in order.
 
     Types, ranges, data objects and directives are no nodes. A TileNest has the bounds and steps of
-    its loops and its body; the loops' bodies repeat the nest. Buffers repeat accesses.
+    its loops, its guard and its body; the loops' bodies repeat the nest. Buffers repeat accesses.
     """
     fields = vars(node)
     cached: tuple[Any, ...] | None = fields.get(_CHILDREN)
@@ -186,6 +186,8 @@ def _children(node: Any) -> Iterator[Any]:
     if isinstance(node, TileNest):
         for tiled in node.loops:
             yield from tiled.loop.bounds
+        if node.guard is not None:
+            yield node.guard
         yield node.body
         return
     yield from _nodes(tuple(getattr(node, name) for name in _field_names(kind_of(node))))

@@ -385,7 +385,7 @@ def _known_workers(plan: KernelPlan, sizes: Sizes, gpu: Gpu) -> Mapping[str, Wor
         return workers
     for launch in work:
         try:
-            first, second, third = gang_workers(launch.place, plan.counts, numbers, gpu.threads_per_block)
+            first, second, third = gang_workers(launch.place, plan.counts, numbers, gpu)
         except UncountableError:
             continue
         workers[launch.place.launch.name] = int(first[0]), int(second[0]), int(third[0])

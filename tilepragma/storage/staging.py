@@ -18,14 +18,16 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from types import MappingProxyType
+from typing import TypeGuard
 
 from tilepragma.arguments.scalars import scalar_arguments
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.ir.accesses import uses, written_in
 from tilepragma.ir.directives import TileKind
-from tilepragma.ir.expressions import Access, DataObject, Scope, Storage, access_to, integer
+from tilepragma.ir.expressions import Access, Binary, DataObject, Expression, Scope, Storage, access_to, integer
 from tilepragma.ir.fresh_names import Names, names_in
+from tilepragma.ir.guards import comparisons, factor_of, slack
 from tilepragma.ir.loop_tree import (
     Axis,
     Barrier,
@@ -33,6 +35,7 @@ from tilepragma.ir.loop_tree import (
     Break,
     Continue,
     Declaration,
+    If,
     Loop,
     PackedPanels,
     Return,
@@ -249,7 +252,11 @@ class _Planner:
         shared |= around | {loop.loop.iterator for loop in tile.nest.loops if not loop.is_distributed}
         shared |= {size.object for size in self.plan.sizes}
         counts = tile.counts(literal_counts(self.plan.counts))
-        array_tiles = _candidates(read, tile.terms, frozenset(shared), counts, tile.points)
+        array_tiles = [
+            candidate
+            for candidate in _candidates(read, tile.terms, frozenset(shared), counts, tile.points)
+            if tile.nest.guard is None or len(_guarded_together(candidate, tile.nest.guard)) < 2
+        ]
         return sorted(array_tiles, key=lambda tile: (-tile.uses_of_element, tile.staged.object.name, tile.staged.reads))
 
     def _fitting(self, ranked: list[Candidate], copies: int = 1) -> list[Candidate]:
@@ -340,10 +347,46 @@ def _nest_to_stage(launch: Launch) -> TileNest | None:
         return None
     if not any(tile.kind is TileKind.WORKER for tile in body.order):
         return None
-    inner = body.body
-    while len(inner.statements) == 1 and isinstance(inner.statements[0], Block):
-        inner = inner.statements[0]
-    return replace(body, body=inner) if all(map(_can_be_hoisted, inner.statements)) else None
+    inner, guard = _only_block(body.body), body.guard
+    only = inner.statements[0] if len(inner.statements) == 1 else None
+    if isinstance(only, If) and only.otherwise is None and guard is None and _leaves_no_row(only.condition, body):
+        inner, guard = _only_block(only.then), replace(only.condition, range=only.range)
+    nest = replace(body, body=inner, guard=guard)
+    return nest if all(map(_can_be_hoisted, inner.statements)) else None
+
+
+def _only_block(block: Block) -> Block:
+    """The block without blocks that hold nothing else."""
+    while len(block.statements) == 1 and isinstance(block.statements[0], Block):
+        block = block.statements[0]
+    return block
+
+
+def _leaves_no_row(condition: Expression, nest: TileNest) -> TypeGuard[Binary]:
+    """Whether the condition holds for each iteration of one of the nest's loops in an iteration of
+    the others: then every element that depends on one loop alone is read.
+    """
+    ends = {tiled.loop.iterator: loop_ends(tiled.loop, {}) for tiled in nest.loops if tiled.is_distributed}
+    try:
+        slacks = [slack(comparison) for comparison in comparisons(condition)]
+    except ValueError:
+        return False
+    if len(slacks) != 1 or not isinstance(condition, Binary):
+        # Each may hold in an iteration where the others do not.
+        return False
+    decided = [iterator for iterator in ends if access_to(iterator) in slacks[0].atoms]
+    return len(decided) == 2 and all(_is_met(slacks[0], row, ends) for row in decided)
+
+
+def _is_met(value: Polynomial, row: DataObject, ends: Mapping[DataObject, Bounds | None]) -> bool:
+    """Whether a slack reaches 0 for each iteration of the loop of `row`."""
+    for iterator, bounds in ends.items():
+        factor = factor_of(iterator, value)
+        if factor is None or bounds is None:
+            return False
+        best = bounds.high if (factor > 0) != (iterator == row) else bounds.low
+        value = value.substitute(access_to(iterator), best)
+    return value.constant is not None and value.constant >= 0
 
 
 def _can_be_hoisted(statement: Statement) -> bool:
@@ -393,6 +436,12 @@ def _can_be_split(loop: Loop, nest: TileNest) -> bool:
     varying |= written_in(nest.body)
     read = {node.object for bound in (loop.lower, loop.upper) for node in walk(bound) if isinstance(node, Access)}
     return not read & varying and all(object_.scope is not Scope.LOCAL or object_.rank == 0 for object_ in read)
+
+
+def _guarded_together(candidate: Candidate, guard: Expression) -> set[DataObject]:
+    """The iterators of an array tile that the guard reads."""
+    terms = {term.iterator for side in candidate.staged.sides for term in side.terms}
+    return {node.object for node in walk(guard) if isinstance(node, Access)} & terms
 
 
 def _place(access: Access) -> tuple[DataObject, str]:

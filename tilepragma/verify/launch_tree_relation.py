@@ -304,7 +304,12 @@ class _Walk:
         element = Mapped(nest, place.depth, tuple(bounds))
         for index, (loop, around) in enumerate(evaluated):
             self._leaf(loop, around.then(element).then(InSequence(sequence, index)))
-        self.block(nest.body, inside.then(element).then(InSequence(sequence, len(nest.loops))))
+        inside = inside.then(element)
+        if nest.guard is not None:
+            decision = If(nest.guard, nest.body, None, nest.guard.range)
+            self._leaf(decision, inside.then(InSequence(sequence, len(nest.loops))))
+            inside = inside.where(nest.guard, holds=True)
+        self.block(nest.body, inside.then(InSequence(sequence, len(nest.loops) + 1)))
 
 
 def _waits(statement: Statement) -> bool:

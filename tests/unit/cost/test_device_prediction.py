@@ -200,20 +200,28 @@ def test_workers_are_as_many_as_the_runtime_gives(sizes: tuple[int, ...], worker
     """32 x 8, halved while half of them are enough for a tile's time steps and first row: workers walk along the last."""
     names = ("t_size", "t_i_size", "t_j_size")
     place = place_of(planned("sor 2-d"), {"n": 900, "m": 900, "steps": 30}, **dict(zip(names, sizes, strict=True)))
-    assert [int(each[0]) for each in gang_workers(place, (), {}, 1024)] == [*workers, 1]
+    assert [int(each[0]) for each in gang_workers(place, (), {}, device("h100"))] == [*workers, 1]
 
 
 def test_a_block_of_few_threads_halves_the_workers() -> None:
     place = place_of(
         planned("sor 2-d"), {"n": 900, "m": 900, "steps": 30}, t_size=8, t_i_size=[64, 4], t_j_size=[64, 64]
     )
-    assert [each.tolist() for each in gang_workers(place, (), {}, 64)] == [[8, 4], [8, 8], [1, 1]]
+    assert [each.tolist() for each in gang_workers(place, (), {}, replace(device("h100"), threads_per_block=64))] == [
+        [8, 4],
+        [8, 8],
+        [1, 1],
+    ]
 
 
 def test_what_the_user_says_of_workers_stays() -> None:
     result = product(64, 2)
     work = plan_work(result, {"n": 100}, {}, Target.CUDA)
-    assert [int(each[0]) for each in gang_workers(work[0].place, result.counts, {"n": 100}, 1024)] == [64, 2, 1]
+    assert [int(each[0]) for each in gang_workers(work[0].place, result.counts, {"n": 100}, device("h100"))] == [
+        64,
+        2,
+        1,
+    ]
 
 
 def test_neighbours_in_a_wavefront_meet_elements_apart() -> None:

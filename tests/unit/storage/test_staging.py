@@ -29,7 +29,8 @@ from tilepragma.ir.loop_tree import (
     TileNest,
 )
 from tilepragma.ir.loop_tree_text import staged_text
-from tilepragma.ir.traversal import walk, with_blocks
+from tilepragma.ir.substitution import with_each
+from tilepragma.ir.traversal import nests_in, walk, with_blocks
 from tilepragma.ir.types import INT
 from tilepragma.model.descriptor_files import named_device
 from tilepragma.plan.command_line import PlanOptions
@@ -142,6 +143,39 @@ def test_an_array_may_have_several_boxes() -> None:
     gram = PRODUCT.replace("b[k][j]", "a[j][k]")
     assert boxes(gram) == ["a[i_row : 1][k : 1]", "a[j_row : 1][k : 1]"]
     assert complaints(plan(gram)) == ""
+
+
+def triangular(condition: str) -> str:
+    """The product of a matrix with its transpose, where the condition on i and j holds."""
+    return PRODUCT.replace("b[k][j]", "a[j][k]").replace("{\n      float", f"if ({condition}) {{\n      float")
+
+
+def test_a_triangular_product_stages_what_every_row_has_a_point_for() -> None:
+    result = plan(triangular("j <= i").replace("j < m", "j < n"))
+    assert [staged_text(box) for box in staged_arrays(result.device[0])] == [
+        "a[i : 1][k : 1]",
+        "a[j : 1][k : 1]",
+    ]
+    assert [nest.guard is not None for nest in nests_in(result.device[0].staged)] == [True]
+    assert complaints(result) == ""
+
+
+@pytest.mark.parametrize("condition", ["j < i", "j <= i && i <= j + 3", "a[i][0] > 0", "2 * j <= i - n"])
+def test_rows_without_a_point_are_not_copied(condition: str) -> None:
+    """Row 0 of `j < i` has none, nor rows in which other conditions fail: nobody has allocated them."""
+    assert boxes(triangular(condition).replace("j < m", "j < n")) == []
+
+
+def test_a_wrong_guard_is_refused() -> None:
+    good = plan(triangular("j <= i").replace("j < m", "j < n"))
+
+    def strict(nest: TileNest) -> TileNest:
+        assert nest.guard is not None
+        return replace(nest, guard=replace(nest.guard, operator="<"))
+
+    (launch,) = good.device
+    wrong = replace(launch, staged=with_each(launch.staged, TileNest, strict))
+    assert "never runs" in complaints(replace(good, device_steps=(wrong,)))
 
 
 def test_accesses_under_conditions_read_boxes_that_hold_them() -> None:
