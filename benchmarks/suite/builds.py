@@ -112,6 +112,19 @@ def tool(command: Sequence[str | Path], folder: Path) -> str:
     return done.stdout
 
 
+def preprocessed(source: Path, options: Iterable[str]) -> str:
+    """The text with all macros expanded but those of the C library: its headers stay as they are
+    included, since the expanded text of this compiler's is none for another, and the tool may
+    include some itself. Raises BuildError.
+    """
+    empty = source.parent / "empty"
+    empty.mkdir(exist_ok=True)
+    for header in _SYSTEM_HEADERS:
+        (empty / header).write_text("")
+    text = tool((*COMPILE, *options, "-nostdinc", f"-I{empty}", "-E", "-P", source), source.parent)
+    return "".join(f"#include <{header}>\n" for header in _SYSTEM_HEADERS) + text
+
+
 def build(place: Workplace, case: Case, type_: str) -> Built:
     """Every contender's program for a case at one type."""
     options = (*place.flags, *place.definitions(case, type_))
@@ -178,23 +191,11 @@ class _Making:
         """Raises BuildError."""
         apart = source.parent
         if peer.preprocessed:
-            source.write_text(self._preprocessed(source))
+            source.write_text(preprocessed(source, self.options))
         tool(peer.translation(source, [option for option in self.options if option.startswith(("-D", "-I"))]), apart)
         options = self.place.flags if peer.preprocessed else self.options
         link: list[str | Path] = [*peer.inputs(source), self.place.support, *peer.libraries, "-lm"]
         tool((*COMPILE, *options, f"-I{apart}", *peer.flags, "-o", program, *link), apart)
-
-    def _preprocessed(self, source: Path) -> str:
-        """The text with all macros expanded but those of the C library: its headers stay as they
-        are included, since the expanded text of this compiler's is none for another, and the tool
-        may include some itself. Raises BuildError.
-        """
-        empty = source.parent / "empty"
-        empty.mkdir(exist_ok=True)
-        for header in _SYSTEM_HEADERS:
-            (empty / header).write_text("")
-        text = tool((*COMPILE, *self.options, "-nostdinc", f"-I{empty}", "-E", "-P", source), source.parent)
-        return "".join(f"#include <{header}>\n" for header in _SYSTEM_HEADERS) + text
 
     def _made(self, program: Path) -> bool:
         return self.place.reuse and program.is_file()

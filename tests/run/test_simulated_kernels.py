@@ -17,6 +17,7 @@ import pytest
 from benchmarks.gpu.kernel_cases import CASES, NAIVE, OURS, TILED, KernelCase
 from benchmarks.gpu.kernel_runs import hashes_of
 from benchmarks.gpu.simulated import __main__ as simulated
+from benchmarks.gpu.simulated import simulator as simulator_module
 from benchmarks.gpu.simulated.__main__ import Outcome
 from benchmarks.gpu.simulated.simulator import CONFIGURATIONS, TESTED, Counts, Simulator, read_counts
 from benchmarks.measure import BenchmarkError, checked_output
@@ -94,7 +95,7 @@ def test_a_failing_run_costs_its_own_row(
     simulator = Simulator(tmp_path, *libraries, tmp_path / "ptxas")
     monkeypatch.setattr(simulated, "find_simulator", lambda _: simulator)
     monkeypatch.setattr(simulated, "build", lambda made, contract: shutil.copytree(folder, made, dirs_exist_ok=True))
-    monkeypatch.setattr(simulated, "read_counts", lambda *_: COUNTS)
+    monkeypatch.setattr(simulator_module, "read_counts", lambda *_: COUNTS)
     monkeypatch.setattr(simulated, "CASES", (KernelCase("elementwise", "nothing", 8, "N"), AXPY))
     report = tmp_path / "report.json"
     monkeypatch.setattr(sys, "argv", ["simulated", "--functional", "--markdown", "--json", str(report)])

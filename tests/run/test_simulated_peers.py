@@ -14,6 +14,7 @@ import pytest
 from benchmarks.gpu.kernel_cases import KernelCase
 from benchmarks.gpu.kernel_runs import sources_of
 from benchmarks.gpu.simulated import __main__ as simulated
+from benchmarks.gpu.simulated import simulator as simulator_module
 from benchmarks.gpu.simulated.peers import Peer, build_cuda, peers_of
 from benchmarks.gpu.simulated.simulator import Counts, Simulator
 from benchmarks.measure import COMPILER, EXACT, BenchmarkError, checked_output, environment
@@ -116,7 +117,7 @@ def test_rows_of_peers_say_what_differs_and_what_failed(
 ) -> None:
     plain = (*shlex.split(COMPILER), *EXACT, *sources_of(), "-o", str(tmp_path / simulated.PLAIN), "-lm")
     checked_output(plain, environment())
-    monkeypatch.setattr(simulated, "read_counts", lambda *_: COUNTS)
+    monkeypatch.setattr(simulator_module, "read_counts", lambda *_: COUNTS)
     texts = (
         REVERSAL,
         REVERSAL.replace("x[n", "2 * x[n"),

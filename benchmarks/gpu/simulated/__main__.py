@@ -31,11 +31,17 @@ from pathlib import Path
 from benchmarks.gpu.kernel_cases import CASES, NAIVE, OURS, KernelCase
 from benchmarks.gpu.kernel_runs import PROGRAMS, hashes_of, kernel_settings, sources_of
 from benchmarks.gpu.simulated.peers import Peer, build_peer, peers_of
-from benchmarks.gpu.simulated.simulator import CONFIGURATIONS, Counts, Simulator, find_simulator, read_counts
+from benchmarks.gpu.simulated.simulator import (
+    CONFIGURATIONS,
+    RUN_SECONDS,
+    Counts,
+    Simulator,
+    find_simulator,
+    run_counted,
+)
 from benchmarks.measure import COMPILER, EXACT, TILECC, BenchmarkError, checked_output, environment, markdown, show
 from tilepragma.cli.runtime_library import RuntimeLibraryError, build_tool
 
-RUN_SECONDS = 3600
 PLAIN, BY_HAND = "plain", "by-hand"
 COLUMNS = ("kernel", "code", "launches", "insn a unit", "goal", "registers", "occupancy")
 TIMED_COLUMNS = ("L1", "L2", "DRAM", "conflicts", "cycles")
@@ -80,27 +86,14 @@ def command_of(folder: Path, code: str, kernel: str, n: int, steps: int) -> list
 
 def measure(case: KernelCase, code: str | Peer, simulator: Simulator, folder: Path, functional: bool) -> Outcome:
     """The counts of a run, or why there are none."""
+    run = (case.kernel, case.n, case.steps)
     with tempfile.TemporaryDirectory(dir=folder) as place:
-        run_folder = Path(place)
-        launches, log = run_folder / "launches.json", run_folder / "log.txt"
-        variables = {
-            **simulator.variables(functional=functional),
-            "TILEK_SIMULATED_LAUNCHES": str(launches),
-            "TILEK_SIMULATED_LOG": str(log),
-            "TILEK_CACHE_DIR": str(folder / "cache"),
-            "TILEK_TARGET": "cuda",
-            "TILEK_STRICT": "1",
-        }
-        run, results = (case.kernel, case.n, case.steps), []
         try:
-            if isinstance(code, Peer):
-                measured = build_peer(code, case, simulator, run_folder)
-            else:
-                measured = command_of(folder, code, *run)
-            for command in (command_of(folder, PLAIN, *run), measured):
-                said = checked_output(command, environment(**variables), run_folder, RUN_SECONDS, with_warnings=True)
-                results.append(hashes_of(said))
-            return Outcome(case, str(code), read_counts(launches, log), results[0] == results[1])
+            peer = build_peer(code, case, simulator, Path(place)) if isinstance(code, Peer) else None
+            plain = checked_output(command_of(folder, PLAIN, *run), environment(), folder, RUN_SECONDS)
+            command = command_of(folder, str(code), *run) if peer is None else peer
+            said, counts = run_counted(command, simulator, folder, functional=functional)
+            return Outcome(case, str(code), counts, hashes_of(said) == hashes_of(plain))
         except BenchmarkError as error:
             return Outcome(case, str(code), None, False, str(error))
 

@@ -12,14 +12,17 @@ import os
 import re
 import shlex
 import shutil
+import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.measure import BenchmarkError, checked_output
+from benchmarks.measure import BenchmarkError, checked_output, environment
 
 HERE = Path(__file__).resolve().parent
 #: The configuration of the simulator's that ours are changes of.
 TESTED = "configs/tested-cfgs/SM7_QV100"
+RUN_SECONDS = 3600
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,25 @@ def find_simulator(folder: Path) -> Simulator:
 def _newest(pattern: str) -> Path | None:
     paths = sorted(glob.glob(pattern), key=os.path.getmtime)
     return Path(paths[-1]) if paths else None
+
+
+def run_counted(command: Sequence[str], simulator: Simulator, folder: Path, *, functional: bool) -> tuple[str, Counts]:
+    """What a program on the simulator prints, and its counts; `folder` keeps what it compiles.
+
+    Raises BenchmarkError.
+    """
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        launches, log = Path(place) / "launches.json", Path(place) / "log.txt"
+        variables = {
+            **simulator.variables(functional=functional),
+            "TILEK_SIMULATED_LAUNCHES": str(launches),
+            "TILEK_SIMULATED_LOG": str(log),
+            "TILEK_CACHE_DIR": str(folder / "cache"),
+            "TILEK_TARGET": "cuda",
+            "TILEK_STRICT": "1",
+        }
+        said = checked_output(command, environment(**variables), Path(place), RUN_SECONDS, with_warnings=True)
+        return said, read_counts(launches, log)
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ void polybench_timer_stop(void);
         arrays(SUITE_FREE)        \
     } while (0)
 #define SUITE_ALLOCATE(name, rows, shape) \
-    real(*const name) shape = polybench_alloc_data((rows) * (sizeof(real shape) / sizeof(real)), (int)sizeof(real));
+    real(*const name) shape = (real(*) shape)polybench_alloc_data((rows) * (sizeof(real shape) / sizeof(real)), (int)sizeof(real));
 #define SUITE_FREE(name, rows, shape) polybench_free_data(name);
 
 #endif
