@@ -30,7 +30,7 @@ name = sys.argv[-1]
 text = Path(name).read_text()
 begin, end = text.index("#pragma scop"), text.index("#pragma endscop")
 assert sys.argv[1] == "--target=cuda" and "EXTENT" not in text
-names = re.search(r"real (\w+)\[31\], real (\w+)\[31\]", text)
+names = re.search(r"float (\w+)\[31\], float (\w+)\[31\]", text)
 host = """
     + '"""'
     + r"""

@@ -559,7 +559,9 @@ class StagedTile:
             if vector is not None:
                 with self._each_held(writer, slots, vector.count) as (slot, indices):
                     held = [f"{self.held}[{_plus(slot, place)}]" for place in range(vector.count)]
-                    with writer.block(f"if ({self._is_in_copy(indices, slots)})"):
+                    # A vector that was not loaded is not stored: GPGPU-Sim refuses registers without a value.
+                    test = self.tests(indices) if vector.together else self._is_in_copy(indices, slots)
+                    with writer.block(f"if ({test})"):
                         if vector.together:
                             value, space = self.numbers.fresh("value"), self.printer.dialect.pointed_local_space
                             writer.line(f"const {vector.type} {value} = {{{', '.join(held)}}};")

@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 import shlex
 import shutil
 import sys
@@ -116,7 +117,7 @@ class Comparison:
     def ratio(self) -> float:
         """PPCG's cycles over ours; 0 where one has none."""
         ours, ppcg = self.ours.counts, self.ppcg.counts
-        return ppcg.cycles / ours.cycles if ours is not None and ppcg is not None else 0.0
+        return ppcg.cycles / ours.cycles if ours is not None and ppcg is not None and ours.cycles else 0.0
 
 
 @dataclass(frozen=True)
@@ -167,7 +168,11 @@ class Workplace:
         translated.mkdir()
         source = translated / f"{program.replace('-', '_')}.c"
         source.write_text(self.sources.text(program))
-        source.write_text(preprocessed(source, (*options, "-DPOLYBENCH_USE_SCALAR_LB")))
+        text = preprocessed(source, (*options, "-DPOLYBENCH_USE_SCALAR_LB"))
+        # Kernels of PPCG use names of types in a file that does not declare them.
+        for declaration in re.finditer(r"\btypedef (char|int|float|double) (\w+);", text):
+            text = re.sub(rf"\b{declaration[2]}\b", declaration[1], text.replace(declaration[0], "", 1))
+        source.write_text(text)
         checked_output([self.ppcg, "--target=cuda", source.name], environment(), translated, RUN_SECONDS)
         build_cuda(translated, folder / "peer", self.simulator, self.support, linkage="C")
         return folder / "peer"

@@ -394,8 +394,7 @@ extern "C" __global__ void product(
                                         const int element = worker + slot / 4 * workers;
                                         const int index0 = element / B_vectors;
                                         const int index1 = element % B_vectors * 4;
-                                        if (PRODUCT_B_SLOTS * workers == B_size0 * B_size1
-                                            || index0 < B_size0) {
+                                        if (index0 < B_span0 && index1 < B_span1) {
                                             const float4 value = {B_held[slot], B_held[slot + 1],
                                                 B_held[slot + 2], B_held[slot + 3]};
                                             *(float4 *)&B_next[index0 * B_size1 + index1] = value;
