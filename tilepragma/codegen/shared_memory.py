@@ -559,7 +559,7 @@ class StagedTile:
             if vector is not None:
                 with self._each_held(writer, slots, vector.count) as (slot, indices):
                     held = [f"{self.held}[{_plus(slot, place)}]" for place in range(vector.count)]
-                    # A vector that was not loaded is not stored: GPGPU-Sim refuses registers without a value.
+                    # What was not loaded is not stored: GPGPU-Sim refuses registers without values.
                     test = self.tests(indices) if vector.together else self._is_in_copy(indices, slots)
                     with writer.block(f"if ({test})"):
                         if vector.together:

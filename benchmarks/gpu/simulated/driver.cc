@@ -121,17 +121,54 @@ int functional()
 }
 unsigned long long cycles() { return gpu()->gpu_tot_sim_cycle + gpu()->gpu_sim_cycle; }
 
+// The upper half of a product of signed 64-bit values, of which the simulator gives the lower one:
+// by products of 32-bit halves, into registers `%product_PART<number>`.
+std::string upper_half(const std::string &predicate, const std::string &to, const std::string &a, const std::string &b,
+                       int number)
+{
+    const std::string suffix = std::to_string(number);
+    const auto part = [&](const char *name) { return "%product_" + std::string(name) + suffix; };
+    std::string text;
+    const auto line = [&](const std::string &operation, const std::string &result, const std::string &operands) {
+        text += "\t" + operation + " " + result + ", " + operands + ";\n";
+    };
+    const std::string a_low = part("a"), b_low = part("b"), a_high = part("c"), b_high = part("d"), sum = part("e"),
+                      other = part("f"), shifted = part("g");
+    for (const auto &halves : {std::make_pair(a, std::make_pair(a_low, a_high)),
+                               std::make_pair(b, std::make_pair(b_low, b_high))}) {
+        line("mov.b64", halves.second.second, halves.first);
+        line("shl.b64", halves.second.first, halves.second.second + ", 32");
+        line("shr.u64", halves.second.first, halves.second.first + ", 32");
+        line("shr.s64", halves.second.second, halves.second.second + ", 32");
+    }
+    line("mul.lo.s64", sum, a_low + ", " + b_low);
+    line("shr.u64", sum, sum + ", 32");
+    line("mul.lo.s64", other, a_high + ", " + b_low);
+    line("add.s64", sum, sum + ", " + other);
+    line("shl.b64", shifted, sum + ", 32");
+    line("shr.u64", shifted, shifted + ", 32");
+    line("mul.lo.s64", other, a_low + ", " + b_high);
+    line("add.s64", other, other + ", " + shifted);
+    line("shr.s64", other, other + ", 32");
+    line("shr.s64", sum, sum + ", 32");
+    line("add.s64", sum, sum + ", " + other);
+    line("mul.lo.s64", other, a_high + ", " + b_high);
+    return text + predicate + "add.s64 " + to + ", " + sum + ", " + other + ";";
+}
+
 // What the simulator takes: it reads integers with atoi, so that greater ones go through registers of
-// their own, knows no nanosleep, and takes numbers for predicates the other way round.
+// their own, knows no nanosleep, takes numbers for predicates the other way round, and has no upper
+// halves of products of 64 bits.
 std::string simulated_text(const std::string &text)
 {
     static const std::regex large("(^|[ ,\\[{])(-?[0-9]{10,20})(?=[ ,;\\]}])");
     static const std::regex negation("^(\\s*(?:@!?%p[0-9]+\\s+)?)xor\\.pred\\s+(%p[0-9]+,)(\\s*%p[0-9]+),\\s*(?:-1|1);");
     static const std::regex true_predicate("^(\\s*(?:@!?%p[0-9]+\\s+)?)mov\\.pred\\s+(%p[0-9]+),\\s*(?:-1|1);");
     static const std::regex false_predicate("^(\\s*(?:@!?%p[0-9]+\\s+)?)mov\\.pred\\s+(%p[0-9]+),\\s*0;");
+    static const std::regex upper("^(\\s*(?:@!?%p[0-9]+\\s+)?)mul\\.hi\\.s64\\s+(%\\w+),\\s*([%\\w-]+),\\s*([%\\w-]+);");
     std::istringstream lines(text);
     std::string line, result;
-    int parts = 0;
+    int parts = 0, products = 0;
     while (std::getline(lines, line)) {
         std::smatch match;
         if (line.find("nanosleep") != std::string::npos)
@@ -151,11 +188,16 @@ std::string simulated_text(const std::string &text)
             result += "\tmov.b64 %large" + number + ", {%part_low" + number + ", %part_high" + number + "};\n";
             line = match.prefix().str() + match[1].str() + "%large" + number + match.suffix().str();
         }
+        if (std::regex_search(line, match, upper))
+            line = upper_half(match[1], match[2], match[3], match[4], products++);
         result += line + "\n";
     }
-    if (parts == 0)
+    if (parts == 0 && products == 0)
         return result;
     std::string declared = "{\n";
+    for (int product = 0; product < products; ++product)
+        for (const char *const name : {"a", "b", "c", "d", "e", "f", "g"})
+            declared += "\t.reg .b64 %product_" + std::string(name) + std::to_string(product) + ";\n";
     for (int part = 0; part < parts; ++part) {
         const std::string number = std::to_string(part);
         declared += "\t.reg .b32 %part_low" + number + ", %part_high" + number + ";\n\t.reg .b64 %large" + number + ";\n";
