@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from tilepragma.ir.expressions import Binary, Expression, IntegerLiteral, access_to, conjunction, integer
+from tilepragma.ir.guards import compare_as_numbers
 from tilepragma.ir.loop_tree import Block, If, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, expression, number, polynomial
 from tilepragma.ir.traversal import loops_in, mentions
@@ -89,15 +90,7 @@ def with_hulls(
 
 def _keeps_order(loop: Loop) -> bool:
     """Whether iterator and bounds still compare as numbers at the values that a hull adds."""
-    bounds = (loop.lower, loop.upper)
-    if is_signed(loop.iterator.element):
-        return all(is_signed(getattr(bound, "type", None)) for bound in bounds)
-    # Unsigned sums without subtraction do not wrap around.
-    plain = (bound for bound in bounds if all(factor > 0 for _, factor in polynomial(bound).terms))
-    unsigned = (
-        end for end in plain if polynomial(end).constant is not None or not is_signed(getattr(end, "type", None))
-    )
-    return len(list(unsigned)) == len(bounds)
+    return compare_as_numbers(access_to(loop.iterator), loop.lower, loop.upper)
 
 
 def _hull(ends: Bounds, around: Sequence[tuple[Loop, Bounds]]) -> Bounds | None:

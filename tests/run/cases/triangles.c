@@ -120,6 +120,27 @@ CASE(tested)
     }
 }
 
+// case wrapping: an unsigned difference, which is large below the diagonal
+static void wrapping(unsigned n, unsigned m, float c[restrict n][n], float a[restrict n][m])
+{
+#pragma tilek kernel
+    for (unsigned i = 0; i < n; i++)
+        for (unsigned j = 0; j < n; j++)
+            if (j - i <= 5u)
+                for (unsigned k = 0; k < m; k++)
+                    c[i][j] += a[i][k] * a[j][k];
+}
+CASE(wrapping)
+{
+    EACH_SIZE(n, m) {
+        float *const a = check_floats(n * m + 1), *const c = check_floats(n * n + 1);
+        wrapping((unsigned)n, (unsigned)m, (void *)c, (void *)a);
+        check_record("c", c, n * n * sizeof *c);
+        free(a);
+        free(c);
+    }
+}
+
 // case banded: two conditions, of which each may fail where the other holds
 static void banded(int n, int m, float c[restrict n][n], float a[restrict n][m])
 {

@@ -7,9 +7,11 @@ import itertools
 import pytest
 
 from tilepragma.ir.evaluation import Evaluation
-from tilepragma.ir.expressions import Binary, Expression, conjunction, integer, local_scalar
+from tilepragma.ir.expressions import Binary, Cast, Expression, conjunction, integer, local_scalar
 from tilepragma.ir.guards import comparisons, holds_everywhere, holds_somewhere, slack
-from tilepragma.ir.types import INT
+from tilepragma.ir.types import INT, LONG, ScalarKind, ScalarType
+
+UNSIGNED = ScalarType(ScalarKind.INTEGER, 32, False, "unsigned int")
 
 ROW, COLUMN = local_scalar("i", INT), local_scalar("j", INT)
 
@@ -59,6 +61,16 @@ def test_slack_is_0_at_the_last_point() -> None:
                 factor * (1 if not monomial else numbers.value(monomial[0])) for monomial, factor in value.terms
             )
             assert total == expected and (total >= 0) == bool(numbers.value(guard))
+
+
+def test_differences_of_unsigned_values_are_no_guards() -> None:
+    """They wrap around: `i - j <= 5u` is wrong where i < j."""
+    row, column = local_scalar("i", UNSIGNED), local_scalar("j", UNSIGNED)
+    difference = Binary("-", row, column, UNSIGNED)
+    for wrong in (binary(difference, "<=", integer(5)), binary(Cast(LONG, difference), "<=", integer(5))):
+        with pytest.raises(ValueError, match="no conjunction"):
+            list(comparisons(wrong))
+    assert list(comparisons(binary(column, "<=", row))) == [binary(column, "<=", row)]
 
 
 @pytest.mark.parametrize("guard", [ROW, binary(ROW, "==", COLUMN), Binary("||", *GUARDS[:2], INT)])
