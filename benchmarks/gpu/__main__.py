@@ -21,7 +21,7 @@ from pathlib import Path
 from benchmarks.gpu.cases import CASES, CHECK_LIMITS, LIMITS, VARIANTS, GpuCase, Variant
 from benchmarks.gpu.kernel_cases import CASES as KERNEL_CASES
 from benchmarks.gpu.kernel_cases import OURS, KernelCase
-from benchmarks.gpu.kernel_runs import PROGRAMS
+from benchmarks.gpu.kernel_runs import PROGRAMS, cuda_units, peer_folder
 from benchmarks.measure import SUPPORT, TILEPRAGMA, BenchmarkError, checked_output, environment
 from benchmarks.polybench_programs import HOOKS, Program
 from tilepragma.base.resources import resource_folder
@@ -82,14 +82,24 @@ def sized(case: KernelCase, n: int, steps: int) -> dict[str, object]:
     return {"title": case.title_at(n, steps), "n": n, "steps": steps, "units": case.units_at(n, steps)}
 
 
+def pack_peers(folder: Path, case: KernelCase, peers: Sequence[Path]) -> dict[str, list[str]]:
+    """By name of a peer that has the kernel, the files to compile, relative to `folder`."""
+    result = {}
+    for peer in peers:
+        sources = peer_folder(peer, case.kernel, case.timed_n)
+        if sources is not None:
+            place = Path("peers", peer.resolve().name, f"{case.kernel}-{case.timed_n}")
+            shutil.copytree(sources, folder / place, dirs_exist_ok=True)
+            result[peer.resolve().name] = [str(place / unit.name) for unit in cuda_units(sources)]
+    return result
+
+
 def pack_comparison(folder: Path, kernels: Sequence[KernelCase], peers: Sequence[Path]) -> dict[str, object]:
     """What the comparison needs into `folder`, and its part of cases.json. Raises BenchmarkError and OSError."""
     variants = [variant for variant in VARIANTS if any(variant.has(case.kernel) for case in kernels)]
     for variant in variants:
         translate_variant(variant, kernels, folder / variant.folder)
     shutil.copytree(PROGRAMS, folder / "programs", dirs_exist_ok=True)
-    for peer in peers:
-        shutil.copytree(peer, folder / "peers" / peer.resolve().name, dirs_exist_ok=True)
     cases = [
         {
             "kernel": case.kernel,
@@ -97,13 +107,13 @@ def pack_comparison(folder: Path, kernels: Sequence[KernelCase], peers: Sequence
             "by_hand": [code for code in case.codes if code != OURS],
             **sized(case, case.timed_n, case.timed_steps),
             **{f"check_{name}": value for name, value in sized(case, *CHECK_SIZES).items()},
+            "peers": pack_peers(folder, case, peers),
         }
         for case in kernels
     ]
     return {
         "cases": cases,
         "variants": [{**asdict(variant), "folder": variant.folder} for variant in variants],
-        "peers": [peer.resolve().name for peer in peers],
     }
 
 

@@ -138,7 +138,7 @@ class Variant:
 
     @property
     def folder(self) -> str:
-        """Of its sources, in what is carried."""
+        """The name of the folder of its sources."""
         return self.name.replace(" ", "_")
 
 

@@ -12,11 +12,11 @@ OURS, NAIVE, TILED = "ours", "naive", "tiled"
 
 @dataclass(frozen=True)
 class KernelCase:
-    """A kernel of a file of `programs/`, `program`. It is simulated at `n` and `steps`, and timed on a GPU at `timed_n`
-    (0: it is not) and `timed_steps`. `units`: how many of `unit` a run computes, arithmetic in N and
-    STEPS. `goal`: the most instructions a unit in the simulator, as a multiple of the naive
-    kernel's, or as a number of its own where `absolute`; 0: none. `codes` are compared: ours and
-    kernels of `by_hand.cu`.
+    """A kernel of the file `program` of `programs/`. It is simulated at `n` and `steps`, and timed on
+    a GPU at `timed_n` (0: it is not) and `timed_steps`. `units`: how many of `unit` a run computes,
+    arithmetic in N and STEPS. `goal`: the most instructions a unit in the simulator, as a multiple
+    of the naive kernel's, or as a number of its own where `absolute`; 0: none. `codes` are
+    compared: ours and kernels of `by_hand.cu`.
     """
 
     program: str

@@ -150,8 +150,7 @@ static void choose_points(const tilek_launch_shape *launch, const tilek_call *ca
     memcpy(geometry->divisors, best, sizeof best);
 }
 
-/* The gangs of a launch whose loops are covered in one round; 0 where tiles or the user decide how
- * many there are. */
+/* How many gangs cover the launch's loops in one round; 0 where tiles or the user decide that. */
 static int64_t covering_gangs(const tilek_launch_shape *launch, const tilek_call *call, const tilek_geometry *geometry)
 {
     int64_t gangs = 1;
@@ -173,8 +172,8 @@ static int64_t covering_gangs(const tilek_launch_shape *launch, const tilek_call
     return gangs;
 }
 
-/* Halves gangs that are too few for the multiprocessors: the axes `open`, of which the first one's
- * workers are neighbours. */
+/* Halves the workers of gangs that are fewer than the multiprocessors, the last of the axes `open`
+ * first: workers along the first one are neighbours in memory. */
 static void spread_gangs(const tilek_launch_shape *launch, const tilek_call *call, const tilek_machine *machine,
                          const int *open, int count, tilek_geometry *geometry)
 {

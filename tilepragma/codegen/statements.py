@@ -669,7 +669,7 @@ class _ConvergentNest:
                     stack.enter_context(self.writer.block(head))
             self._declare_tile()
             if self.nest.guard is not None:
-                # No worker of the gang waits in a tile without iterations.
+                # All workers of a gang skip a tile without iterations, with its barriers.
                 stack.enter_context(self.writer.block(f"if ({self.nonempty})"))
                 self.nonempty = ""
             self._block(self.nest.body)

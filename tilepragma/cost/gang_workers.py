@@ -53,8 +53,8 @@ def gang_workers(
 def _spread(
     place: Place, entries: Entries, workers: dict[int, Integers], left: Sequence[int], multiprocessors: int
 ) -> None:
-    """Halve the workers along the dimensions `left` while gangs that cover the loops in one round
-    are too few (`spread_gangs` in runtime/launch/launch_geometry.c).
+    """Halve the workers along the dimensions `left` while the gangs that cover the loops in one
+    round are fewer than the multiprocessors (`spread_gangs` in runtime/launch/launch_geometry.c).
     """
     mapped = [(tiled, mapped_loop(tiled)) for tiled in place.launch.loops]
     kinds = [{tile.kind for tile in tiled.tiles} for tiled, _ in mapped]

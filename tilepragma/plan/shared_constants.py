@@ -36,9 +36,9 @@ MOST_WAVES = 64
 #: The runtime's default workers of a gang by the number of axes; profitability is judged by these.
 PREFERRED_WORKERS: dict[int, tuple[int, ...]] = {1: (256,), 2: (32, 8), 3: (32, 4, 2)}
 
-#: A gang has no fewer workers so that more multiprocessors have one: two warps of NVIDIA's, or a
-#: wavefront of 64. A x of 512 x 512 in GPGPU-Sim, 20 multiprocessors: gangs of 64 take 0.71 of the
-#: cycles of 256.
+#: Where gangs are fewer than a GPU's multiprocessors they are halved, but not below this many
+#: workers: two warps of NVIDIA's, or a wavefront of 64. A x of 512 x 512 in GPGPU-Sim, with 20
+#: multiprocessors, takes 0.71 of the cycles with gangs of 64 in place of 256.
 LEAST_WORKERS = 64
 
 

@@ -16,7 +16,7 @@ import re
 import shutil
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -131,7 +131,7 @@ class Comparison:
         if tiny:
             small = ("n", "steps", "units", "title")
             self._cases = [{**case, **{name: case[f"check_{name}"] for name in small}} for case in self._cases]
-        self._variants, self._peers = stored["variants"], stored["peers"]
+        self._variants = stored["variants"]
         self._compiler, self._ncu, self._variables, self._repeats = compiler, ncu, variables, repeats
         self._programs = {}
         for variant in self._variants:
@@ -154,11 +154,7 @@ class Comparison:
                 runs.append((code, partial(self._by_hand, name)))
             variants = [each for each in self._variants if not each["kernels"] or case["kernel"] in each["kernels"]]
             runs += [(each["name"], partial(self._ours, case, each)) for each in variants]
-            for peer in self._peers:
-                folders = (HERE / "peers" / peer / name for name in (f"{case['kernel']}-{case['n']}", case["kernel"]))
-                folder = next((each for each in folders if each.is_dir()), None)
-                if folder is not None:
-                    runs.append((peer, partial(self._peer, case, folder)))
+            runs += [(peer, partial(self._peer, case, units)) for peer, units in case["peers"].items()]
             done = []
             for code, prepare in runs:
                 try:
@@ -188,16 +184,15 @@ class Comparison:
     def _by_hand(self, name: str) -> tuple[str, str]:
         return self._programs[BY_HAND], name
 
-    def _peer(self, case: dict, folder: Path) -> tuple[str, str]:
+    def _peer(self, case: dict, units: list[str]) -> tuple[str, str]:
         """Builds the program of a peer. Raises RuntimeError."""
         nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
-        kernel, made = case["kernel"], folder / "made"
+        kernel, paths = case["kernel"], [HERE / unit for unit in units]
+        made = paths[0].parent / "made"
         made.mkdir(exist_ok=True)
-        paths = sorted(folder.glob("*.cu"))
-        included = {name for path in paths for name in re.findall(r'#\s*include\s*"([^"]+)"', path.read_text())}
-        units = "".join(f'#include "{path}"\n' for path in paths if path.name not in included)
+        included = "".join(f'#include "{path}"\n' for path in paths)
         headers = "".join(f"#include <{name}>\n" for name in ("cuda.h", "assert.h", "math.h", "stdio.h", "stdlib.h"))
-        (made / "peer.cu").write_text(f'{headers}extern "C" {{\n{units}}}\n')
+        (made / "peer.cu").write_text(f'{headers}extern "C" {{\n{included}}}\n')
         # The plain kernel is replaced by the peer's function of its name.
         (made / "weak.h").write_text(f"#pragma weak {kernel}\n")
         objects = []
@@ -253,7 +248,3 @@ def row_text(row: Sequence[str]) -> str:
     widths = (22, 16, 10, 8, 10, 8, 8, 8, 8, 9, 9, 5)
     texts = zip(row, widths, strict=False)  # the row of a failure is short
     return " ".join(text.ljust(width) if k < 2 else text.rjust(width) for k, (text, width) in enumerate(texts))
-
-
-def stored(results: Sequence[Measured]) -> list[dict]:
-    return [asdict(result) for result in results]

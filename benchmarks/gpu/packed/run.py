@@ -20,9 +20,10 @@ import os
 import shlex
 import statistics
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
-from comparison import COLUMNS, Comparison, find_ncu, row_text, stored
+from comparison import COLUMNS, Comparison, find_ncu, row_text
 from toolchain import HERE, build, build_runtime, libraries, tool
 
 TOLERANCE = "1e-4"
@@ -181,7 +182,7 @@ def main() -> int:
             "comparable": not given.tiny,
             "figures": reached,
             "results": results,
-            "comparison": stored(comparison),
+            "comparison": [asdict(result) for result in comparison],
         }
         given.json.write_text(json.dumps(written, indent=1) + "\n")
     return 1 if failed else 0

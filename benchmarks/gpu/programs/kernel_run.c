@@ -1,5 +1,5 @@
 /* Runs a kernel by its name. The main function, the data and the hashes of what is left are those of
- * ../../polybench_support.c, whose settings have here KERNEL, N, STEPS and, at will, REPEATS.
+ * ../../polybench_support.c, whose settings are KERNEL, N, STEPS and, optionally, REPEATS.
  * With -DBY_HAND=FLAGS tilepragma's runtime, which is linked in, compiles the file that BY_HAND_CUDA
  * names, with these flags of a kernel, and launches it. */
 #include "kernel_run.h"

@@ -10,14 +10,13 @@ compiler that takes what it has, clang++ where arrays of C99 with variable lengt
 from __future__ import annotations
 
 import os
-import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.gpu.kernel_cases import KernelCase
-from benchmarks.gpu.kernel_runs import kernel_settings, sources_of
+from benchmarks.gpu.kernel_runs import cuda_units, kernel_settings, peer_folder, sources_of
 from benchmarks.gpu.simulated.cuda_text import CudaTextError, expanded, parted
 from benchmarks.gpu.simulated.simulator import Simulator
 from benchmarks.measure import COMPILER, EXACT, BenchmarkError, checked_output, environment
@@ -37,8 +36,7 @@ class Peer:
 
     def sources_of(self, case: KernelCase) -> Path | None:
         """The folder for a case, or None."""
-        folders = (self.folder / name for name in (f"{case.kernel}-{case.n}", case.kernel))
-        return next((folder for folder in folders if folder.is_dir()), None)
+        return peer_folder(self.folder, case.kernel, case.n)
 
 
 def peers_of(case: KernelCase, peers: Sequence[Peer]) -> list[Peer]:
@@ -52,12 +50,7 @@ def build_cuda(sources: Path, program: Path, simulator: Simulator, *others: Path
 
     Raises BenchmarkError where it does not build.
     """
-    paths = sorted(sources.glob("*.cu"))
-    texts = [path.read_text(errors="replace") for path in paths]
-    included = {name for text in texts for name in re.findall(r'#\s*include\s*"([^"]+)"', text)}
-    units = [path for path in paths if path.name not in included]
-    if not units:
-        raise BenchmarkError(f"{sources}\nhas no .cu files")
+    units = cuda_units(sources)
     device = program.with_suffix(".cu")
     headers: set[Path] = set()
     hosts, parts = [], []
