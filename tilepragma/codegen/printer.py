@@ -94,7 +94,7 @@ class Printer:
 
     def condition(self, node: Expression) -> str:
         """The condition of an if or a loop. Assignments get extra parentheses."""
-        text = self.expression(_joined(node) if self.dialect.device else node)
+        text = self.expression(joined(node) if self.dialect.device else node)
         return f"({text})" if isinstance(node, Assignment) else text
 
     def name(self, object_: DataObject) -> str:
@@ -367,18 +367,18 @@ def _asks_for_parentheses(parent: str, child: str) -> bool:
     return parent in _COMPARISONS and child in _COMPARISONS
 
 
-def _joined(condition: Expression) -> Expression:
+def joined(condition: Expression) -> Expression:
     """The condition with `x >= max(a, b)` for `x >= a && x >= b`, and `x <= min(a, b)` likewise, of
     short integers: what does not change in a loop over x is computed once.
     """
     if isinstance(condition, Binary) and condition.operator == "||":
-        return Binary("||", _joined(condition.left), _joined(condition.right), INT)
+        return Binary("||", joined(condition.left), joined(condition.right), INT)
     tests: list[Expression] = []
     ends: dict[tuple[str, Expression], int] = {}
     for test in conjuncts(condition):
         helper = _EXTREMES.get(test.operator) if isinstance(test, Binary) else None
         if helper is None or not isinstance(test, Binary) or {test.left.type, test.right.type} != {INDEX}:
-            tests.append(test if test is condition else _joined(test))
+            tests.append(test if test is condition else joined(test))
             continue
         place = ends.setdefault((test.operator, test.left), len(tests)) if is_scalar(test.left) else len(tests)
         if place < len(tests):

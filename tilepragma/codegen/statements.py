@@ -40,6 +40,7 @@ from itertools import groupby
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE
+from tilepragma.codegen.copy_loops import CopyLoopPrinter, copy_of
 from tilepragma.codegen.launch_parameters import LaunchParameters, axis_name, tile_label, used_dimensions
 from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.loop_hints import loop_hints
@@ -357,6 +358,7 @@ class _Nest:
         self.read = accessed_objects((nest,))
         self.stack = ExitStack()
         self.order = self._order()
+        self.copy = copy_of(nest.body) if AxisKind.WORKER in out.bound and self._is_rolled() else None
 
     def print(self) -> None:
         with self.stack:
@@ -375,7 +377,14 @@ class _Nest:
             for index, loop in self.loops.items():
                 if index not in entered:
                     self._enter(loop)
-            self.print_block(self.nest.body)
+            if self.copy is None:
+                self.print_block(self.nest.body)
+
+    def _is_rolled(self) -> bool:
+        """Whether the innermost loop distributes elements that workers copy."""
+        innermost = self.loops[self.order[-1].loop] if self.order else None
+        directive = None if innermost is None else innermost.loop.directive
+        return innermost is not None and not _is_plain(innermost) and directive is not None and directive.unroll == 1
 
     def _is_bound(self, tile: Tile) -> bool:
         """Whether the tile's index is known outside the nest."""
@@ -522,6 +531,10 @@ class _Nest:
             return
         comparison = ">" if loop.loop.decreasing else "<"
         first = self._value(loop, start)
+        if self.copy is not None and tile == self.order[-1]:
+            copies = CopyLoopPrinter(self.writer, self.printer, self.numbers, loop.loop.iterator, first, last, stride)
+            copies.print(self.copy)
+            return
         advance = _advance(iterator, stride, self.numbers.step(loop))
         head = f"for ({self.printer.typed(loop.loop.iterator)} = {first}; {iterator} {comparison} {last}; {advance})"
         self._open(loop, tile, head, self._single_iteration_exit(loop, tile))
