@@ -72,4 +72,5 @@ CASES = (
     KernelCase("stencils", "jacobi2d", 256, "2*STEPS*(N-2)**2", timed_n=_PLANE, timed_steps=20),
     KernelCase("stencils", "jacobi3d", 50, "2*STEPS*(N-2)**3", timed_n=_SPACE, timed_steps=10),
     KernelCase("sweeps", "gauss_seidel", 64, "STEPS*(N-2)**2", steps=4, goal=0.0),
+    KernelCase("sweeps", "gauss_seidel", 128, "STEPS*(N-2)**2", steps=8, goal=0.0, codes=(OURS,)),
 )

@@ -46,6 +46,7 @@ from tilepragma.schedule.doacross import Persistent, persistent_launches
 PROGRAMS = (OPENCL, CUDA, PROCESSOR)
 #: Functions of `templates/device/body.j2` that a program has where it calls them.
 _HELPERS = (
+    "tilek_diagonal",
     "tilek_minimum",
     "tilek_maximum",
     "tilek_minimum_index",
@@ -443,7 +444,7 @@ class _ProcessorEntry(Entry):
 class _PersistentEntry(Entry):
     """A persistent launch: it runs all wavefronts; gangs wait for neighbours by flags.
 
-        for (column = gang; column < columns; column += gangs)   columns by their coordinates
+        for (place = gang; place < columns; place += gangs)   columns by the sum of coordinates
             for (each wavefront)
                 wait until the neighbouring columns have finished all earlier wavefronts
                 compute the column's tile of this wavefront, if there is one
@@ -517,23 +518,42 @@ class _PersistentEntry(Entry):
         """The gang's columns, one after another. `print_tile` prints a tile of a column. A column
         has one partial value of each reduction.
         """
-        dialect, wide, column = self.dialect, self.dialect.wide, self.column
         workers = sorted(axis_name(axis) for axis in set(self.launch.axes) if axis.kind is AxisKind.WORKER)
         first = " && ".join(f"{self.numbers.fresh(name)} == 0" for name in workers) or "1"
         writer.line(f"const int {self.first_worker} = {first};")
         counts = [self._number(place, "columns", "COLUMN_COUNT") for place in range(len(self.iterators))]
-        total = self.numbers.fresh("column_count")
-        writer.line(f"const {wide} {total} = {' * '.join(counts)};")
         writer.line(
-            "/* A gang computes a column of tiles in all wavefronts. Columns wait for earlier columns alone, "
-            "so the first unfinished column never waits. */"
+            "/* A gang computes a column of tiles in all wavefronts. Columns wait for those before them in this order "
+            "alone, so the first unfinished column never waits. */"
         )
-        head = f"for ({wide} {column} = {dialect.gang[0]}; {column} < {total}; {column} += {dialect.gangs[0]})"
+
+        wide, (gang, *_), (gangs, *_) = self.dialect.wide, self.dialect.gang, self.dialect.gangs
+        place = self.numbers.fresh("place")
+        head = f"for ({wide} {place} = {gang}; {place} < {' * '.join(counts)}; {place} += {gangs})"
         with writer.block(head):
+            writer.line(f"const {wide} {self.column} = {self._ordered(writer, counts, place)};")
             self._coordinates(writer, counts)
             declare_accumulators(writer, self.printer, self.launch)
             self._wavefronts(writer, counts, print_tile)
             self.reductions().finish(writer)
+
+    def _ordered(self, writer: Writer, counts: list[str], place: str) -> str:
+        """The number of the column at a place of the order in which gangs take them: by the sum of
+        its first two coordinates, then by each. That is nearly the order of their first tiles.
+        """
+        if len(counts) == 1:
+            return place
+        wide, fresh = self.dialect.wide, self.numbers.fresh
+        total, position, coordinate = fresh("coordinates"), fresh("position"), fresh("coordinate")
+        rows, columns, *others = counts
+        inner = " * ".join(others)
+        writer.line(f"{wide} {total} = 0, {position} = {f'{place} / ({inner})' if inner else place};")
+        diagonal = f"tilek_diagonal({total}, {rows}, {columns})"
+        with writer.block(f"for (; {position} >= {diagonal}; ++{total})"):
+            writer.line(f"{position} -= {diagonal};")
+        writer.line(f"const {wide} {coordinate} = tilek_maximum(0, {total} - {columns} + 1) + {position};")
+        number = f"{coordinate} * {columns} + {total} - {coordinate}"
+        return f"({number}) * ({inner}) + {place} % ({inner})" if inner else number
 
     def _coordinates(self, writer: Writer, counts: list[str]) -> None:
         """The column's coordinates. Consecutive columns differ in the last coordinate."""
@@ -572,7 +592,11 @@ class _PersistentEntry(Entry):
             writer.line(f"if ({self.first_worker}) tilek_post(&{self.flags}[{self.column}], {before} + 1);")
 
     def _waits(self, writer: Writer, counts: list[str], before: str) -> None:
-        """Wait for the neighbours. In each, one coordinate is smaller by 1."""
+        """Wait for the neighbours. In each, one coordinate is smaller by 1. One fence stands behind
+        all reads of their flags.
+        """
+        waited = self.numbers.fresh("waited")
+        writer.line(f"int {waited} = 0;")
         for place, iterator in enumerate(self.iterators):
             first = self._number(place, "first", "COLUMN_LOWER")
             distance = " * ".join(counts[place + 1 :]) or "1"
@@ -580,6 +604,8 @@ class _PersistentEntry(Entry):
             flag = f"&{self.flags}[{self.column} - {distance}]"
             with writer.block(f"if ({self.printer.name(iterator)} > {first} && {seen} < {before})"):
                 writer.line(f"{seen} = tilek_await({flag}, {before});")
+                writer.line(f"{waited} = 1;")
+        writer.line(f"if ({waited}) __threadfence();")
 
     def _seen(self, iterator: DataObject) -> str:
         return self.numbers.fresh(f"{iterator.name}_seen")

@@ -40,7 +40,7 @@ from itertools import groupby
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE
-from tilepragma.codegen.copy_loops import CopyLoopPrinter, copy_of
+from tilepragma.codegen.held_copies import CopyLoopPrinter, copy_of
 from tilepragma.codegen.launch_parameters import LaunchParameters, axis_name, tile_label, used_dimensions
 from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.loop_hints import loop_hints

@@ -15,9 +15,9 @@ from hand_built import E, array, assign, at, binary, expr, scalar
 
 from tests.support.source_plans import plan
 from tilepragma.base.source_ranges import NOWHERE
-from tilepragma.codegen.copy_loops import AT_ONCE, CopyLoopPrinter, copy_of
 from tilepragma.codegen.device_program import device_program
 from tilepragma.codegen.dialect import CUDA
+from tilepragma.codegen.held_copies import AT_ONCE, CopyLoopPrinter, copy_of
 from tilepragma.codegen.launch_parameters import LaunchParameters
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.writer import Writer
