@@ -34,6 +34,9 @@ from tilepragma.poly.launch_checks import can_hold, may_leave, undecided
 
 #: The greatest signed 64-bit number.
 _HALF = least_and_greatest(LONG)[1]
+#: Loop ends that tile sizes divide: bounds of wavefronts multiply quotients by other tile sizes, so
+#: that 64 bits hold them for sizes 2^20 times as large.
+_TILED = 1 << 40
 #: Arrays with 32-bit subscripts end before this offset.
 _OFFSET = 1 << 31
 #: Loops with shorter steps do not cross from one half of the 64-bit numbers to the other.
@@ -187,6 +190,7 @@ def _end_tests(loop: Loop, tiled: bool, short: set[DataObject]) -> Iterator[Bina
     """
     far, near = (loop.lower, loop.upper) if loop.decreasing else (loop.upper, loop.lower)
     limits: dict[Expression, int] = {}
+    most = _TILED if tiled else _HALF // 2
     safe = abs(c_value(loop.step) or _LONG_STEP) < _LONG_STEP and _is_small(near, short)
     for end in (far, near):
         factors = {monomial[0]: abs(factor) for monomial, factor in polynomial(end).terms if len(monomial) == 1}
@@ -194,7 +198,7 @@ def _end_tests(loop: Loop, tiled: bool, short: set[DataObject]) -> Iterator[Bina
         wide = {node for node in bounding if _is_wide(node.type) and (tiled or not is_signed(node.type))}
         safe = safe and (end == near or all(factors.get(atom, 1) == 1 for atom in wide))
         for atom in sorted(wide, key=text_key):
-            limits[atom] = min(limits.get(atom, _HALF), _HALF // 2 // factors.get(atom, 1) // len(wide))
+            limits[atom] = min(limits.get(atom, _HALF), most // factors.get(atom, 1) // len(wide))
     if safe:
         short.add(loop.iterator)
         return

@@ -133,6 +133,28 @@ CASE(wrapping)
     free(b);
 }
 
+// case far_times: sweeps at numbers of 64 bits, which sums of tile numbers must hold too
+static void sweeps(long first, long last, int n, float a[n][n])
+{
+#pragma tilek kernel
+    for (long t = first; t < last; t++)
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 1; j < n - 1; j++)
+                a[i][j] = 0.25f * (a[i - 1][j] + a[i + 1][j] + a[i][j - 1] + a[i][j + 1]) + (float)(t & 3);
+}
+
+CASE(far_times)
+{
+    enum { SIDE = 40 };
+    const long firsts[] = {-3000000007, 1L << 39, (1L << 40) - 5, 1L << 60, -(1L << 61), LONG_MAX - 5};
+    static float a[SIDE][SIDE];
+    check_fill_float(&a[0][0], SIDE * SIDE);
+    for (int k = 0; k < 6; k++) {
+        sweeps(firsts[k], firsts[k] + 5, SIDE, a);
+        check_record("swept", a, sizeof a);
+    }
+}
+
 // case far: rows beyond 2^31 elements of an array, which positions of 32 bits do not reach; and beside them an array near its start
 static void far(long n, int m, int first, signed char a[n][m], short b[3][m])
 {
