@@ -191,7 +191,9 @@ static void spread_gangs(const tilek_launch_shape *launch, const tilek_call *cal
 
 /* Workers of a group that nothing is said about: 256, 32 x 8 or 32 x 4 x 2, so that workers that
  * run in step are neighbours; fewer where the device or the loops hold fewer. Loops inside tiles,
- * whose bounds the launch does not know, hold what the largest tile does. */
+ * whose bounds the launch does not know, hold what the largest tile does. On processors a group of
+ * several dimensions has two along the first: where a barrier stands under a condition, PoCL 3 runs
+ * the first worker of 1 x 3 twice. */
 static void choose_device_workers(const tilek_launch_shape *launch, const tilek_call *call,
                                   const tilek_machine *machine, tilek_geometry *geometry)
 {
@@ -206,10 +208,12 @@ static void choose_device_workers(const tilek_launch_shape *launch, const tilek_
     }
     for (int place = 0; place < count; ++place) {
         const int64_t known = need_of(launch, call, geometry, open[place], &must),
-                      need = known > 0 ? known : machine->tile_extent;
+                      need = known > 0 ? known : machine->tile_extent,
+                      least = place == 0 && count > 1 && !machine->limits->is_gpu ? 2 : 1,
+                      enough = need > 0 ? tilek_maximum(need, least) : INT64_MAX;
         int64_t workers = preferred[count - 1][place];
         in_tiles |= known == 0;
-        while (workers > machine->limits->group[open[place] - TILEK_AXIS_WORKER] || (need > 0 && workers / 2 >= need)) {
+        while (workers > machine->limits->group[open[place] - TILEK_AXIS_WORKER] || workers / 2 >= enough) {
             if (workers == 1) break;
             workers /= 2;
         }

@@ -500,3 +500,28 @@ CASE(globals)
     free(out);
     free(column);
 }
+
+// case one_column: products with a column or a row, with none, and sizes below 0
+static void columns(int n, int m, int p, const float a[][4], const float b[][6], float c[restrict][6])
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < m; j++)
+            for (int k = 0; k < p; k++)
+                c[i][j] += a[i][k] * b[k][j];
+}
+
+CASE(one_column)
+{
+    static const int lengths[] = {5, 2, -3, 0, 1};
+    float a[6][4], b[4][6], c[6][6];
+    for (int m = 0; m < 5; m++)
+        for (int n = 0; n < 5; n++)
+            for (int p = -1; p < 4; p += 2) {
+                check_fill_float(&a[0][0], 24);
+                check_fill_float(&b[0][0], 24);
+                check_fill_float(&c[0][0], 36);
+                columns(lengths[n], lengths[m], p, (void *)a, (void *)b, c);
+                check_record("c", c, sizeof c);
+            }
+}
