@@ -408,27 +408,38 @@ int tilek_discard_arrays(tilek_device_arrays *device_arrays, tilek_message *why)
     return 1;
 }
 
-int tilek_index_bits(const tilek_device_arrays *device_arrays)
+/* Whether packed rows, and the subscripts from which a device counts them, stay below `most`. */
+static int has_short_rows(const tilek_array *geometry, int rank, int64_t most)
+{
+    int64_t elements = 1, end;
+    for (int dimension = 0; dimension < rank; ++dimension)
+        if (__builtin_mul_overflow(elements, geometry->length[dimension], &elements) ||
+            __builtin_add_overflow(geometry->lower[dimension], geometry->length[dimension], &end) ||
+            geometry->lower[dimension] < -most || end > most)
+            return 0;
+    return elements <= most;
+}
+
+int tilek_long_array(const tilek_device_arrays *device_arrays)
 {
     static const int64_t most = (int64_t)1 << 30;
     for (int index = 0; index < device_arrays->kernel->array_count; ++index) {
         const tilek_array_shape *shape = &device_arrays->kernel->arrays[index];
         const tilek_device_array *array = &device_arrays->arrays[index];
         const int64_t size = (int64_t)shape->element_size;
-        int64_t first = 0, end = 1;
+        int64_t first;
         if (shape->storage == TILEK_SCALAR || array->section.bytes == 0) continue;
         if (shape->storage == TILEK_ROWS) {
-            for (int dimension = 0; dimension < shape->rank; ++dimension)
-                if (__builtin_mul_overflow(end, array->geometry->length[dimension], &end)) return 64;
-        } else { /* counted from the object's start */
-            first = (int64_t)((intptr_t)((uintptr_t)array->section.start -
-                                         (uintptr_t)device_arrays->call->arrays[index].base)) /
-                    size;
-            end = first + (int64_t)array->section.bytes / size;
+            if (!has_short_rows(array->geometry, shape->rank, most)) return index;
+            continue;
         }
-        if (first < -most || end > most) return 64;
+        /* counted from the object's start */
+        first = (int64_t)((intptr_t)((uintptr_t)array->section.start -
+                                     (uintptr_t)device_arrays->call->arrays[index].base)) /
+                size;
+        if (first < -most || first + (int64_t)array->section.bytes / size > most) return index;
     }
-    return 32;
+    return -1;
 }
 
 void tilek_release_arrays(tilek_device_arrays *device_arrays)

@@ -59,9 +59,9 @@ tilek_status tilek_copy_arrays_out(tilek_device_arrays *device_arrays, tilek_mes
  * `why` then names the array. */
 int tilek_discard_arrays(tilek_device_arrays *device_arrays, tilek_message *why);
 
-/* 32 where every position in an array of the call, as device code computes it, is far enough inside
- * 32 bits; else 64. */
-int tilek_index_bits(const tilek_device_arrays *device_arrays);
+/* The first array of the call with positions, as device code computes them, that are not far enough
+ * inside 32 bits; -1 where there is none. */
+int tilek_long_array(const tilek_device_arrays *device_arrays);
 
 void tilek_release_arrays(tilek_device_arrays *device_arrays);
 

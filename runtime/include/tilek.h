@@ -21,7 +21,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
-#define TILEK_ABI 12
+#define TILEK_ABI 13
 
 /* C90 has no `inline`. */
 #if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L)
@@ -350,6 +350,9 @@ typedef struct tilek_kernel {
     /* ended by NULL: names of parameters' constants that specialised programs need as constants;
      * NULL: there are none */
     const char *const *constant_numbers;
+    /* TILEK_LOCAL_BYTES of its device programs, which stage what fits in so many bytes of shared
+     * memory; 0: they stage nothing */
+    int64_t local_bytes;
 } tilek_kernel;
 
 /* ---- What a launch is ------------------------------------------------------------------------ */

@@ -65,6 +65,9 @@ typedef struct tilek_state {
     struct tilek_tuning *tunings; /* see online_tuning.h */
     void *scratch;          /* memory of the last launch's temporaries, for the next; NULL while one has it */
     size_t scratch_bytes;
+    /* of the last program of each target, for TILEK_PROFILE; guarded by TILEK_LOCK_PROFILE */
+    int64_t local_bytes[TILEK_TARGETS];        /* shared memory, less than was planned for; 0: as planned */
+    const char *long_arrays[TILEK_TARGETS];    /* an array that needs indices of 64 bits; NULL: none does */
     tilek_difference *differences; /* per array, NULL before the first verification */
 } tilek_state;
 

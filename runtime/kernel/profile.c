@@ -154,6 +154,22 @@ void tilek_record_limits(tilek_target target, const tilek_limits *limits)
     tilek_unlock(TILEK_LOCK_PROFILE);
 }
 
+void tilek_record_local_bytes(tilek_state *state, tilek_target target, int64_t bytes)
+{
+    if (!tilek_profiling()) return;
+    tilek_lock(TILEK_LOCK_PROFILE);
+    state->local_bytes[target] = bytes;
+    tilek_unlock(TILEK_LOCK_PROFILE);
+}
+
+void tilek_record_long_array(tilek_state *state, tilek_target target, const char *array)
+{
+    if (!tilek_profiling()) return;
+    tilek_lock(TILEK_LOCK_PROFILE);
+    state->long_arrays[target] = array;
+    tilek_unlock(TILEK_LOCK_PROFILE);
+}
+
 /* A number to one decimal, or "-" where there is nothing to say. */
 static const char *figure(char *room, size_t size, double value)
 {
@@ -211,6 +227,20 @@ static void print_changing(const tilek_state *state)
     if (count > 0) (void)fputc('\n', stderr);
 }
 
+/* What a target's device was given in place of what was planned. */
+static void print_limits(const tilek_state *state, tilek_target target)
+{
+    const char *const name = tilek_target_name(target);
+    if (state->local_bytes[target] > 0)
+        (void)fprintf(stderr,
+                      "%s  %s: array tiles of at most %" PRId64 " bytes are staged, since a gang has no more; %" PRId64
+                      " were planned\n",
+                      tilek_rank_prefix(), name, state->local_bytes[target], state->kernel->local_bytes);
+    if (state->long_arrays[target] != NULL)
+        (void)fprintf(stderr, "%s  %s: indices of 64 bits, since elements of %s lie beyond 2^30\n",
+                      tilek_rank_prefix(), name, state->long_arrays[target]);
+}
+
 static void print_table(void (*print_tuned)(const tilek_state *state))
 {
     (void)fprintf(stderr, "%s%-24s %-8s %9s %12s %12s %12s %9s %9s %9s %9s %8s\n", tilek_rank_prefix(), "tilek: kernel",
@@ -224,6 +254,7 @@ static void print_table(void (*print_tuned)(const tilek_state *state))
             print_row(name, (tilek_target)target, &state->figures[target]);
             for (int is_hosts = 0; target < TILEK_TARGETS && is_hosts < 2; ++is_hosts)
                 print_steps(state, (tilek_target)target, is_hosts);
+            if (target < TILEK_TARGETS) print_limits(state, (tilek_target)target);
             if (target == TILEK_TARGETS) print_changing(state);
         }
     for (int target = 0; target <= TILEK_TARGETS; ++target)

@@ -29,6 +29,11 @@ void tilek_record_step(tilek_state *state, tilek_target target, int is_hosts, in
 /* Counts a launch. */
 void tilek_record_launch(tilek_state *state, tilek_target target, const tilek_call *call);
 
+/* What a kernel's programs for a target were made for: less shared memory than was planned for, and
+ * an array that needs indices of 64 bits. Both do nothing unless profiling. */
+void tilek_record_local_bytes(tilek_state *state, tilek_target target, int64_t bytes);
+void tilek_record_long_array(tilek_state *state, tilek_target target, const char *array);
+
 /* The limits of the device that a target ran on, for the table's last columns. */
 void tilek_record_limits(tilek_target target, const tilek_limits *limits);
 

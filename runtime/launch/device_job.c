@@ -27,6 +27,9 @@ static tilek_status keep_numbers_of(tilek_device_job *job, int entry, const tile
         if (parameter->constant == NULL) continue;
         number = tilek_number_of(parameter, &job->device_arrays, &planned->geometry, job->run.sizes);
         if (is_first) known[index] = number;
+        if (is_first && job->specializing && parameter->kind == TILEK_PARAMETER_INDEX_BITS && number > 32)
+            tilek_record_long_array(job->state, job->device_arrays.place.target,
+                                    job->run.kernel->arrays[tilek_long_array(&job->device_arrays)].name);
         if (known[index] == number || !job->specializing) continue;
         tilek_say(why, "%s of launch %s differs from step to step, and was taken for a constant", parameter->constant,
                   shape->entry);
@@ -239,7 +242,7 @@ tilek_status tilek_job_start(tilek_device_job *job, tilek_state *state, const ti
     job->specializing = tilek_get_settings()->specialize;
     if (job->profiling) tilek_record_limits(place->target, limits);
     if ((state->kernel->flags & TILEK_USES_DOUBLE) != 0 && !limits->has_double) {
-        tilek_say(why, "%s has no double precision", limits->name);
+        tilek_say(why, "%s has no double precision, which the kernel needs", limits->name);
         return TILEK_UNSUPPORTED;
     }
     return make_room(job, why);

@@ -43,7 +43,7 @@ int64_t tilek_number_of(const tilek_parameter *parameter, const tilek_device_arr
                                                    device_arrays->place.backend->limits(device_arrays->place.device)));
     case TILEK_PARAMETER_TILE_ARGUMENT: return device_arrays->call->tile_arguments[index];
     case TILEK_PARAMETER_SIZE: return sizes[index];
-    case TILEK_PARAMETER_INDEX_BITS: return tilek_index_bits(device_arrays);
+    case TILEK_PARAMETER_INDEX_BITS: return tilek_long_array(device_arrays) < 0 ? 32 : 64;
     default: return 0;
     }
 }
@@ -328,16 +328,29 @@ static tilek_device_program *new_program(const tilek_state *state, const tilek_v
     return built;
 }
 
-/* The caller holds TILEK_LOCK_BUILDING. */
+/* A device with less shared memory than was planned for stages what fits in that. The number of
+ * constants that say so. */
+static int limit_local_bytes(tilek_state *state, const tilek_place *place, tilek_constant *constant)
+{
+    const int64_t there = place->backend->limits(place->device)->local_memory;
+    if (there >= state->kernel->local_bytes) return 0;
+    *constant = (tilek_constant){"TILEK_LOCAL_BYTES", there, 1};
+    tilek_record_local_bytes(state, place->target, there);
+    return 1;
+}
+
+/* The caller holds TILEK_LOCK_BUILDING. `constants` has room for one more. */
 static tilek_status build(tilek_state *state, const tilek_variant *variant, const tilek_place *place,
-                          const int64_t *const *numbers, const tilek_constant *constants, int named,
+                          const int64_t *const *numbers, tilek_constant *constants, int named,
                           const number_list *list, const tilek_device_program **result, tilek_message *why)
 {
-    const int specialized = named >= 0;
+    const int specialized = named >= 0, count = specialized ? named : 0;
     tilek_device_program *built = new_program(state, variant, place, specialized, specialized ? list->count : 0, list);
     tilek_status status = TILEK_NO_MEMORY;
     if (built == NULL) tilek_say(why, "memory is exhausted");
-    else status = compile(state, variant, place, built, numbers, constants, specialized ? named : 0, why);
+    else
+        status = compile(state, variant, place, built, numbers, constants,
+                         count + limit_local_bytes(state, place, &constants[count]), why);
     tilek_state_lock();
     if (status == TILEK_OK) {
         /* devices that share a call count once */
@@ -357,7 +370,7 @@ tilek_status tilek_program_for(tilek_state *state, const tilek_variant *variant,
                                const int64_t *const *numbers, const tilek_device_program **built, tilek_message *why)
 {
     number_list list;
-    tilek_constant constants[MOST_CONSTANTS];
+    tilek_constant constants[MOST_CONSTANTS + 1];
     const int count = tilek_get_settings()->specialize ? gather_values(variant, numbers, &list) : -1;
     const int64_t *const values = list.values;
     int named, full;

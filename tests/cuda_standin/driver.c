@@ -149,7 +149,7 @@ STANDIN_EXPORT int cuDeviceGetAttribute(int *value, int attribute, int id)
 {
     if (standin_fails("any"))
         return STANDIN_UNKNOWN;
-    static const struct { int attribute, value; } known[] = {{1, 1024}, {2, 1024}, {3, 1024}, {4, 64}, {5, 2147483647}, {6, 65535}, {7, 65535},
+    static const struct { int attribute, value; } known[] = {{1, 1024}, {2, 1024}, {3, 1024}, {4, 64}, {5, 2147483647}, {6, 65535}, {7, 65535}, {8, 49152},
                                                              {13, 1410000}, {16, MULTIPROCESSORS}, {17, 0}, {36, 1215000}, {37, 5120}, {75, 8}, {76, 0}, {95, 1}};
     for (size_t k = 0; k < sizeof known / sizeof known[0]; ++k)
         if (known[k].attribute == attribute) {

@@ -21,6 +21,8 @@ OTHERS: tuple[CaseFile, ...] = (
     test_order.FILE,
     *(kernel.case_file(all_tilings()) for kernel in PAPER_KERNELS),
 )
+#: Functions of the workers that run in step.
+OF_A_WARP = re.compile(r"__(shfl|ballot|syncwarp|activemask|any|all|match|reduce)\w*\(|\bwarpSize\b|\bsub_group_")
 SAMPLES = tuple(path for path in sorted((ROOT / "samples").glob("*/*.c")) if "#pragma tilek kernel" in path.read_text())
 
 
@@ -56,6 +58,8 @@ def test_kernels_of_the_cases_compile(workshop: Workshop, file: CaseFile) -> Non
     paths = sorted(kernel_folder(workshop, file).rglob("*.cu"))
     assert len(paths) >= sum("as written" not in case.title for case in file.cases)
     assert complaints(paths) == ""
+    # Nothing depends on how many workers run in step: 32, or 64 on other devices.
+    assert not [path.name for path in paths if OF_A_WARP.search(path.read_text())]
 
 
 @pytest.mark.parametrize("file", OTHERS, ids=lambda file: Path(file.path).stem)

@@ -76,3 +76,17 @@ def test_what_is_gathered_is_read_in_place_or_where_a_region_holds_it(
 def test_a_data_region_lets_a_device_hold_it(workshop: Workshop, target: TargetEnvironment, tmp_path: Path) -> None:
     said = run_conditions(workshop, target, tmp_path, "upwind", TILEK_PROFILE="1", TILEK_STRICT="0")
     assert any(line.startswith("step_kernel ") and target.runtime in line.split() for line in said.splitlines())
+
+
+EXTREMES = next(file for file in FILES if Path(file.path).stem == "extremes")
+
+
+@pytest.mark.parametrize(("case", "long"), [("far", True), ("far_rows", True), ("steps", False)])
+def test_a_profile_names_what_needs_long_indices(
+    workshop: Workshop, device_target: TargetEnvironment, tmp_path: Path, case: str, long: bool
+) -> None:
+    """Launches of hosts, which OpenCL's processors run, count in 64 bits always."""
+    program = suite(workshop, EXTREMES).build()
+    said = workshop.run(program, device_target, str(tmp_path / "dump"), case, TILEK_PROFILE="1", TILEK_STRICT="0")
+    line = f"  {device_target.runtime}: indices of 64 bits, since elements of a lie beyond 2^30"
+    assert (line in said.splitlines()) == (long and device_target.name != "opencl")

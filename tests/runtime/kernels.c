@@ -125,19 +125,19 @@ static void *states[6];
 enum { ALL_TARGETS = 1 << TILEK_SERIAL | 1 << TILEK_THREADS | 1 << TILEK_OPENCL | 1 << TILEK_CUDA };
 
 const tilek_kernel scale_kernel = {TILEK_ABI, "scale", "scale.c", 12, TILEK_USES_DOUBLE, ALL_TARGETS, TILEK_AUTO, text, text, NULL, 1, scale_arrays, 1, scalar_sizes,
-                                   1, scale_hosts, 1, scale_devices, 3, 1, loop_map, loop_map, NULL, NULL, 0, NULL, 0, NULL, &states[0], NULL, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, NULL};
+                                   1, scale_hosts, 1, scale_devices, 3, 1, loop_map, loop_map, NULL, NULL, 0, NULL, 0, NULL, &states[0], NULL, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0};
 const tilek_kernel twice_kernel = {TILEK_ABI, "twice", "twice.c", 13, TILEK_USES_DOUBLE, ALL_TARGETS, TILEK_AUTO, text, text, NULL, 1, scale_arrays, 1, scalar_sizes,
-                                   2, scale_hosts, 2, scale_devices, 3, 1, loop_map, loop_map, NULL, NULL, 0, NULL, 0, NULL, &states[1], NULL, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, NULL};
+                                   2, scale_hosts, 2, scale_devices, 3, 1, loop_map, loop_map, NULL, NULL, 0, NULL, 0, NULL, &states[1], NULL, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0};
 const tilek_kernel sum_kernel = {TILEK_ABI, "sum", "sum.c", 14, TILEK_USES_DOUBLE, ALL_TARGETS, TILEK_AUTO, text, text, NULL, 2, sum_arrays, 1, scalar_sizes,
-                                 1, sum_hosts, 1, sum_devices, 3, 1, loop_map, loop_map, NULL, NULL, 0, NULL, 0, NULL, &states[2], NULL, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, NULL};
+                                 1, sum_hosts, 1, sum_devices, 3, 1, loop_map, loop_map, NULL, NULL, 0, NULL, 0, NULL, &states[2], NULL, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0};
 static const tilek_launch_shape processor_scale_hosts[] = {{"scale", 1, scale_loops, GANG_WORKER, scale_host, 0, NULL, 9, scale_parameters, 0, NULL, 0}};
 static const tilek_launch_shape processor_sum_hosts[] = {{"sum", 1, scale_loops, GANG_WORKER, sum_host, 1, sum_reductions, 10, scale_parameters, 0, NULL, 0}};
 const tilek_kernel processor_scale_kernel = {TILEK_ABI, "scale", "scale.c", 16, TILEK_USES_DOUBLE, ALL_TARGETS, TILEK_AUTO, text, text, text, 1, scale_arrays, 1, scalar_sizes,
-                                             1, processor_scale_hosts, 1, scale_devices, 3, 1, loop_map, loop_map, NULL, NULL, 0, NULL, 0, NULL, &states[4], NULL, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, NULL};
+                                             1, processor_scale_hosts, 1, scale_devices, 3, 1, loop_map, loop_map, NULL, NULL, 0, NULL, 0, NULL, &states[4], NULL, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0};
 const tilek_kernel processor_sum_kernel = {TILEK_ABI, "sum", "sum.c", 17, TILEK_USES_DOUBLE, ALL_TARGETS, TILEK_AUTO, text, text, text, 2, sum_arrays, 1, scalar_sizes,
-                                           1, processor_sum_hosts, 1, sum_devices, 3, 1, loop_map, loop_map, NULL, NULL, 0, NULL, 0, NULL, &states[5], NULL, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, NULL};
+                                           1, processor_sum_hosts, 1, sum_devices, 3, 1, loop_map, loop_map, NULL, NULL, 0, NULL, 0, NULL, &states[5], NULL, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0};
 const tilek_kernel rows_kernel = {TILEK_ABI, "rows", "rows.c", 15, TILEK_USES_DOUBLE, ALL_TARGETS, TILEK_AUTO, text, text, NULL, 1, rows_arrays, 1, scalar_sizes,
-                                  1, rows_hosts, 1, rows_devices, 2, 1, loop_map, loop_map, NULL, NULL, 0, NULL, 0, NULL, &states[3], NULL, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, NULL};
+                                  1, rows_hosts, 1, rows_devices, 2, 1, loop_map, loop_map, NULL, NULL, 0, NULL, 0, NULL, &states[3], NULL, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0};
 
 void make_call(scale_call *call, double *A, int64_t extent, int64_t lower, int64_t length, double *sum)
 {

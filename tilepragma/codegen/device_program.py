@@ -7,12 +7,13 @@ loops over points stay loops, as in the host functions, so that compilers vector
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
 
 from tilepragma.base.frozen_values import dataclass
+from tilepragma.base.source_ranges import Position
 from tilepragma.codegen.device_definitions import DeviceFunctions, constant_definitions, record_definitions
 from tilepragma.codegen.dialect import CUDA, OPENCL, PROCESSOR, Dialect
 from tilepragma.codegen.launch_parameters import (
@@ -35,10 +36,10 @@ from tilepragma.codegen.statements import StatementPrinter, instance_count, inst
 from tilepragma.codegen.templates import render
 from tilepragma.codegen.writer import WIDTH, Writer, item_lines, wrapped_list
 from tilepragma.ir.directives import AxisKind, Target
-from tilepragma.ir.expressions import DataObject, Storage
+from tilepragma.ir.expressions import DataObject, Expression, Storage
 from tilepragma.ir.loop_tree import Block, TileNest
 from tilepragma.ir.traversal import walk
-from tilepragma.ir.types import DOUBLE
+from tilepragma.ir.types import DOUBLE, ArrayType, Type
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, Launch, Step, launches_in
 from tilepragma.schedule.doacross import Persistent, persistent_launches
 
@@ -63,7 +64,8 @@ _HELPERS = (
 class DeviceProgram:
     """A program's text, and the launch and ordered parameters of each entry point.
     `constant_numbers` cannot be arguments of a specialised program. `suffix` is that of the file in
-    which readers find it.
+    which readers find it. Staged launches take at most `local_bytes` of shared memory; 0: there are
+    none.
     """
 
     text: str
@@ -71,6 +73,7 @@ class DeviceProgram:
     parameters: tuple[tuple[Parameter, ...], ...]
     constant_numbers: frozenset[str] = frozenset()
     suffix: str = ""
+    local_bytes: int = 0
 
 
 def programs_of(plan: KernelPlan, targets: Collection[Target], on_devices: bool = True) -> dict[str, DeviceProgram]:
@@ -98,6 +101,7 @@ def device_program(plan: KernelPlan, dialect: Dialect) -> DeviceProgram:
     launches = tuple(entry.launch for entry in entries)
     stagings = [entry.staged for entry in entries if entry.staged is not None]
     twice, start = any(staging.twice for staging in stagings), plan.kernel.range.start
+    local_bytes = plan.kernel.directive.local_bytes if stagings else 0
     text = render(
         dialect.template,
         name=plan.kernel.name,
@@ -115,20 +119,39 @@ def device_program(plan: KernelPlan, dialect: Dialect) -> DeviceProgram:
         space=dialect.pointed_local_space,
         ahead=sorted({size for staging in stagings for size in staging.async_sizes}) if twice else None,
         unrolled=dialect.unroll in code,
-        local_bytes=plan.kernel.directive.local_bytes if stagings else 0,
+        local_bytes=local_bytes,
     )
     parameters = tuple(entry.parameters() for entry in entries)
     constants = frozenset(name for entry in entries for name in entry.constant_numbers)
-    return DeviceProgram(text, launches, parameters, constants, dialect.suffix)
+    return DeviceProgram(text, launches, parameters, constants, dialect.suffix, local_bytes)
 
 
 def uses_double(plan: KernelPlan) -> bool:
-    """Whether device code of the region computes with doubles."""
+    """Whether device code of the region has doubles, those of records that it names among them."""
+    if stores_double(plan) or any(_computed_in_double(plan)):
+        return True
+    return any(_innermost(field.type) == DOUBLE for record in plan.kernel.records for field in record.fields)
+
+
+def stores_double(plan: KernelPlan) -> bool:
+    """Whether an array or a scalar of the region has doubles."""
+    return any(object_.element == DOUBLE for object_ in plan.kernel.objects)
+
+
+def first_double(plan: KernelPlan) -> Position | None:
+    """Where the region's text first computes with doubles; None: nowhere, or in functions alone."""
+    starts = (node.range.start for node in _computed_in_double(plan) if node.range.file == plan.kernel.range.file)
+    return min(starts, default=None)
+
+
+def _computed_in_double(plan: KernelPlan) -> Iterator[Expression]:
     roots = [launch.body for launch in (*plan.device, *plan.host)]
     roots += [function.body for function in plan.kernel.functions]
-    if any(getattr(node, "type", None) == DOUBLE for root in roots for node in walk(root)):
-        return True
-    return any(object_.element == DOUBLE for object_ in plan.kernel.objects)
+    return (node for root in roots for node in walk(root) if getattr(node, "type", None) == DOUBLE)
+
+
+def _innermost(type_: Type) -> Type:
+    return _innermost(type_.element) if isinstance(type_, ArrayType) else type_
 
 
 class Entry:

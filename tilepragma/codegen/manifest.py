@@ -200,6 +200,7 @@ def kernel_constants(manifest: KernelManifest) -> str:
         "constant_numbers": tables.items(
             "const char *const", "constant_numbers", [*constants, "NULL"] if constants else ()
         ),
+        "local_bytes": max((program.local_bytes for program in programs.values()), default=0),
         "version_count": len(manifest.versions),
         "versions": versions,
         "version": manifest.version,

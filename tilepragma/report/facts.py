@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from tilepragma.arguments.array_arguments import doubts
 from tilepragma.arguments.constant_memory import table_bytes
 from tilepragma.base.frozen_values import dataclass
+from tilepragma.codegen.device_program import first_double, stores_double
 from tilepragma.ir.directives import ClauseExpression
 from tilepragma.ir.expressions import DataObject, Storage, access_to
 from tilepragma.ir.loop_tree import Kernel
@@ -70,7 +71,6 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Dev
     start = plan.kernel.range.start
     nests = [loop for statement in _analysed(plan).body.statements for loop in top_loops(statement)]
     choice, landscape = choice_facts(plan, sizes, device)
-    targets = ", ".join(target.value for target in plan.targets) or "none"
     scalars = [(object_.host, sizes.of(object_)) for object_ in plan.scalars]
     rows: dict[str, Iterable[str | None]] = {
         "original": [plan.untransformed],
@@ -89,7 +89,7 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Dev
         "counted": dict.fromkeys(_counted(plan)),
         "storage": plan.storage,
         "rejected": dict.fromkeys(_rejected(plan, sizes)),
-        "targets": [targets if plan.preferred.value == "auto" else f"{targets}; {plan.preferred.value} is preferred"],
+        "targets": [_targets(plan)],
     }
     return KernelFacts(
         name=plan.kernel.name,
@@ -106,6 +106,17 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Dev
         nests=tuple(nest_facts(nests, plan, source, sizes)),
         listing=source.lines(plan.kernel.range),
     )
+
+
+def _targets(plan: KernelPlan) -> str:
+    """The targets; and where single data are computed in double, which some devices cannot."""
+    text = ", ".join(target.value for target in plan.targets) or "none"
+    if not plan.preferred.is_open:
+        text += f"; {plan.preferred.value} is preferred"
+    double = first_double(plan) if plan.device and not stores_double(plan) else None
+    if double is not None:
+        text += f"; devices need double precision (the expression at line {double.line}, column {double.column})"
+    return text
 
 
 def _analysed(plan: KernelPlan) -> Kernel:

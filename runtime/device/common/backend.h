@@ -34,6 +34,7 @@ typedef struct tilek_limits {
     int64_t grid[3];          /* most gangs per dimension */
     int64_t group[3];         /* most workers per dimension */
     int64_t group_total;
+    int64_t local_memory;     /* bytes of shared memory that a gang may have; INT64_MAX where not known */
     uint64_t memory;          /* bytes of global memory */
     uint64_t allocation;      /* most bytes of one buffer */
     double bandwidth;         /* bytes per second, theoretical */

@@ -79,6 +79,9 @@ static void describe(tilek_device *device)
         limits->group[k] = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + k);
     }
     limits->group_total = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+    limits->local_memory = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+    if (limits->local_memory <= 0)
+        limits->local_memory = INT64_MAX;
     limits->memory = limits->allocation = memory;
     /* Hz; a fused multiply-add a cycle is two operations */
     const double clock = 1e3 * attribute(device, CU_DEVICE_ATTRIBUTE_CLOCK_RATE);

@@ -41,7 +41,7 @@ static void describe(const tilek_opencl_api *api, cl_platform_id platform, cl_de
     cl_uint units = 0;
     cl_bool unified = 0;
     size_t total = 0, sizes[16] = {0};
-    cl_ulong memory = 0, allocation = 0;
+    cl_ulong memory = 0, allocation = 0, local = UINT64_MAX;
     tilek_limits *limits = &device->limits;
     ask(api, id, CL_DEVICE_NAME, sizeof limits->name - 1, limits->name);
     ask(api, id, CL_DEVICE_VERSION, sizeof version - 1, version);
@@ -57,6 +57,7 @@ static void describe(const tilek_opencl_api *api, cl_platform_id platform, cl_de
     ask(api, id, CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof unified, &unified);
     ask(api, id, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof memory, &memory);
     ask(api, id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof allocation, &allocation);
+    ask(api, id, CL_DEVICE_LOCAL_MEM_SIZE, sizeof local, &local);
     limits->is_gpu = (type & (CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_ACCELERATOR)) != 0;
     limits->has_double = double_config != 0;
     limits->shares_memory = type == CL_DEVICE_TYPE_CPU && unified;
@@ -66,6 +67,7 @@ static void describe(const tilek_opencl_api *api, cl_platform_id platform, cl_de
         limits->group[k] = capped(sizes[k]);
     }
     limits->group_total = capped(total);
+    limits->local_memory = capped(local);
     limits->memory = memory;
     limits->allocation = allocation;
     device->api = api;

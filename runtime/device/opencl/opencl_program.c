@@ -162,6 +162,22 @@ void tilek_opencl_drop(tilek_device *device, tilek_program *program)
     free(program);
 }
 
+/* Drivers tell only in the launch that a group has too little local memory. 0, with a sentence,
+ * where it has. */
+static int has_local_memory(tilek_device *device, cl_kernel kernel, const char *name, tilek_message *why)
+{
+    cl_ulong bytes = 0;
+    if (device->api->clGetKernelWorkGroupInfo(kernel, device->id, CL_KERNEL_LOCAL_MEM_SIZE, sizeof bytes, &bytes,
+                                              NULL) != CL_SUCCESS ||
+        bytes <= (cl_ulong)device->limits.local_memory)
+        return 1;
+    tilek_say(why,
+              "launch %s needs %llu bytes of local memory, and a gang of %s has %lld; translate with --device of a"
+              " descriptor with so few (tilepragma devices --calibrate writes it)",
+              name, (unsigned long long)bytes, device->limits.name, (long long)device->limits.local_memory);
+    return 0;
+}
+
 tilek_status tilek_opencl_find(tilek_device *device, tilek_program *program, const char *name, tilek_entry **entry,
                                int64_t *group_total, tilek_message *why)
 {
@@ -177,11 +193,12 @@ tilek_status tilek_opencl_find(tilek_device *device, tilek_program *program, con
     if (made->kernel != NULL)
         error = device->api->clGetKernelWorkGroupInfo(made->kernel, device->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof most,
                                                       &most, NULL);
-    if (error != CL_SUCCESS) {
+    if (error != CL_SUCCESS)
+        tilek_say(why, "the device program has no usable kernel %s: %s", name, tilek_opencl_error(error));
+    if (error != CL_SUCCESS || !has_local_memory(device, made->kernel, name, why)) {
         if (made->kernel != NULL)
             (void)device->api->clReleaseKernel(made->kernel);
         free(made);
-        tilek_say(why, "the device program has no usable kernel %s: %s", name, tilek_opencl_error(error));
         return TILEK_COMPILE;
     }
     (void)pthread_mutex_init(&made->lock, NULL);

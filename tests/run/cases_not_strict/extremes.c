@@ -155,6 +155,34 @@ CASE(far_times)
     }
 }
 
+// case far_rows: pointers to rows, and columns of them, whose numbers are beyond 2^31; the rows that are packed are few
+static void far_rows(long from, long at, signed char **a, signed char **b)
+{
+#pragma tilek kernel data(a[from:9][at:100]) data(b[from:9][at - 1:102])
+    for (long i = from; i < from + 9; i++)
+        for (long j = at; j < at + 100; j++)
+            a[i][j] = (signed char)(a[i][j] / 2 + b[i][j + 1] / 4 + b[i][j - 1] / 4 + j % 7 + i % 3);
+}
+
+CASE(far_rows)
+{
+    enum { ROWS = 9, LENGTH = 110, BEFORE = 5 };
+    static signed char rows[2][ROWS][LENGTH], *pointers[2][ROWS];
+    const long places[][2] = {{0, 1}, {3000000000, 3500000000}, {3000000000, 1}, {2, 5000000000}, {-3000000000, -3000000000}};
+    for (int k = 0; k < 5; k++) {
+        const long from = places[k][0], at = places[k][1];
+        for (int i = 0; i < ROWS; i++)
+            for (int which = 0; which < 2; which++) {
+                for (int j = 0; j < LENGTH; j++)
+                    rows[which][i][j] = (signed char)((i + k) * 3 + j * (2 + which));
+                pointers[which][i] = (signed char *)((uintptr_t)&rows[which][i][BEFORE] - (uintptr_t)at);
+            }
+        far_rows(from, at, (signed char **)((uintptr_t)pointers[0] - (uintptr_t)from * sizeof(void *)),
+                 (signed char **)((uintptr_t)pointers[1] - (uintptr_t)from * sizeof(void *)));
+        check_record("rows", rows, sizeof rows);
+    }
+}
+
 // case far: rows beyond 2^31 elements of an array, which positions of 32 bits do not reach; and beside them an array near its start
 static void far(long n, int m, int first, signed char a[n][m], short b[3][m])
 {

@@ -295,7 +295,7 @@ def test_sizes_that_leave_nothing_to_run_at_once_or_need_wide_indices(size: str,
 
 def test_the_length_that_needs_wide_indices_is_the_runtimes() -> None:
     text = (Path(__file__).parents[3] / "runtime" / "arrays" / "device_arrays.c").read_text()
-    body = text[text.index("int tilek_index_bits(") :]
+    body = text[text.index("int tilek_long_array(") :]
     match = re.search(r"most = \(int64_t\)1 << (\d+);", body)
     assert match is not None and 1 << int(match[1]) == MOST_SHORT_INDICES
 
@@ -334,3 +334,24 @@ def test_hyperplanes_that_would_take_for_ever_are_not_asked_for() -> None:
     text = explain(kernel_reports(translate(TranslateRequest("t.c", text=YEE.encode(), last="choose_sizes"))))
     assert "hyperplanes phi, lines 11 to 13, 18 to 20: (t, t + i, t + j, t + k)\n" in text
     assert re.search(r"for \(int t = 0; t < steps; t\+\+\) +DOACROSS", text)
+
+
+@pytest.mark.parametrize(
+    ("element", "value", "said"),
+    [
+        ("float", "0.1 * a[i]", "devices need double precision (the expression at line 4, column 40)"),
+        ("float", "a[i] > 0.5 ? 1.0f : a[i]", "devices need double precision (the expression at line 4, column 47)"),
+        ("float", "0.1f * a[i]", None),
+        ("double", "0.1 * a[i]", None),
+    ],
+)
+def test_what_of_single_precision_needs_double_is_named(element: str, value: str, said: str | None) -> None:
+    source = f"""void f(int n, {element} *a)
+{{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++) a[i] = {value};
+}}
+"""
+    text = explain(kernel_reports(translate(TranslateRequest("t.c", text=source.encode(), last="choose_sizes"))))
+    (targets,) = re.findall(r"  targets +(.*(?:\n {14}.*)*)", text)
+    assert " ".join(targets.split()) == "serial, threads, opencl, cuda" + (f"; {said}" if said else "")
