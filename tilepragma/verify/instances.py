@@ -346,9 +346,10 @@ def _added(statement: ScopStatement, executed: list[InstanceMap]) -> Iterator[Fa
         instances = execution.relation.range()
         if instances.remove_divs().is_subset(statement.domain):
             continue  # even without divisions: quick to show for tiles of tiles
-        added = instances.subtract(statement.domain)
+        # With the plan's own numbers, which its range would have as unknowns.
+        added = execution.relation.intersect_range(statement.domain.complement())
         if not added.is_empty():
-            text = instance_text(added, statement)
+            text = instance_text(added.range(), statement)
             yield Fault(_ONCE, f"the {where(statement)} runs for {text}, which the region does not have", True)
 
 
