@@ -20,7 +20,7 @@ from pathlib import Path
 
 from benchmarks.gpu.cases import CASES, CHECK_LIMITS, LIMITS, VARIANTS, GpuCase, Variant
 from benchmarks.gpu.kernel_cases import CASES as KERNEL_CASES
-from benchmarks.gpu.kernel_cases import OURS, KernelCase
+from benchmarks.gpu.kernel_cases import OURS, STREAMED, KernelCase
 from benchmarks.gpu.kernel_runs import PROGRAMS, cuda_units, peer_folder
 from benchmarks.measure import SUPPORT, TILEPRAGMA, BenchmarkError, checked_output, environment
 from benchmarks.polybench_programs import HOOKS, Program
@@ -104,7 +104,7 @@ def pack_comparison(folder: Path, kernels: Sequence[KernelCase], peers: Sequence
         {
             "kernel": case.kernel,
             "unit": case.unit,
-            "by_hand": [code for code in case.codes if code != OURS],
+            "by_hand": [code for code in case.codes if code not in (OURS, STREAMED)],
             **sized(case, case.timed_n, case.timed_steps),
             **{f"check_{name}": value for name, value in sized(case, *CHECK_SIZES).items()},
             "peers": pack_peers(folder, case, peers),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from benchmarks.formulas import value_of
 
 POINT, TERM, PAIR = "point", "multiply-add", "pair"
-OURS, NAIVE, TILED = "ours", "naive", "tiled"
+OURS, STREAMED, NAIVE, TILED = "ours", "streamed", "naive", "tiled"
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class KernelCase:
     a GPU at `timed_n` (0: it is not) and `timed_steps`. `units`: how many of `unit` a run computes,
     arithmetic in N and STEPS. `goal`: the most instructions a unit in the simulator, as a multiple
     of the naive kernel's, or as a number of its own where `absolute`; 0: none. `codes` are
-    compared: ours and kernels of `by_hand.cu`.
+    compared: ours, ours in streamed tiles (TILEK_TILES), and kernels of `by_hand.cu`.
     """
 
     program: str
@@ -52,6 +52,7 @@ class KernelCase:
 
 _STREAM, _PLANE, _SPACE = 1 << 26, 8192, 512
 _PRODUCT_CODES = (OURS, NAIVE, TILED)
+_TIME_CODES = (OURS, STREAMED, NAIVE)
 CASES = (
     KernelCase("elementwise", "axpy", 65536, "N", timed_n=_STREAM),
     KernelCase("elementwise", "reversal", 65536, "N", timed_n=_STREAM),
@@ -71,6 +72,9 @@ CASES = (
     KernelCase("products", "nbody", 512, "N*N", PAIR, timed_n=32768),
     KernelCase("stencils", "jacobi2d", 256, "2*STEPS*(N-2)**2", timed_n=_PLANE, timed_steps=20),
     KernelCase("stencils", "jacobi3d", 50, "2*STEPS*(N-2)**3", timed_n=_SPACE, timed_steps=10),
+    KernelCase("stencils", "jacobi2d", 256, "2*STEPS*(N-2)**2", steps=4, goal=0.0, codes=_TIME_CODES),
+    KernelCase("stencils", "jacobi2d_box", 256, "2*STEPS*(N-2)**2", steps=4, goal=0.0, codes=_TIME_CODES),
+    KernelCase("stencils", "jacobi3d", 50, "2*STEPS*(N-2)**3", steps=2, goal=0.0, codes=_TIME_CODES),
     KernelCase("sweeps", "gauss_seidel", 64, "STEPS*(N-2)**2", steps=4, goal=0.0),
     KernelCase("sweeps", "gauss_seidel", 128, "STEPS*(N-2)**2", steps=8, goal=0.0, codes=(OURS,)),
 )

@@ -88,6 +88,28 @@ RUN(jacobi2d, MATRIX MATRIX, jacobi2d(steps, n, A(0), A(1)),
         PLANE("star2d1r", n - 2, BUFFER(1), BUFFER(0));
     })
 
+#define BOX(a)                                                                                                        \
+    (a[i - 1][j - 1] + a[i - 1][j] + a[i - 1][j + 1] + a[i][j - 1] + a[i][j] + a[i][j + 1] + a[i + 1][j - 1] +       \
+     a[i + 1][j] + a[i + 1][j + 1])
+
+void jacobi2d_box(int steps, int n, float b[restrict n][n], float a[restrict n][n])
+{
+#pragma tilek kernel
+    for (int t = 0; t < steps; t++) {
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 1; j < n - 1; j++)
+                b[i][j] = 0.111f * BOX(a);
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 1; j < n - 1; j++)
+                a[i][j] = 0.111f * BOX(b);
+    }
+}
+RUN(jacobi2d_box, MATRIX MATRIX, jacobi2d_box(steps, n, A(0), A(1)),
+    for (int t = 0; t < steps; t++) {
+        PLANE("box2d1r", n - 2, BUFFER(0), BUFFER(1));
+        PLANE("box2d1r", n - 2, BUFFER(1), BUFFER(0));
+    })
+
 #define STAR(a) \
     (a[i][j][k] + a[i - 1][j][k] + a[i + 1][j][k] + a[i][j - 1][k] + a[i][j + 1][k] + a[i][j][k - 1] + a[i][j][k + 1])
 

@@ -28,7 +28,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from benchmarks.gpu.kernel_cases import CASES, NAIVE, OURS, KernelCase
+from benchmarks.gpu.kernel_cases import CASES, NAIVE, OURS, STREAMED, KernelCase
 from benchmarks.gpu.kernel_runs import PROGRAMS, hashes_of, kernel_settings, sources_of
 from benchmarks.gpu.simulated.peers import Peer, build_peer, peers_of
 from benchmarks.gpu.simulated.simulator import (
@@ -65,10 +65,14 @@ class Outcome:
 
 
 def build(folder: Path, contract: bool) -> None:
-    """The programs: plain, ours, by hand. Raises BenchmarkError."""
+    """The programs: plain, ours, ours in streamed tiles, by hand. Raises BenchmarkError."""
     flags = (*EXACT, "-ffp-contract=fast") if contract else EXACT
-    for name, compiler, options in ((PLAIN, shlex.split(COMPILER), EXACT), (OURS, TILECC, flags)):
-        checked_output([*compiler, *options, *sources_of(), "-o", str(folder / name), "-lm"], environment())
+    for name, compiler, options, sources, variables in (
+        (PLAIN, shlex.split(COMPILER), EXACT, sources_of(), {}),
+        (OURS, TILECC, flags, sources_of(), {}),
+        (STREAMED, TILECC, flags, sources_of("stencils"), {"TILEK_TILES": "streamed"}),
+    ):
+        checked_output([*compiler, *options, *sources, "-o", str(folder / name), "-lm"], environment(**variables))
     by_hand = f"-DBY_HAND={'TILEK_CONTRACT' if contract else 0}"
     defined = (by_hand, f'-DBY_HAND_CUDA="{PROGRAMS / "by_hand.cu"}"', *flags)
     try:
@@ -79,8 +83,8 @@ def build(folder: Path, contract: bool) -> None:
 
 def command_of(folder: Path, code: str, kernel: str, n: int, steps: int) -> list[str]:
     """A run of a program of build's. Kernels by hand other than the naive ones have their code's name."""
-    program = code if code in (PLAIN, OURS) else BY_HAND
-    name = kernel if code in (PLAIN, OURS, NAIVE) else f"{kernel}_{code}"
+    program = code if code in (PLAIN, OURS, STREAMED) else BY_HAND
+    name = kernel if code in (PLAIN, OURS, STREAMED, NAIVE) else f"{kernel}_{code}"
     return [str(folder / program), "-", kernel_settings(name, n, steps, seed=1)]
 
 
