@@ -14,6 +14,7 @@ enum {
     TILEK_BREAK_EVEN = 8000,
     TILEK_MOST_WAVES = 64,
     TILEK_LEAST_WORKERS = 64,
+    TILEK_LANES = 32,
 };
 
 #define TILEK_PREFERRED_WORKERS {{256, 1, 1}, {32, 8, 1}, {32, 4, 2}}

@@ -420,18 +420,19 @@ int64_t tilek_size_of_blocks(struct tilek_run *run, int size, int64_t lower, int
 int64_t tilek_size_of_columns(struct tilek_run *run, int size, int64_t upper, int64_t unit);
 
 /* A grid of streamed tiles: `steps` time steps, each of `statements`, over `planes` planes with one
- * or two sides of `extent` elements. Scratchpads have `length` elements along a side (0: no such
- * side), and move `bytes` from and to memory for each element. In a launch of t time steps a tile
- * touches `reach` + (t - 1) * `growth` planes, or elements of a side, beyond those it keeps. */
-typedef struct tilek_stream_side { int64_t extent, length, reach, growth; } tilek_stream_side;
+ * or two sides of `extent` elements. Scratchpads have at most `length` elements along a side (0: no
+ * such side), and move `bytes` from and to memory for each element. In a launch of t time steps a
+ * tile touches `reach` + (t - 1) * `growth` planes, or elements of a side, beyond those it keeps.
+ * `size` is the number of the kernel's tile size for the length. */
+typedef struct tilek_stream_side { int64_t extent, length, reach, growth; int size; } tilek_stream_side;
 typedef struct tilek_stream {
     int64_t steps, planes, reach, growth;
     tilek_stream_side sides[2];
     int64_t statements, bytes;
 } tilek_stream;
 
-/* Replaces default sizes, time steps of a launch (`degree`) and planes of a tile (`chunk`), by
- * those that take the device of this call least time. */
+/* Replaces default sizes, time steps of a launch (`degree`), planes of a tile (`chunk`) and lengths
+ * of its sides, by those that take the device of this call least time. */
 void tilek_sizes_of_stream(struct tilek_run *run, int degree, int chunk, const tilek_stream *stream);
 
 /* As tilek_step, for the only launch of a loop over wavefronts; `wave` is the wavefront's number.

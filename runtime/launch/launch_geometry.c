@@ -189,11 +189,24 @@ static void spread_gangs(const tilek_launch_shape *launch, const tilek_call *cal
     }
 }
 
+/* Whether each gang runs all iterations of the loops over an axis of workers. */
+static int held_by_gang(const tilek_launch_shape *launch, int axis)
+{
+    for (int index = 0; index < launch->loop_count; ++index) {
+        const tilek_loop_shape *loop = &launch->loops[index];
+        if (worker_axis(loop) != axis) continue;
+        for (int tile = 0; tile < loop->tile_count; ++tile)
+            if (loop->kinds[tile] != TILEK_TILE_WORKER && loop->kinds[tile] != TILEK_TILE_DYNAMIC) return 0;
+    }
+    return 1;
+}
+
 /* Workers of a group that nothing is said about: 256, 32 x 8 or 32 x 4 x 2, so that workers that
- * run in step are neighbours; fewer where the device or the loops hold fewer. Loops inside tiles,
- * whose bounds the launch does not know, hold what the largest tile does. On processors a group of
- * several dimensions has two along the first: where a barrier stands under a condition, PoCL 3 runs
- * the first worker of 1 x 3 twice. */
+ * run in step are neighbours; fewer where the device or the loops hold fewer, along the first axis
+ * whole groups of lanes where a gang runs all iterations. Loops inside tiles, whose bounds the
+ * launch does not know, hold what the largest tile does. On processors a group of several
+ * dimensions has two along the first: where a barrier stands under a condition, PoCL 3 runs the
+ * first worker of 1 x 3 twice. */
 static void choose_device_workers(const tilek_launch_shape *launch, const tilek_call *call,
                                   const tilek_machine *machine, tilek_geometry *geometry)
 {
@@ -217,6 +230,8 @@ static void choose_device_workers(const tilek_launch_shape *launch, const tilek_
             if (workers == 1) break;
             workers /= 2;
         }
+        if (place == 0 && known > 0 && held_by_gang(launch, open[place]))
+            workers = tilek_minimum(workers, TILEK_LANES * tilek_ceiling_quotient(known, TILEK_LANES));
         geometry->axes[open[place]] = workers;
         chosen *= workers;
     }

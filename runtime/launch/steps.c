@@ -190,8 +190,16 @@ int64_t tilek_size_of_columns(tilek_run *run, int size, int64_t upper, int64_t u
 
 void tilek_sizes_of_stream(tilek_run *run, int degree, int chunk, const tilek_stream *stream)
 {
-    if (is_usual(run, degree, 1) && is_usual(run, chunk, 1))
-        tilek_choose_stream(stream, run->machine.limits, &run->sizes[degree], &run->sizes[chunk]);
+    tilek_stream_sizes sizes = {run->sizes[degree], run->sizes[chunk], {0}};
+    int usual = is_usual(run, degree, 1) && is_usual(run, chunk, 1);
+    for (int side = 0; side < 2 && stream->sides[side].length > 0; ++side)
+        usual &= is_usual(run, stream->sides[side].size, 1);
+    if (!usual) return;
+    tilek_choose_stream(stream, run->machine.limits, &sizes);
+    run->sizes[degree] = sizes.degree;
+    run->sizes[chunk] = sizes.chunk;
+    for (int side = 0; side < 2 && stream->sides[side].length > 0; ++side)
+        run->sizes[stream->sides[side].size] = sizes.lengths[side];
 }
 
 /* Every launch once, in order. The bounds are the call's, so that what rehearsal has decided

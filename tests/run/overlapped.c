@@ -90,6 +90,20 @@ static void cube_box(int steps, int n, float a[n][n][n], float b[n][n][n])
     }
 }
 
+/* What lies beyond a tile may be 0 there, and is no divisor. */
+static void quotients(int steps, int n, int a[n][n], int b[n][n])
+{
+#pragma tilek kernel
+    for (int t = 0; t < steps; t++) {
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 1; j < n - 1; j++)
+                b[i][j] = 1 + (a[i - 1][j] + a[i + 1][j] + a[i][j + 1]) / a[i][j];
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 1; j < n - 1; j++)
+                a[i][j] = 1 + (7 * b[i - 1][j] + b[i][j - 1]) % (b[i][j] + b[i + 1][j]);
+    }
+}
+
 static void narrow(double *from, float *to, size_t count)
 {
     for (size_t k = 0; k < count; ++k)
@@ -136,6 +150,11 @@ int main(int count, char **arguments)
     narrow(a, e, whole), narrow(a + whole, f, whole), free(a);
     cube_box(steps, m, (void *)e, (void *)f);
     record("cube_box", e, whole * sizeof *e), record("cube_box", f, whole * sizeof *f);
+    int *whole_numbers = malloc((2 * square + 1) * sizeof *whole_numbers);
+    for (size_t k = 0; k < 2 * square; ++k)
+        whole_numbers[k] = 1 + (int)(k * 7 % 13);
+    quotients(steps, n, (void *)whole_numbers, (void *)(whole_numbers + square));
+    record("quotients", whole_numbers, 2 * square * sizeof *whole_numbers);
 #endif
     return 0;
 }

@@ -103,7 +103,7 @@ def expected(workshop: Workshop, programs: Programs, size: tuple[str, ...]) -> s
 
 
 def test_all_have_scratchpads_on_devices_alone(programs: Programs, form: str) -> None:
-    assert len(programs.plans) == 9
+    assert len(programs.plans) == 10
     for plan in programs.plans:
         assert all(launch.scratchpads for launch in plan.device), plan.kernel.name
         assert not any(launch.scratchpads for launch in plan.host), plan.kernel.name
@@ -142,6 +142,15 @@ def test_any_degree_and_scratchpad(
 ) -> None:
     more = {"TILEK_SIZES": programs.sizes(degree, extent), "TILEK_SPECIALIZE": "0"}
     assert workshop.run(programs.translated, standin, *SMALL, **more) == expected(workshop, programs, SMALL)
+
+
+@pytest.mark.parametrize(("degree", "extent"), [(2, 9), (3, 1000)])
+def test_any_degree_in_registers(
+    workshop: Workshop, build: Callable[..., Programs], standin: TargetEnvironment, degree: int, extent: int
+) -> None:
+    programs = build(STREAMED)
+    more = {"TILEK_SIZES": programs.sizes(degree, extent)}
+    assert workshop.run(programs.translated, standin, *SIZES[0], **more) == expected(workshop, programs, SIZES[0])
 
 
 def test_on_opencl(workshop: Workshop, one_kernel: Programs, opencl: TargetEnvironment) -> None:

@@ -11,13 +11,13 @@ Where the numbers of workers are constants and registers suffice, the walk is pr
                 for (turn = 0; turn < 2; ++turn) {
                     front = start + turn;
                     a_column[round][plane] = a_column[round][plane - 1];    oldest first
-                    a_column[round][0] = a[i][j];
+                    a_column[round][0] = a[front + 1][j];
                     for (step of time)
                         if (full || i is a plane of this step)
                             if (inside[round] >> step & 1)
-                                b_column[round][front - i] = a_column[round][front - i]
+                                b_column[round][1 + front - i] = a_column[round][1 + front - i]
                                     + a_planes[turn - 1 & 1][step][j + 1];
-                    a_planes[turn & 1][step][j] = a_column[round][2 * step];
+                    a_planes[turn & 1][step][j] = a_column[round][1 + 2 * step];
                     barrier;
                 }
     #else
@@ -28,6 +28,12 @@ All loops around are unrolled, so that places are constants and arrays are regis
 once a position: a neighbour's element is at least a position old, and its worker's register does
 not change before it is read. So shared memory holds what workers had at the end of a position, for
 as many positions as reads lie back.
+
+Each position loads what the next one needs: it computes while memory answers. The first plane is
+loaded before the walk.
+
+Where a walk begins and ends, time steps are computed of planes that lie beyond what the tile needs
+of them too: nobody reads these values, and no plane of the tile itself is tested.
 """
 
 from __future__ import annotations
@@ -47,6 +53,8 @@ from tilepragma.ir.expressions import (
     Access,
     Assignment,
     Binary,
+    Call,
+    Callee,
     Conditional,
     DataObject,
     Expression,
@@ -73,7 +81,7 @@ from tilepragma.ir.loop_tree import (
 from tilepragma.ir.polynomial import Polynomial, expression, number, of_atom, polynomial
 from tilepragma.ir.substitution import with_accesses, with_objects
 from tilepragma.ir.traversal import mentions, nests_in, walk, with_blocks
-from tilepragma.ir.types import INDEX, INT, ScalarType
+from tilepragma.ir.types import INDEX, INT, ScalarType, is_floating
 from tilepragma.plan.array_bytes import element_bytes
 from tilepragma.plan.kernel_plan import Launch
 from tilepragma.user_tiles.coverage import nest_axes
@@ -83,6 +91,9 @@ _MOST_WORDS = 64
 
 _FEWEST_TURNS = 2
 """The fewest positions in a row between which the compiler renames registers and moves none."""
+
+_AHEAD = 1
+"""Positions between the load of a plane and its first use."""
 
 _FULL, _TURN = "full", "turn"
 
@@ -133,7 +144,7 @@ class _Place:
 @dataclass(frozen=True)
 class _Published:
     """Planes of a scratchpad that workers read in others' columns: in step t of a launch the places
-    factor * t + first, ..., + span of the queue. `slot` is that of step 0 in `planes`.
+    factor * t + first, ..., + span of the queue. In `planes` they are group number `group`.
     """
 
     scratchpad: Scratchpad
@@ -142,7 +153,7 @@ class _Published:
     factor: int
     first: int
     span: int
-    slot: int
+    group: int
 
 
 class RegisterQueuePrinter:
@@ -158,6 +169,7 @@ class RegisterQueuePrinter:
         self.queues = [(pad, pad.column) for pad in launch.scratchpads if pad.column is not None]
         self.used, self.value = "", ""
         self.rounds: list[str] = []
+        self.constants: list[tuple[str, str]] = []
         nests = [node for node in walk(launch.body) if isinstance(node, TileNest) and _to_workers(node)]
         varying = numbers.varies(AxisKind.WORKER) or any(
             loop in numbers.varying for nest in nests for loop in nest.loops
@@ -172,12 +184,21 @@ class RegisterQueuePrinter:
         spans = [each.span for each in published]
         self.history = 1 << (max(spans, default=0) + 1).bit_length()
         """positions for which planes are kept, a power of two"""
-        if sum(map(_bytes, self._planes())) > local_bytes:
-            return
-        self.used = numbers.fresh(f"{launch.name.upper()}_COLUMNS")
+        name = launch.name.upper()
+        self.used = numbers.fresh(f"{name}_COLUMNS")
+        self.time = local_scalar(numbers.fresh(f"{name}_TIME_STEPS"), INDEX)
+        """the time steps of a position, a macro of specialised programs"""
+        _, queue = self.queues[0]
+        degree = printer.name(queue.degree)
+        self.steps_value = f"({degree} < {queue.steps} ? {degree} : {queue.steps})"
         self.rounds = [numbers.count(loop, loop.tiles[0]) for loop in nests[0].loops]
-        words = sum(queue.planes * _bits(pad) for pad, queue in self.queues) // 32
-        self.value = " * ".join((*self.rounds, f"{words} <= {_MOST_WORDS}"))
+        words = [
+            f"{_bits(pad) // 32} * ({self._length(queue)})" if _bits(pad) > 32 else self._length(queue)
+            for pad, queue in self.queues
+        ]
+        bytes_of_step = self.history * sum(_plane_bytes(each.scratchpad) for each in published)
+        columns = " * ".join((*self.rounds, f"({' + '.join(words)})"))
+        self.value = f"{columns} <= {_MOST_WORDS} && {bytes_of_step} * {self.time.object.name} <= {local_bytes}"
 
     def declare(self, writer: Writer) -> None:
         """Declare scratchpads and registers. No worker reads a register before it writes there."""
@@ -187,7 +208,7 @@ class RegisterQueuePrinter:
             writer.line("/* A worker's columns, the newest plane first; and planes for its neighbours. */")
             places = "".join(f"[{count}]" for count in self.rounds)
             for pad, queue in self.queues:
-                inner = f"{self.printer.name(queue.object)}{places}[{queue.planes}]"
+                inner = f"{self.printer.name(queue.object)}{places}[{self._length(queue)}]"
                 writer.line(f"{self.printer.type(pad.object.element, inner)} = {{0}};")
             for planes in self._planes():
                 writer.line(f"{local}{self.printer.declaration(planes)};")
@@ -221,6 +242,10 @@ class RegisterQueuePrinter:
         """The rounds of a worker."""
         return tuple(local_scalar(self.numbers.name(loop, "round"), INT) for loop in nest.loops)
 
+    def _length(self, queue: RegisterQueue) -> str:
+        """The registers of a column: its planes in time steps, and those that are loaded ahead."""
+        return f"{queue.planes - queue.shift * queue.steps + _AHEAD} + {queue.shift} * {self.time.object.name}"
+
     def print_walk(self, writer: Writer, loop: Loop, print_block: Callable[[Block], None]) -> None:
         """Print the loop over positions."""
         walked, places = _Walk(self, loop), "".join(f"[{count}]" for count in self.rounds)
@@ -237,6 +262,11 @@ class RegisterQueuePrinter:
         start, full, turn = (self.numbers.fresh(name) for name in (f"{loop.iterator.name}_start", _FULL, _TURN))
         iterator, unroll = self.printer.scalar(loop.iterator), self.printer.dialect.unroll
         writer.line(f"/* All workers run the loop over {iterator} in step, and meet at its barriers. */")
+        writer.line("/* What the first position computes with. */")
+        with writer.block(f"for ({index} {iterator} = {lower} - {_AHEAD}; {iterator} < {lower}; ++{iterator})"):
+            writer.line(f"const int {full} = 0;")
+            self._shift_all(writer)
+            print_block(Block(walked.ahead))
         head = f"for ({index} {start} = {lower}; {start} <= {upper}; {start} += {turns})"
         with writer.block(head):
             writer.line(unroll)
@@ -247,13 +277,16 @@ class RegisterQueuePrinter:
                 with writer.block(f"for (int {turn} = 0; {turn} < {turns}; ++{turn})"):
                     writer.line(f"const {index} {iterator} = {start} + {turn};")
                     writer.line(f"if (!{full} && {iterator} > {upper}) break;")
-                    for _, queue in self.queues:
-                        if queue.planes > 1:
-                            self._shift(writer, self.printer.name(queue.object), queue.planes)
+                    self._shift_all(writer)
                     print_block(Block(walked.at))
             writer.depth -= 1
 
-    def _shift(self, writer: Writer, name: str, planes: int) -> None:
+    def _shift_all(self, writer: Writer) -> None:
+        """Move the planes of all columns on by a position."""
+        for _, queue in self.queues:
+            self._shift(writer, self.printer.name(queue.object), self._length(queue))
+
+    def _shift(self, writer: Writer, name: str, length: str) -> None:
         unroll = self.printer.dialect.unroll
         rounds = [self.numbers.fresh(f"round{place}") for place in range(len(self.rounds))]
         plane, depth = self.numbers.fresh("plane"), writer.depth
@@ -263,7 +296,7 @@ class RegisterQueuePrinter:
             writer.line(f"for (int {round_name} = 0; {round_name} < {count}; ++{round_name})")
             writer.depth += 1
         writer.line(unroll)
-        writer.line(f"for (int {plane} = {planes - 1}; {plane} > 0; --{plane})")
+        writer.line(f"for (int {plane} = {length} - 1; {plane} > 0; --{plane})")
         writer.line(f"    {name}{places}[{plane}] = {name}{places}[{plane} - 1];")
         writer.depth = depth
 
@@ -287,23 +320,20 @@ class RegisterQueuePrinter:
             if None in reads or None in writes:
                 return None
             planes = replace(pad.object, name=self.numbers.fresh(f"{pad.array.name}_planes"))
-            slot = 0
-            for factor, first, span in _grouped(
-                {each for each in reads if each}, {each for each in writes if each}, queue.steps
-            ):
+            groups = _grouped({each for each in reads if each}, {each for each in writes if each}, queue.steps)
+            for group, (factor, first, span) in enumerate(groups):
                 if first < 1:
                     return None
-                published.append(_Published(pad, queue, planes, factor, first, span, slot))
-                slot += queue.steps
+                published.append(_Published(pad, queue, planes, factor, first, span, group))
         return tuple(published)
 
     def _planes(self) -> Iterator[DataObject]:
         """The arrays of published planes."""
-        for pad, queue in self.queues:
+        for pad, _ in self.queues:
             groups = [each for each in self.published if each.scratchpad == pad]
             if groups:
-                lengths = (integer(self.history), integer(queue.steps * len(groups)), *pad.object.lengths[1:])
-                yield replace(groups[0].planes, lengths=lengths)
+                slots = expression(number(len(groups)) * of_atom(self.time), INDEX)
+                yield replace(groups[0].planes, lengths=(integer(self.history), slots, *pad.object.lengths[1:]))
 
 
 class _Walk:
@@ -319,8 +349,11 @@ class _Walk:
         self.full, self.turn = (local_scalar(fresh(each), INT) for each in (_FULL, _TURN))
         self.first, self.last = (local_scalar(fresh(f"{name}_{end}"), INDEX) for end in ("first", "last"))
         self.masks: list[Access] = []
-        place, statements = _Place(loop.iterator), loop.body.statements
+        self.tile = queues.queues[0][1].first if all(map(_harmless, walk(loop.body))) else None
+        place, statements = _Place(loop.iterator), self._loaded_ahead(loop.body.statements)
         self.before = tuple(self._before(statements, place))
+        self._left = iter(self.masks)
+        self.ahead = tuple(self._at(self._fill(statements), place))
         self._left = iter(self.masks)
         nest = next(node for node in nests_in(loop.body) if _to_workers(node))
         steps = next(node for node in walk(loop.body) if isinstance(node, Loop) and queues.is_unrolled(node))
@@ -329,19 +362,45 @@ class _Walk:
         work = self._at(statements[:-1], place)
         self.at = (*work, replace(nest, body=inner), statements[-1])
 
+    def _fill(self, statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        """The first of the statements, up to the nest that fills columns from arrays."""
+        end = next(place for place, node in enumerate(statements) if isinstance(node, TileNest))
+        return statements[: end + 1]
+
+    def _loaded_ahead(self, statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        """The statements, with the first nest filling columns from planes ahead of the position."""
+        fill = self._fill(statements)
+
+        def moved(node: Statement) -> Statement:
+            if not isinstance(node, Declaration):
+                return node
+            declarators = (
+                replace(each, initializer=expression(polynomial(each.value) + number(_AHEAD), INDEX))
+                if each.value is not None and mentions(each.value, self.position)
+                else each
+                for each in node.declarators
+            )
+            return replace(node, declarators=tuple(declarators))
+
+        return (*map(moved, fill), *statements[len(fill) :])
+
     def _published(self, each: _Published, nest: TileNest, step: DataObject) -> Statement:
         """Let others read what the worker has at the end of the position."""
         place = of_atom(access_to(step))
         subscripts = (
             self._kept(0),
-            expression(place + number(each.slot), INDEX),
+            self._slot(each, step),
             *(access_to(loop.loop.iterator) for loop in nest.loops),
         )
-        behind = expression(number(each.factor) * place + number(each.first - 1), INDEX)
+        behind = expression(number(each.factor) * place + number(each.first - 1 + _AHEAD), INDEX)
         return assign(
             Access(each.planes, subscripts, (), each.planes.element),
             Access(_flat(each.queue.object), (*self.queues.round_of(nest), behind), (), each.planes.element),
         )
+
+    def _slot(self, each: _Published, step: DataObject) -> Expression:
+        """The place of a step's plane among those of a position."""
+        return expression(of_atom(access_to(step)) + number(each.group) * of_atom(self.queues.time), INDEX)
 
     def _kept(self, back: int) -> Expression:
         """Where the planes of so many positions ago are kept."""
@@ -377,6 +436,8 @@ class _Walk:
     def _limits_of_planes(self, condition: Expression, place: _Place) -> Iterator[Statement]:
         """Exclude positions that do not pass the condition around nests."""
         for test in _operands("&&", condition):
+            if self._of_tile(test):
+                continue
             if place.moves(test):
                 yield from self._limit(test, ">=", place)
             elif place.step is not None:
@@ -437,14 +498,26 @@ class _Walk:
                     inner = self._at(node.body.statements, replace(place, step=node.iterator))
                     yield replace(node, body=Block(tuple(inner)))
                 case If():
-                    of_plane = place.step is not None or place.moves(node.condition)
-                    tests = Binary("||", self.full, node.condition, INT) if of_plane else node.condition
                     then = Block(tuple(self._at(node.then.statements, place)))
-                    yield replace(node, condition=tests, then=then)
+                    yield replace(node, condition=self._tests_at(node.condition, place), then=then)
                 case Block():
                     yield Block(tuple(self._at(node.statements, place)))
                 case TileNest():
                     yield replace(node, body=Block(_with_names_in_use([*self._of_worker(node, place)])))
+
+    def _tests_at(self, condition: Expression, place: _Place) -> Expression:
+        """A condition around nests: full positions pass it, but for stores of the tile's planes."""
+        kept: list[Expression] = []
+        if place.step is None:
+            if not place.moves(condition):
+                return condition
+            kept = [test for test in _operands("&&", condition) if self._of_tile(test)]
+        others = [test for test in _operands("&&", condition) if test not in kept]
+        return conjunction([*kept, *([Binary("||", self.full, conjunction(others), INT)] if others else [])])
+
+    def _of_tile(self, test: Expression) -> bool:
+        """Whether the test keeps to planes of which the tile needs a time step."""
+        return self.tile is not None and mentions(test, self.tile)
 
     def _of_worker(self, nest: TileNest, place: _Place) -> Iterator[Statement]:
         rounds = self.queues.round_of(nest)
@@ -491,7 +564,8 @@ class _Walk:
         """The register of the element: its plane is the distance behind the position."""
         ring = access.subscripts[0]
         assert isinstance(ring, Binary), "a place in a ring"
-        behind = Binary("-", access_to(queue.position), ring.left, INDEX)
+        newest = expression(of_atom(access_to(queue.position)) + number(_AHEAD), INDEX)
+        behind = Binary("-", newest, ring.left, INDEX)
         return Access(_flat(queue.object), (*rounds, behind), access.path, access.type)
 
     def _plane(self, pad: Scratchpad, access: Access, place: _Place) -> Access:
@@ -501,10 +575,8 @@ class _Walk:
         for each in self.queues.published:
             back = behind[1] - each.first
             if each.scratchpad == pad and each.factor == behind[0] and 0 <= back <= each.span:
-                slot = expression(of_atom(access_to(place.step)) + number(each.slot), INDEX)
-                return replace(
-                    access, object=each.planes, subscripts=(self._kept(back + 1), slot, *access.subscripts[1:])
-                )
+                subscripts = (self._kept(back + 1), self._slot(each, place.step), *access.subscripts[1:])
+                return replace(access, object=each.planes, subscripts=subscripts)
         raise AssertionError("planes are published that all reads are in")
 
 
@@ -573,6 +645,13 @@ def _tested(node: If) -> tuple[Statement, ...]:
     return _tested(inner) if isinstance(inner, If) and len(node.then.statements) == 1 else node.then.statements
 
 
+def _harmless(node: object) -> bool:
+    """Whether the node ends for any values: it divides no integers and calls no user's function."""
+    if isinstance(node, (Binary, Assignment)) and node.operator in ("/", "%", "/=", "%="):
+        return is_floating(node.type)
+    return not isinstance(node, Call) or node.callee is not Callee.USER
+
+
 def _operands(operator: str, value: Expression) -> Iterator[Expression]:
     """The parts of a chain of && or ||."""
     if isinstance(value, Binary) and value.operator == operator:
@@ -586,8 +665,9 @@ def _to_workers(nest: TileNest) -> bool:
     return any(axis.kind is AxisKind.WORKER for axis in nest_axes(nest))
 
 
-def _bytes(array: DataObject) -> int:
-    return element_bytes(array) * prod(literal_value(length) or 1 for length in array.lengths)
+def _plane_bytes(scratchpad: Scratchpad) -> int:
+    lengths = (literal_value(length) or 1 for length in scratchpad.object.lengths[1:])
+    return element_bytes(scratchpad.object) * prod(lengths)
 
 
 def _bits(scratchpad: Scratchpad) -> int:

@@ -96,9 +96,13 @@ class _Steps:
 
     def _choose(self, index: int, stream: StreamedGrid) -> None:
         """Let the device choose the sizes of streamed tiles."""
-        sides = (f"{{{self._value(extent)}, {length}, {more[0]}, {more[1]}}}" for extent, length, more in stream.sides)
+        numbers = {size.object: k for k, size in enumerate(self.plan.sizes)}
+        sides = (
+            f"{{{self._value(side.extent)}, {side.length}, {side.more[0]}, {side.more[1]}, {numbers[side.size]}}}"
+            for side in stream.sides
+        )
         steps, planes = self._value(stream.steps), self._value(stream.planes)
-        chunk = next(k for k, size in enumerate(self.plan.sizes) if size.object == stream.chunk)
+        chunk = numbers[stream.chunk]
         with self.writer.block():
             self.writer.line(
                 f"const tilek_stream tilek_grid = {{{steps}, {planes}, {stream.more[0]}, {stream.more[1]},"

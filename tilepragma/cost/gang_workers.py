@@ -18,7 +18,7 @@ from tilepragma.model.device import Gpu
 from tilepragma.model.execution_time import Integers
 from tilepragma.plan.array_bytes import host_value
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
-from tilepragma.plan.shared_constants import LEAST_WORKERS, PREFERRED_WORKERS
+from tilepragma.plan.shared_constants import LANES, LEAST_WORKERS, PREFERRED_WORKERS
 
 
 def gang_workers(
@@ -28,8 +28,8 @@ def gang_workers(
 
     The user's counts hold. Otherwise the runtime's preferred counts are halved while half of them
     cover the loops, until the GPU's blocks hold as many, and while gangs are too few for its
-    multiprocessors. Where launches of a case differ, the largest count stands for all. Raises
-    UncountableError.
+    multiprocessors; where a gang runs all iterations, the first count is of whole groups of lanes.
+    Where launches of a case differ, the largest count stands for all. Raises UncountableError.
     """
     most = gpu.threads_per_block
     dimensions = sorted(axis.dimension for axis in place.launch.axes if axis.kind is AxisKind.WORKER)
@@ -39,7 +39,10 @@ def gang_workers(
     entries = entries_of(place, ENTRIES)
     left = [dimension for dimension in dimensions if dimension not in fixed]
     for preferred, dimension in zip(PREFERRED_WORKERS.get(len(left), ()), left, strict=True):
-        workers[dimension] = _halved(place.batch.all(preferred), _need(place, entries, dimension), most)
+        need = _need(place, entries, dimension)
+        workers[dimension] = _halved(place.batch.all(preferred), need, most)
+        if dimension == left[0] and _held_by_gang(place, dimension):
+            workers[dimension] = np.minimum(workers[dimension], LANES * -(-need // LANES))
     for dimension in left:
         others = product * np.prod([workers[other] for other in left if other != dimension], axis=0, dtype=np.int64)
         while np.any(beyond := (others * workers[dimension] > most) & (workers[dimension] > 1)):
@@ -91,6 +94,13 @@ def _halved(workers: Integers, need: Integers, most: int) -> Integers:
     while np.any(halve := (workers > 1) & ((workers > most) | (workers // 2 >= need))):
         workers = np.where(halve, workers // 2, workers)
     return workers
+
+
+def _held_by_gang(place: Place, dimension: int) -> bool:
+    """Whether each gang runs all iterations of the loops over workers of this dimension."""
+    axis = Axis(AxisKind.WORKER, dimension)
+    loops = [loop for loop in place.launch.loops if any(tile.axis == axis for tile in loop.tiles)]
+    return all(tile.kind in (TileKind.DYNAMIC, TileKind.WORKER) for loop in loops for tile in loop.tiles)
 
 
 def _need(place: Place, entries: Entries, dimension: int) -> Integers:

@@ -385,14 +385,18 @@ class RegisterQueue:
 
     The scratchpad is a circular buffer along its first dimension. `object` is the scratchpad by
     another name, for elements that the reading worker wrote itself. In an iteration of the loop
-    over `position`, which counts up by 1, these are of planes position - planes + 1, ..., position.
-    An iteration has `steps` time steps at most.
+    over `position`, which counts up by 1, these are of planes position - planes + 1, ..., position,
+    if it has `steps` time steps, the most. It has `degree` if that is less, and each step less
+    leaves out `shift` planes. `first` is the first of the planes that the tile keeps.
     """
 
     object: DataObject
     position: DataObject
     planes: int
     steps: int
+    degree: DataObject
+    shift: int
+    first: DataObject
 
 
 @dataclass(frozen=True)

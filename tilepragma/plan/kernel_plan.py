@@ -178,22 +178,33 @@ class Division:
 
 
 @dataclass(frozen=True)
+class StreamedSide:
+    """A side of the planes of streamed tiles, of `extent` elements. `size` is the length of
+    scratchpads, at most `length`. `more`: how many elements beyond those that it keeps a tile
+    touches in a launch of one time step, and how many with each further step.
+    """
+
+    size: DataObject
+    extent: Expression
+    length: int
+    more: tuple[int, int]
+
+
+@dataclass(frozen=True)
 class StreamedGrid:
     """A grid of streamed tiles, for launches that choose their time steps and planes by the device
     (runtime/launch/streamed_tiles.c).
 
-    The region has `steps` of time and `planes`. `more`: how many planes beyond those that it keeps
-    a tile touches in a launch of one time step, and how many with each further step. `sides`, of a
-    plane: (extent, length of scratchpads, `more` elements likewise). A time step has so many
-    `statements`; `bytes` go from and to memory for each element. The size `chunk` is the planes of
-    a tile.
+    The region has `steps` of time and `planes` with so many `sides`. `more`: as of a side, in
+    planes. A time step has so many `statements`; `bytes` go from and to memory for each element.
+    The size `chunk` is the planes of a tile.
     """
 
     chunk: DataObject
     steps: Expression
     planes: Expression
     more: tuple[int, int]
-    sides: tuple[tuple[Expression, int, tuple[int, int]], ...]
+    sides: tuple[StreamedSide, ...]
     statements: int
     bytes: int
 

@@ -40,6 +40,8 @@ PREFERRED_WORKERS: dict[int, tuple[int, ...]] = {1: (256,), 2: (32, 8), 3: (32, 
 #: workers: two warps of NVIDIA's, or a wavefront of 64. A x of 512 x 512 in GPGPU-Sim, with 20
 #: multiprocessors, takes 0.71 of the cycles with gangs of 64 in place of 256.
 LEAST_WORKERS = 64
+#: Workers of a GPU that run in step: a warp of NVIDIA's.
+LANES = 32
 
 
 def header() -> str:

@@ -180,10 +180,11 @@ def _stream_rule(size: TileSize, grid: StreamedGrid, sizes: Sizes) -> str:
     """What launches choose (runtime/launch/streamed_tiles.c), with the grid where sizes give it."""
     steps, planes = value_of(grid.steps, sizes), value_of(grid.planes, sizes)
     here = "" if steps is None or planes is None else f", here for {steps} time steps over {planes} planes"
+    side, *_ = grid.sides
     return (
-        f"where TILEK_SIZES gives neither, each launch on a device chooses {size.object.host} (at most {size.device}) "
-        f"and {grid.chunk.host} for the least time predicted from the device's multiprocessors, operations and "
-        f"bandwidth{here} (TILEK_PROFILE=FILE.json shows what it chose)"
+        f"where TILEK_SIZES gives none, each launch on a device chooses {size.object.host} (at most {size.device}), "
+        f"{grid.chunk.host} and {side.size.host} (at most {side.length}) for the least time predicted from the "
+        f"device's multiprocessors, operations and bandwidth{here} (TILEK_PROFILE=FILE.json shows what it chose)"
     )
 
 

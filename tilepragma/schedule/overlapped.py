@@ -65,7 +65,7 @@ from tilepragma.ir.traversal import loops_in
 from tilepragma.ir.types import INDEX, ScalarType
 from tilepragma.lower.band_loops import counted_loop, declared, floor_quotient, mapped_nest, short_or_long, term
 from tilepragma.plan.array_bytes import element_bytes
-from tilepragma.plan.kernel_plan import HostCondition, HostLoop, StreamedGrid, TileSize
+from tilepragma.plan.kernel_plan import HostCondition, HostLoop, StreamedGrid, StreamedSide, TileSize
 from tilepragma.plan.space_time import Hyperplane, Meanings
 from tilepragma.poly.extents import Bounds
 from tilepragma.poly.halo import GridArray, Overlap, Stream, overlap, stream
@@ -469,7 +469,7 @@ class OverlappedTree:
             expression(self.stencil.steps.high - self.stencil.steps.low + number(1)),
             extents[0],
             planes,
-            tuple(zip(extents[1:], self.lengths[1:], more[1:], strict=True)),
+            tuple(map(StreamedSide, self.extents[1:], extents[1:], self.lengths[1:], more[1:])),
             len(self.stencil.points),
             moved,
         )
@@ -568,7 +568,16 @@ class _TileLaunch:
         name = self.tree.names.scalar(f"{array.name}_column").name
         steps = self.tree.most_steps
         queue = replace(made.object, name=name, host=name)
-        return replace(made, column=RegisterQueue(queue, self.position, self.stream.behind(array, steps), steps))
+        column = RegisterQueue(
+            queue,
+            self.position,
+            self.stream.behind(array, steps),
+            steps,
+            self.tree.degree,
+            self.stream.shift,
+            self.first[0],
+        )
+        return replace(made, column=column)
 
     def node(self) -> LaunchNode:
         """The launch: all tiles, mapped to gangs."""

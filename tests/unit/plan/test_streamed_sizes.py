@@ -12,14 +12,18 @@ import pytest
 RUNTIME = Path(__file__).parents[3] / "runtime"
 DRIVER = """
 #include "launch/streamed_tiles.h"
-void choose(int64_t steps, int64_t rows, int64_t columns, int64_t units, int64_t sizes[2])
+void choose(int64_t steps, int64_t rows, int64_t columns, int64_t units, int64_t sizes[3])
 {
-    const tilek_stream stream = {steps, rows, 4, 4, {{columns, 256, 4, 4}}, 2, 8};
+    const tilek_stream stream = {steps, rows, 4, 4, {{columns, 256, 4, 4, 2}}, 2, 8};
+    tilek_stream_sizes chosen = {sizes[0], sizes[1], {0}};
     tilek_limits limits = {0};
     limits.compute_units = units;
     limits.flops_float = 1e11 * (double)units;
     limits.bandwidth = 1e10 * (double)units;
-    tilek_choose_stream(&stream, &limits, &sizes[0], &sizes[1]);
+    tilek_choose_stream(&stream, &limits, &chosen);
+    sizes[0] = chosen.degree;
+    sizes[1] = chosen.chunk;
+    sizes[2] = chosen.lengths[0];
 }
 """
 
@@ -39,11 +43,11 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     return ctypes.CDLL(str(folder / "choose.so"))
 
 
-def chosen(library: ctypes.CDLL, steps: int, rows: int, columns: int, units: int) -> tuple[int, int]:
-    """The time steps and planes in place of 7 and 256."""
-    sizes = (ctypes.c_int64 * 2)(7, 256)
+def chosen(library: ctypes.CDLL, steps: int, rows: int, columns: int, units: int) -> tuple[int, int, int]:
+    """The time steps, planes and length of a side in place of 7, 256 and 256."""
+    sizes = (ctypes.c_int64 * 3)(7, 256, 256)
     library.choose(*map(ctypes.c_int64, (steps, rows, columns, units)), sizes)
-    return sizes[0], sizes[1]
+    return sizes[0], sizes[1], sizes[2]
 
 
 def test_steps_are_distributed_over_pairs_of_launches(library: ctypes.CDLL) -> None:
@@ -55,12 +59,19 @@ def test_steps_are_distributed_over_pairs_of_launches(library: ctypes.CDLL) -> N
 
 def test_gangs_fill_the_device(library: ctypes.CDLL) -> None:
     for rows, columns, units in ((8192, 8192, 80), (1024, 1024, 20), (512, 512, 20)):
-        steps, planes = chosen(library, 1000, rows, columns, units)
-        gangs = -(-rows // planes) * -(-columns // (256 - 4 * steps))
+        steps, planes, length = chosen(library, 1000, rows, columns, units)
+        gangs = -(-rows // planes) * -(-columns // (length - 4 * steps))
         assert units <= gangs, (rows, columns, units)
+
+
+def test_tiles_along_a_side_are_even(library: ctypes.CDLL) -> None:
+    for columns in (100, 254, 510, 1000, 4094):
+        steps, _, length = chosen(library, 1000, 4096, columns, 80)
+        tiles = -(-columns // (length - 4 * steps))
+        assert length <= 256 and length - 4 * steps == -(-columns // tiles), columns
 
 
 def test_what_is_no_grid_keeps_the_defaults(library: ctypes.CDLL) -> None:
     for steps, rows in ((0, 100), (100, 0), (-5, 10), (2**62, 100), (100, 2**62)):
-        assert chosen(library, steps, rows, 100, 80) == (7, 256)
+        assert chosen(library, steps, rows, 100, 80) == (7, 256, 256)
     assert chosen(library, 100, 100, 100, 0)[0] >= 1

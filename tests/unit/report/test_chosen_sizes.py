@@ -149,13 +149,13 @@ def test_devices_choose_the_sizes_of_streamed_tiles() -> None:
     """The rule, with the grid where sizes are given; the choice itself is the runtime's, on its device."""
     result = translate(TranslateRequest("t.c", text=JACOBI.encode(), temporal="streamed", last="choose_sizes"))
     (made,) = result.plans
-    most = next(size.device for size in made.sizes if size.stream is not None)
+    most, grid = next((size.device, size.stream) for size in made.sizes if size.stream is not None)
     for sizes, here in (((), ""), (("n=300", "steps=9"), ", here for 9 time steps over 300 planes")):
         (facts,) = kernel_reports(result, parse_sizes(sizes))
         rule = facts.rows["tile sizes"][0].split("; ")[-1]
         assert rule == (
-            f"where TILEK_SIZES gives neither, each launch on a device chooses t_degree (at most {most}) and i_chunk "
-            "for the least time predicted from the device's multiprocessors, operations and bandwidth"
+            f"where TILEK_SIZES gives none, each launch on a device chooses t_degree (at most {most}), i_chunk and "
+            f"j_scratchpad (at most {grid.sides[0].length}) for the least time predicted from the device's multiprocessors, operations and bandwidth"
             f"{here} (TILEK_PROFILE=FILE.json shows what it chose)"
         )
     others = translate(TranslateRequest("t.c", text=JACOBI.encode(), temporal="boxes", last="choose_sizes"))

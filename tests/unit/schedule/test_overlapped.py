@@ -623,6 +623,26 @@ def test_workers_that_are_distributed_otherwise_in_one_nest_have_no_registers(st
     assert "a_planes[" in second and "a_column" not in first.split("void f_nest1(")[1] and "a_scratchpad[" in first
 
 
+def limits_of_full_positions(made: KernelPlan) -> str:
+    """The text that finds the positions where no plane has tests."""
+    return device_program(made, CUDA).text.split("/* From the first to the last")[1].split("/* What the first")[0]
+
+
+def test_walks_load_a_plane_ahead_and_test_planes_at_the_borders_of_the_grid_alone(streamed: KernelPlan) -> None:
+    text = device_program(streamed, CUDA).text
+    assert "i_point = i_front + 1;" in text.split("i_front_start")[-1]
+    limits = limits_of_full_positions(streamed)
+    assert "> i_front_first" in limits and "i_first" not in limits
+    # Nor are stores beyond the tile full ones.
+    assert "if (i_point_4 >= i_first && i_first + i_home - 1 >= i_point_4) {" in text
+
+
+def test_no_integers_are_divided_beyond_what_a_tile_needs() -> None:
+    body = PLANE.replace("double", "int")
+    assert "i_first" not in limits_of_full_positions(plan(body, STREAMED))
+    assert "i_first" in limits_of_full_positions(plan(body.replace("] = ", "] = 100 / "), STREAMED))
+
+
 def test_streams_are_proven_with_rings_that_are_long_enough(streamed: KernelPlan) -> None:
     assert not prove(streamed)
     verify(streamed)
