@@ -78,7 +78,7 @@ GPU = (
         "operations on floats a second, of all multiprocessors, a fused multiply-add being two",
     ),
     Field("double_rate", Value.RATE, "the same for doubles"),
-    Field("memories", Value.MEMORIES, "shared memory, L2 where there is one, DRAM"),
+    Field("memories", Value.MEMORIES, "shared memory, L2 and further caches where there are any, DRAM"),
     Field("overheads", Value.OVERHEADS, "what `tilepragma devices --calibrate` measured", required=False),
 )
 PROCESSOR = (

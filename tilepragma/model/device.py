@@ -46,7 +46,7 @@ class Overheads:
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU. `memories` from the nearest: shared memory (of one multiprocessor), L2, DRAM.
+    """A GPU. `memories` from the nearest: shared memory (of one multiprocessor), caches, DRAM.
 
     `compute_capability` is None for other makers than NVIDIA; the limits are then those of OpenCL.
     Registers are 32 bits wide. A block gets `shared_per_block` bytes by default, up to
