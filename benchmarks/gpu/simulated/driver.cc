@@ -156,9 +156,9 @@ std::string upper_half(const std::string &predicate, const std::string &to, cons
     return text + predicate + "add.s64 " + to + ", " + sum + ", " + other + ";";
 }
 
-// What the simulator takes: it reads integers with atoi, so that greater ones go through registers of
-// their own, knows no nanosleep, takes numbers for predicates the other way round, and has no upper
-// halves of products of 64 bits.
+// What the simulator takes: it reads integers with atoi, so that greater ones than ints go through
+// registers of their own (three instructions), knows no nanosleep, takes numbers for predicates the
+// other way round, and has no upper halves of products of 64 bits.
 std::string simulated_text(const std::string &text)
 {
     static const std::regex large("(^|[ ,\\[{])(-?[0-9]{10,20})(?=[ ,;\\]}])");
@@ -178,16 +178,22 @@ std::string simulated_text(const std::string &text)
         line = std::regex_replace(line, false_predicate, "$1setp.ne.s32 $2, 0, 0;");
         const std::string::size_type first = line.find_first_not_of(" \t");
         const int is_directive = first == std::string::npos || line[first] == '.' || line[first] == '/';
-        while (!is_directive && line.find("64") != std::string::npos && std::regex_search(line, match, large)) {
-            const std::string digits = match[2];
+        std::string rest = is_directive || line.find("64") == std::string::npos ? "" : line, done;
+        while (std::regex_search(rest, match, large)) {
+            const std::string digits = match[2], number = std::to_string(parts);
             const unsigned long long value = digits[0] == '-' ? (unsigned long long)std::stoll(digits)
                                                               : std::stoull(digits);
-            const std::string number = std::to_string(parts++);
-            result += "\tmov.u32 %part_low" + number + ", " + std::to_string((int)(unsigned)value) + ";\n";
-            result += "\tmov.u32 %part_high" + number + ", " + std::to_string((int)(unsigned)(value >> 32)) + ";\n";
-            result += "\tmov.b64 %large" + number + ", {%part_low" + number + ", %part_high" + number + "};\n";
-            line = match.prefix().str() + match[1].str() + "%large" + number + match.suffix().str();
+            const int fits = digits.size() <= 11 && (long long)value == (int)value;
+            if (!fits) {
+                result += "\tmov.u32 %part_low" + number + ", " + std::to_string((int)(unsigned)value) + ";\n";
+                result += "\tmov.u32 %part_high" + number + ", " + std::to_string((int)(unsigned)(value >> 32)) + ";\n";
+                result += "\tmov.b64 %large" + number + ", {%part_low" + number + ", %part_high" + number + "};\n";
+                ++parts;
+            }
+            done += match.prefix().str() + match[1].str() + (fits ? digits : "%large" + number);
+            rest = match.suffix().str();
         }
+        line = done.empty() ? line : done + rest;
         if (std::regex_search(line, match, upper))
             line = upper_half(match[1], match[2], match[3], match[4], products++);
         result += line + "\n";
