@@ -53,8 +53,8 @@ static int64_t take_arguments(const tilek_loop_shape *loop, const tilek_call *ca
 }
 
 /* How many of `tile` its loop needs so that nothing is left for the dynamic tile: what its
- * enclosing extent holds, over the counts of the other tiles there. Axes that are still open count
- * as 1. */
+ * enclosing extent holds, over the counts of the other tiles there, and 1 for a loop without
+ * iterations. Axes that are still open count as 1. */
 static int64_t needed(const tilek_loop_shape *loop, const int64_t *arguments, int64_t trip, const int64_t *axes,
                       int tile)
 {
@@ -72,7 +72,7 @@ static int64_t needed(const tilek_loop_shape *loop, const int64_t *arguments, in
         else if (arguments[other] > 0) others = tilek_bounded_product(others, arguments[other]);
         if (loop->kinds[other] == TILEK_TILE_SIZE) break;
     }
-    return tilek_ceiling_quotient(extent, others);
+    return tilek_maximum(tilek_ceiling_quotient(extent, others), 1);
 }
 
 /* The largest need of an axis over the loops, 0 where none uses it; *must says that some loop has

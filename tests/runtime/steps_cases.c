@@ -291,7 +291,8 @@ void steps_points(void)
 }
 
 /* Gangs that are too few for a GPU's multiprocessors have fewer workers, 64 at least; on a processor, and where the
- * user says how many gangs there are, they keep them. */
+ * user says how many gangs there are, they keep them. A step without iterations takes the least, so that it does not
+ * decide for the others. */
 void steps_spread(void)
 {
     static const tilek_tile_kind own_kinds[] = {TILEK_TILE_DYNAMIC, TILEK_TILE_GANG, TILEK_TILE_WORKER};
@@ -299,7 +300,7 @@ void steps_spread(void)
     static const tilek_loop_shape loops[] = {{"i", 3, own_kinds, own_axes[0], 0, INT64_MIN, INT64_MAX},
                                              {"j", 3, own_kinds, own_axes[1], 3, INT64_MIN, INT64_MAX}};
     static const int64_t arguments[6] = {0}; /* trip, multiprocessors, a GPU; workers along j and i */
-    static const int64_t cases[][5] = {{128, 20, 1, 32, 8}, {128, 132, 1, 32, 2}, {128, 132, 0, 32, 8}, {16, 132, 1, 16, 4}, {1, 132, 1, 1, 1}};
+    static const int64_t cases[][5] = {{128, 20, 1, 32, 8}, {128, 132, 1, 32, 2}, {128, 132, 0, 32, 8}, {16, 132, 1, 16, 4}, {1, 132, 1, 1, 1}, {0, 132, 1, 1, 1}};
     const unsigned axes = 3u << TILEK_AXIS_GANG | 3u << TILEK_AXIS_WORKER;
     const tilek_launch_shape launch = {"stencil", 2, loops, axes, NULL, 0, NULL, 0, NULL, 0, NULL, 0};
     step_call own;
@@ -315,6 +316,7 @@ void steps_spread(void)
         tilek_message why;
         CHECK(tilek_decide_geometry(&launch, &own.call, &machine, &numbers, &why) == TILEK_OK);
         CHECK(numbers.axes[TILEK_AXIS_WORKER] == expected[3] && numbers.axes[TILEK_AXIS_WORKER + 1] == expected[4]);
+        CHECK(expected[0] > 0 || (numbers.axes[TILEK_AXIS_GANG] == 1 && numbers.axes[TILEK_AXIS_GANG + 1] == 1));
     }
 }
 
