@@ -7,7 +7,8 @@ wavefronts, else the roofline.
                             its latency, + launches sigma_blk + sigma_ker
 
 (5.2)-(5.11) and one more term: in each wavefront workers visit all positions of a box and look for
-those that have a point.
+those that have a point. Instructions are estimated, or those that a compiled program executes
+(`cost/ptx_walk.py`).
 """
 
 from __future__ import annotations
@@ -65,21 +66,45 @@ BARRIER_CYCLES, WARP_CYCLES = 20.0, 2.0
 OPERATOR, ADDRESS, LINKS, CONDITION_LINKS = 1.0, 5.0, 2.0, 6.0
 
 
-def predicted_on_gpu(plan: KernelPlan, scalars: Mapping[str, int], sizes: Mapping[str, Values], gpu: Gpu) -> Terms:
+def predicted_on_gpu(
+    plan: KernelPlan,
+    scalars: Mapping[str, int],
+    sizes: Mapping[str, Values],
+    gpu: Gpu,
+    executed: Mapping[str, float] | None = None,
+) -> Terms:
     """The time of a plan's device form for these scalars and tile sizes: terms with these NAMES, a
     row for each layout. Raises UncountableError.
 
     Infinite where a gang's memory or workers exceed a block of the GPU, and where the
-    representative tile has no point.
+    representative tile has no point. `executed`: the instructions of warps that all runs of a
+    launch execute with the plan's own sizes, by its name, if they were counted.
     """
-    work = plan_work(plan, scalars, sizes, GPU)
-    arrays = array_bytes(plan, scalars)
-    seconds = np.zeros((work[0].cases, len(NAMES)))
-    for launch in work:
-        workers = gang_workers(launch.place, plan.counts, scalars, gpu)
-        registers = register_use(plan, launch.place.launch, gpu).registers
-        seconds += _LaunchTerms(launch, gpu, arrays, workers, registers).seconds()
+    launches = _launch_terms(plan, scalars, sizes, gpu)
+    counted = executed or {}
+    usual = _launch_terms(plan, scalars, {}, gpu) if counted else launches
+    seconds = np.zeros((launches[0].work.cases, len(NAMES)))
+    for terms, known in zip(launches, usual, strict=True):
+        instructions = counted.get(terms.work.name)
+        share = 1.0 if instructions is None else known.integer_share(instructions)
+        seconds += replace(terms, integers=share).seconds()
     return Terms(NAMES, seconds)
+
+
+def _launch_terms(
+    plan: KernelPlan, scalars: Mapping[str, int], sizes: Mapping[str, Values], gpu: Gpu
+) -> tuple[_LaunchTerms, ...]:
+    arrays = array_bytes(plan, scalars)
+    return tuple(
+        _LaunchTerms(
+            launch,
+            gpu,
+            arrays,
+            gang_workers(launch.place, plan.counts, scalars, gpu),
+            register_use(plan, launch.place.launch, gpu).registers,
+        )
+        for launch in plan_work(plan, scalars, sizes, GPU)
+    )
 
 
 def overheads_of(gpu: Gpu) -> Overheads:
@@ -94,13 +119,31 @@ def overheads_of(gpu: Gpu) -> Overheads:
 
 @dataclass(frozen=True, eq=False)
 class _LaunchTerms:
-    """One launch with `workers` of a gang along each dimension, and `registers` of each worker."""
+    """One launch with `workers` of a gang along each dimension, and `registers` of each worker.
+    Instructions of addresses and conditions are `integers` times as many as estimated.
+    """
 
     work: LaunchWork
     gpu: Gpu
     arrays: tuple[ArrayBytes, ...]
     workers: tuple[Integers, Integers, Integers]
     registers: int
+    integers: float = 1.0
+
+    def integer_share(self, instructions: float) -> float:
+        """What `integers` has to be, so that warps execute so many instructions in the first case.
+        Raises UncountableError.
+        """
+        tiles, warps = float(self.model.tiles[0]), float(self.model.work.warps[0])
+        known, addresses = (
+            tiles * warps * float(np.ravel(each)[0])
+            for each in (self.mix.operations + self.mix.special + self.mix.accesses, self.mix.others)
+        )
+        conditions = tiles * sum(
+            float(self._visits(fronts)[0]) * OPERATOR * _looking(fronts) for fronts in self.work.tile.fronts
+        )
+        estimated = addresses + conditions
+        return max(instructions - known, 0.0) / estimated if estimated > 0 else 1.0
 
     def seconds(self) -> Numbers:
         """The terms, a row for each case. Raises UncountableError."""
@@ -178,7 +221,7 @@ class _LaunchTerms:
         return Mix(
             operations - special,
             special,
-            ADDRESS * accesses,
+            self.integers * ADDRESS * accesses,
             accesses,
             conflicts=self._conflicts,
             chain=operations + LINKS,
@@ -223,15 +266,19 @@ class _LaunchTerms:
 
     def _positions(self, fronts: Fronts) -> Numbers:
         """Seconds in which the workers of a tile test which of their positions have a point."""
+        mix = Mix(0.0, 0.0, self.integers * OPERATOR * _looking(fronts), 0.0, chain=CONDITION_LINKS)
+        alpha = estimate(self.gpu, mix, self.resident * self.warps).alpha
+        return np.asarray(self._visits(fronts) * alpha, dtype=np.float64)
+
+    def _visits(self, fronts: Fronts) -> Numbers:
+        """How often a tile's warps visit positions."""
         batch = self._batch
         turns = np.ones(batch.count, dtype=np.int64)
         for tiled in fronts.nest.loops:
             for tile in tiled.tiles:
                 if tile.axis is not None and tile.axis.kind is AxisKind.WORKER:
                     turns = turns * -(-batch.evaluation.trips(tiled.loop) // self.workers[tile.axis.dimension])
-        mix = Mix(0.0, 0.0, OPERATOR * _looking(fronts), 0.0, chain=CONDITION_LINKS)
-        alpha = estimate(self.gpu, mix, self.resident * self.warps).alpha
-        return np.asarray(fronts.steps * turns * self.warps * alpha, dtype=np.float64)
+        return np.asarray(fronts.steps * turns * self.warps, dtype=np.float64)
 
     def _independent(self) -> tuple[Numbers, ...]:
         """The roofline and the launch overheads."""

@@ -59,12 +59,11 @@ def _spread(
     """Halve the workers along the dimensions `left` while the gangs that cover the loops in one
     round are fewer than the multiprocessors (`spread_gangs` in runtime/launch/launch_geometry.c).
     """
-    mapped = [(tiled, mapped_loop(tiled)) for tiled in place.launch.loops]
-    kinds = [{tile.kind for tile in tiled.tiles} for tiled, _ in mapped]
-    if any(loop.points > 1 for _, loop in mapped) or any(
-        not {TileKind.DYNAMIC, TileKind.GANG} <= each or TileKind.SIZE in each for each in kinds
-    ):
+    kinds = [{tile.kind for tile in tiled.tiles} for tiled in place.launch.loops]
+    others = {TileKind.SIZE, TileKind.STATIC}
+    if any(not {TileKind.DYNAMIC, TileKind.GANG} <= each or each & others for each in kinds):
         return
+    mapped = [(tiled, mapped_loop(tiled)) for tiled in place.launch.loops]
     trips = [_most(entries, entries.batch.all(entries.batch.evaluation.trips(loop.loop))) for _, loop in mapped]
 
     def gangs() -> Integers:

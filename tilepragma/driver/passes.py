@@ -250,14 +250,14 @@ def _registers(plan: KernelPlan, gpu: Gpu) -> RegisterCounts:
     from tilepragma.codegen.device_program import device_program
     from tilepragma.codegen.dialect import CUDA
     from tilepragma.codegen.likely_numbers import likely_definitions
+    from tilepragma.driver.compiled_counts import compiler_options
     from tilepragma.plan.kernel_plan import RegisterCounts, RegisterUse
     from tilepragma.pyruntime.nvrtc import NvrtcError, open_nvrtc
 
     if gpu.compute_capability is None:
         return RegisterCounts(f"estimated: {gpu.name} has no compute capability")
     program = device_program(plan, CUDA)
-    fused = plan.floating.contract or plan.floating.fast
-    options = (f"--fmad={str(fused).lower()}", *(("--use_fast_math",) if plan.floating.fast else ()))
+    options = compiler_options(plan)
     major, minor = gpu.compute_capability
     try:
         compiler = open_nvrtc()

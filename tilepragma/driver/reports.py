@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,9 @@ from tilepragma.base.diagnostics import Diagnostic, Severity
 from tilepragma.driver.state import TranslateResult
 
 if TYPE_CHECKING:
+    from tilepragma.cost.ptx_walk import PlanCounts
     from tilepragma.model.device import Device
+    from tilepragma.plan.kernel_plan import KernelPlan
     from tilepragma.report.facts import KernelFacts
     from tilepragma.report.page import ExplainPage
     from tilepragma.report.size_values import Sizes
@@ -39,7 +41,24 @@ def kernel_reports(
     numbers = Sizes() if sizes is None else sizes
     check_sizes(numbers, [plan.kernel for plan in result.plans])
     source = SourceText({file.path: file.text for file in result.unit.files} if result.unit is not None else {})
-    return tuple(kernel_facts(plan, source, numbers, device) for plan in result.plans)
+    return tuple(
+        kernel_facts(plan, source, numbers, device, _counts(plan, numbers.by_name(plan.kernel), device))
+        for plan in result.plans
+    )
+
+
+def _counts(plan: KernelPlan, scalars: Mapping[str, int], device: Device | None) -> PlanCounts | str | None:
+    """What the plan's launches execute on a GPU, or why it is not known; None where nobody asks."""
+    from tilepragma.driver.compiled_counts import compiled_counts
+    from tilepragma.ir.evaluation import UncountableError
+    from tilepragma.model.device import Gpu
+
+    if not scalars or not isinstance(device, Gpu) or plan.registers is None or not plan.device:
+        return None
+    try:
+        return compiled_counts(plan, scalars, device)
+    except UncountableError as reason:
+        return str(reason)
 
 
 @on_deep_stack

@@ -1,4 +1,5 @@
-"""Registers and spills of CUDA programs by ptxas, which is part of NVRTC; needs no GPU.
+"""Registers and spills of CUDA programs by ptxas, which is part of NVRTC, and their PTX. It needs
+no GPU.
 
 The cache folder keeps answers, so each program is compiled once for an architecture.
 """
@@ -10,7 +11,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 
@@ -53,14 +54,32 @@ class Nvrtc:
         Raises NvrtcError if NVRTC does not know the architecture, or rejects the program.
         """
         words = (f"--gpu-architecture=sm_{architecture}", "--ptxas-options=-v", *options)
-        key = hashlib.blake2b("\0".join((self.version, *words, text)).encode(), digest_size=16).hexdigest()
+        key = self._key(text, words)
         entries = _read(key)
         if entries is None:
-            if architecture not in self._architectures():
-                raise NvrtcError(f"NVRTC {self.version} does not compile for sm_{architecture}")
-            entries = _entry_points(self._log(text, words))
+            self._check(architecture)
+            entries = _entry_points(self._compiled(text, words, "Log"))
             _write(key, entries)
         return entries
+
+    def ptx(self, text: str, architecture: int, options: Sequence[str] = ()) -> str:
+        """A program's PTX for a compute capability. Raises NvrtcError."""
+        words = (f"--gpu-architecture=compute_{architecture}", *options)
+        path = f"{self._key(text, words)}.ptx"
+        with suppress(OSError):
+            return file_bytes(cache_folder(create=False) / path).decode()
+        self._check(architecture)
+        code = self._compiled(text, words, "PTX")
+        with suppress(OSError):
+            write_atomically(cache_folder() / path, code.encode())
+        return code
+
+    def _key(self, text: str, words: Sequence[str]) -> str:
+        return hashlib.blake2b("\0".join((self.version, *words, text)).encode(), digest_size=16).hexdigest()
+
+    def _check(self, architecture: int) -> None:
+        if architecture not in self._architectures():
+            raise NvrtcError(f"NVRTC {self.version} does not compile for sm_{architecture}")
 
     def _architectures(self) -> Sequence[int]:
         count = ctypes.c_int()
@@ -69,20 +88,29 @@ class Nvrtc:
         self.library.nvrtcGetSupportedArchs(known)
         return list(known)
 
-    def _log(self, text: str, words: Sequence[str]) -> str:
-        """The compiler's log for a program. Raises NvrtcError if it rejects the program."""
+    def _compiled(self, text: str, words: Sequence[str], result: str) -> str:
+        """The compiler's Log or PTX of a program. Raises NvrtcError if it rejects the program."""
         program = ctypes.c_void_p()
         options = (ctypes.c_char_p * len(words))(*(word.encode() for word in words))
         self.library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None)
         try:
             status = self.library.nvrtcCompileProgram(program, len(words), options)
-            log = _text(self.library.nvrtcGetProgramLogSize, self.library.nvrtcGetProgramLog, program)
+            code = "" if status != 0 else self._text(program, result)
+            log = "" if status == 0 else self._text(program, "Log")
         finally:
             self.library.nvrtcDestroyProgram(ctypes.byref(program))
         if status != 0:
             first = next((line for line in log.splitlines() if "error" in line), f"status {status}")
             raise NvrtcError(f"NVRTC {self.version} does not take the program: {first}")
-        return log
+        return code
+
+    def _text(self, program: ctypes.c_void_p, kind: str) -> str:
+        name = "nvrtcGetProgramLog" if kind == "Log" else f"nvrtcGet{kind}"
+        size = ctypes.c_size_t()
+        getattr(self.library, f"{name}Size")(program, ctypes.byref(size))
+        text = ctypes.create_string_buffer(max(size.value, 1))
+        getattr(self.library, name)(program, text)
+        return text.value.decode(errors="replace")
 
 
 def open_nvrtc() -> Nvrtc:
@@ -102,14 +130,6 @@ def _version(library: ctypes.CDLL) -> str:
     major, minor = ctypes.c_int(), ctypes.c_int()
     library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
     return f"{major.value}.{minor.value}"
-
-
-def _text(size_of: Callable[..., int], get: Callable[..., int], program: ctypes.c_void_p) -> str:
-    size = ctypes.c_size_t()
-    size_of(program, ctypes.byref(size))
-    text = ctypes.create_string_buffer(max(size.value, 1))
-    get(program, text)
-    return text.value.decode(errors="replace")
 
 
 def _entry_points(log: str) -> Mapping[str, Compiled]:

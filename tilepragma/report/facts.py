@@ -9,6 +9,7 @@ from tilepragma.arguments.array_arguments import doubts
 from tilepragma.arguments.constant_memory import table_bytes
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.device_program import first_double, stores_double
+from tilepragma.cost.ptx_walk import PlanCounts
 from tilepragma.ir.directives import ClauseExpression
 from tilepragma.ir.expressions import DataObject, Storage, access_to
 from tilepragma.ir.loop_tree import Kernel
@@ -26,7 +27,7 @@ from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, SectionBound,
 from tilepragma.plan.summary import used_sizes
 from tilepragma.planner.overflow_guards import never_holding
 from tilepragma.report.landscape import Landscape
-from tilepragma.report.launch_facts import LaunchGroup, division_rows, launch_groups, register_rows
+from tilepragma.report.launch_facts import LaunchGroup, division_rows, executed_rows, launch_groups, register_rows
 from tilepragma.report.model_facts import choice_facts, work_facts
 from tilepragma.report.nest_analysis import NestFacts, nest_facts
 from tilepragma.report.relaxation_facts import (
@@ -66,11 +67,19 @@ class KernelFacts:
     listing: tuple[tuple[int, str], ...]
 
 
-def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Device | None = None) -> KernelFacts:
-    """All facts of a report on one region; predictions are for the device."""
+def kernel_facts(
+    plan: KernelPlan,
+    source: SourceText,
+    sizes: Sizes,
+    device: Device | None = None,
+    counts: PlanCounts | str | None = None,
+) -> KernelFacts:
+    """All facts of a report on one region; predictions are for the device. `counts`: what its
+    launches execute there, or why that is not known.
+    """
     start = plan.kernel.range.start
     nests = [loop for statement in _analysed(plan).body.statements for loop in top_loops(statement)]
-    choice, landscape = choice_facts(plan, sizes, device)
+    choice, landscape = choice_facts(plan, sizes, device, counts if isinstance(counts, PlanCounts) else None)
     scalars = [(object_.host, sizes.of(object_)) for object_ in plan.scalars]
     rows: dict[str, Iterable[str | None]] = {
         "original": [plan.untransformed],
@@ -81,6 +90,7 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Dev
         "versions": version_rows(plan),
         **{title: [choice.get(title)] for title in ("device", "predicted", "runners-up", "default")},
         "registers": register_rows(plan, sizes, device),
+        "executed": executed_rows(counts),
         "work": (),
         "limits": (),
         **work_facts(plan, sizes, device),

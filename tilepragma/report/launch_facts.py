@@ -8,10 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from tilepragma.base.frozen_values import dataclass
+from tilepragma.base.quantities import amount
 from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.cost.gang_memory import array_tiles_fit, default_array_tile_bytes, gang_bytes, register_use
 from tilepragma.cost.gang_workers import gang_workers, gang_workers_by_dimension, likely_workers
 from tilepragma.cost.launch_work import plan_work
+from tilepragma.cost.ptx_walk import PlanCounts
 from tilepragma.cost.thread_accesses import WorkerAccess, accesses_of, is_side_by_side, uncoalesced
 from tilepragma.ir.evaluation import UncountableError
 from tilepragma.ir.expressions import access_to
@@ -374,6 +376,20 @@ def register_rows(plan: KernelPlan, sizes: Sizes, device: Device | None) -> Iter
         likely = gang_workers_by_dimension(likely_workers(plan, launch, device.threads_per_block))
         words = _of_launch(plan, launch, device, known.get(launch.name, likely), launch.name in known)
         yield f"{words} ({plan.registers.by})"
+
+
+def executed_rows(counts: PlanCounts | str | None) -> Iterator[str]:
+    """A clause on each device launch whose instructions are counted, and on memory."""
+    if isinstance(counts, str):
+        yield f"not known: {counts}"
+    elif counts is not None:
+        for name, (times, each) in counts.launches.items():
+            launches = "1 launch" if times == 1 else f"{amount(times)} launches"
+            conflicts = f", {amount(each.conflicts)} bank conflicts" if each.conflicts else ""
+            numbers = f"{amount(each.instructions)} instructions of threads, {amount(each.sectors)} sectors"
+            yield f"{name}: {launches}, {numbers}{conflicts} (PTX of {counts.by})"
+        if counts.memory is not None:
+            yield f"memory: at least {amount(counts.memory)} sectors"
 
 
 def _known_workers(plan: KernelPlan, sizes: Sizes, gpu: Gpu) -> Mapping[str, Workers]:

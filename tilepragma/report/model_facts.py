@@ -7,8 +7,9 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.base.quantities import seconds
+from tilepragma.base.quantities import amount, seconds
 from tilepragma.cost.launch_work import LaunchWork, plan_work
+from tilepragma.cost.ptx_walk import PlanCounts
 from tilepragma.ir.directives import Target
 from tilepragma.ir.evaluation import UncountableError
 from tilepragma.ir.types import ScalarType
@@ -21,8 +22,6 @@ from tilepragma.plan.targets import planned_target
 from tilepragma.report.landscape import Landscape, ratio_text
 from tilepragma.report.size_values import Sizes, byte_text
 from tilepragma.sizes.ranked_layouts import Ranking, rank_layouts
-
-_SIZES = (("", 1.0), (" thousand", 1e3), (" million", 1e6), (" billion", 1e9), (" trillion", 1e12))
 
 
 @dataclass(frozen=True)
@@ -76,10 +75,10 @@ def work_facts(plan: KernelPlan, sizes: Sizes, device: Device | None) -> dict[st
     counts = []
     for launch in work:
         launches = int(launch.launches[0])
-        times = "1 launch" if launches == 1 else f"{_number(launches)} launches"
+        times = "1 launch" if launches == 1 else f"{amount(launches)} launches"
         operations = float(launch.operations[0])
-        done = f", {_number(operations)} floating-point operations" if operations else ""
-        counts.append(f"{launch.name}: {times}, {_number(float(launch.points[0]))} points{done}")
+        done = f", {amount(operations)} floating-point operations" if operations else ""
+        counts.append(f"{launch.name}: {times}, {amount(float(launch.points[0]))} points{done}")
     return {"work": tuple(counts), "limits": (limits,)}
 
 
@@ -92,21 +91,13 @@ def _limits(plan: KernelPlan, work: tuple[LaunchWork, ...], numbers: dict[str, i
     times: dict[str, float] = {}
     if least.operations:
         rate = device.double_rate if least.double else device.float_rate
-        times[f"arithmetic {{}} ({_number(least.operations)} operations)"] = least.operations / rate
+        times[f"arithmetic {{}} ({amount(least.operations)} operations)"] = least.operations / rate
     if memory.bandwidth is not None:
         times[f"{memory.name} {{}} ({byte_text(least.bytes)}, each array once)"] = least.bytes / memory.bandwidth
     if not times:
         return f"not known: the {memory.name} of {device.name} was never measured"
     parts = ", ".join(text.format(seconds(time)) for text, time in times.items())
     return f"at least {seconds(max(times.values()))} on {device.name}: {parts}"
-
-
-def _number(value: float) -> str:
-    """`12`, `1.3 million`"""
-    if value < 1e4:
-        return f"{value:.0f}"
-    word, size = next((word, size) for word, size in reversed(_SIZES) if value >= size)
-    return f"{value / size:.3g}{word}"
 
 
 # -- times of tile sizes
@@ -117,8 +108,10 @@ _RUNNERS_UP = 3
 Choice = tuple[dict[str, str], Landscape | None]
 
 
-def choice_facts(plan: KernelPlan, sizes: Sizes, device: Device | None) -> Choice:
-    """The model's choice at these sizes, for cores or the planned GPU; or just the device."""
+def choice_facts(plan: KernelPlan, sizes: Sizes, device: Device | None, counts: PlanCounts | None = None) -> Choice:
+    """The model's choice at these sizes, for cores or the planned GPU; or just the device.
+    `counts`: what launches execute there.
+    """
     numbers = sizes.by_name(plan.kernel)
     if not numbers or plan.untransformed is not None:
         return {}, None
@@ -127,7 +120,8 @@ def choice_facts(plan: KernelPlan, sizes: Sizes, device: Device | None) -> Choic
     used = [size.object.name for size in used_sizes(steps, plan.sizes)]
     if not used:
         return {"device": _device_text(device)}, None
-    return ranking_facts(rank_layouts(plan, numbers, target, device), used, device)
+    executed = None if counts is None else counts.warp_instructions
+    return ranking_facts(rank_layouts(plan, numbers, target, device, (), executed), used, device)
 
 
 def ranking_facts(ranking: Ranking, used: Collection[str], device: Device | None) -> Choice:

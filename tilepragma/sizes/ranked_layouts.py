@@ -95,13 +95,19 @@ Predictor = Callable[[Mapping[str, Values]], Terms]
 
 
 def rank_layouts(
-    plan: KernelPlan, scalars: Mapping[str, int], target: Target, device: Device | None, others: Sequence[Sizes] = ()
+    plan: KernelPlan,
+    scalars: Mapping[str, int],
+    target: Target,
+    device: Device | None,
+    others: Sequence[Sizes] = (),
+    executed: Mapping[str, float] | None = None,
 ) -> Ranking:
     """The layouts of a plan for these values of its scalars by name, for a target and its device.
 
     The search goes from coarse steps around the default to finer ones around the best so far. The
     ranking has all tried layouts, and `others` if the model orders them, except those that do not
-    fit the device. Sizes that the target does not use keep their values.
+    fit the device. Sizes that the target does not use keep their values. `executed`: see
+    `predicted_on_gpu`.
     """
     on_host = target.is_host
     names = tuple(size.object.name for size in plan.sizes)
@@ -126,7 +132,7 @@ def rank_layouts(
     seconds_of: dict[Sizes, float] = {}
     parts: list[Terms] = []
     try:
-        predict = _predictor(plan, scalars, target, device)
+        predict = _predictor(plan, scalars, target, device, executed)
         for wanted in _search(default, varied, others, seconds_of, *(_ON_CORES if on_host else _ON_GPUS)):
             terms = predict(_columns(names, wanted))
             seconds_of.update(zip(wanted, terms.estimate.tolist(), strict=True))
@@ -162,7 +168,13 @@ def _default_sizes(plan: KernelPlan, scalars: Mapping[str, int], target: Target,
     return sizes_on_hosts(plan, scalars, device.cores if target.has_threads else None, device.is_opencl)
 
 
-def _predictor(plan: KernelPlan, scalars: Mapping[str, int], target: Target, device: Device | None) -> Predictor:
+def _predictor(
+    plan: KernelPlan,
+    scalars: Mapping[str, int],
+    target: Target,
+    device: Device | None,
+    executed: Mapping[str, float] | None = None,
+) -> Predictor:
     """What predicts times on the device. Raises UncountableError if nothing does."""
     if target.is_host:
         if not isinstance(device, Processor):
@@ -175,7 +187,7 @@ def _predictor(plan: KernelPlan, scalars: Mapping[str, int], target: Target, dev
         )
     if not isinstance(device, Gpu):
         raise UncountableError(f"times of what is made for GPUs are not predicted on {device.name}, which is none")
-    return lambda sizes: predicted_on_gpu(plan, scalars, sizes, device)
+    return lambda sizes: predicted_on_gpu(plan, scalars, sizes, device, executed)
 
 
 def _columns(names: tuple[str, ...], layouts: list[Sizes]) -> dict[str, Integers]:

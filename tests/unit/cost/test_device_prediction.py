@@ -329,3 +329,35 @@ def test_hundreds_of_layouts_are_counted_together(monkeypatch: pytest.MonkeyPatc
     assert len(looked) == 1
     alone = seconds(planned("sor 2-d"), scalars, device("h100"), **{name: [own[7]] for name, own in sizes.items()})
     assert every[7] == pytest.approx(alone[0])
+
+
+def test_instructions_that_were_counted_scale_the_estimated_ones() -> None:
+    """Twice the estimated integer instructions take twice their time, whatever the sizes; the
+    floating-point ones and the accesses of a point stay. Launches that were not counted stay.
+    """
+    found, scalars, sizes = planned("sor 1-d"), {"n": 12, "steps": 4}, {"t_size": 4, "t_i_size": 16}
+    usual = predicted_on_gpu(found, scalars, {}, SMALL)
+    (launch,) = found.device
+    terms_of = device_prediction._launch_terms(found, scalars, {}, SMALL)
+    warps = float(terms_of[0].model.tiles[0]) * float(terms_of[0].model.work.warps[0])
+    fixed = warps * (3 + 4)
+
+    def scaled(instructions: float) -> dict[str, float]:
+        result = predicted_on_gpu(found, scalars, sizes, SMALL, {launch.name: instructions})
+        return dict(zip(NAMES, result.seconds[0].tolist(), strict=True))
+
+    once, twice = (scaled(fixed + times * _integers(terms_of[0])) for times in (1, 2))
+    plain = dict(zip(NAMES, predicted_on_gpu(found, scalars, sizes, SMALL).seconds[0].tolist(), strict=True))
+    assert once == pytest.approx(plain)
+    assert twice["positions"] == pytest.approx(2 * plain["positions"])
+    assert plain["computation"] == pytest.approx(16 * (2.0 * (3 + 20) + 4 * 4))
+    assert twice["computation"] == pytest.approx(16 * (2.0 * (3 + 40) + 4 * 4))
+    other = predicted_on_gpu(found, scalars, {}, SMALL, {"another": 1.0})
+    assert other.seconds.tolist() == usual.seconds.tolist()
+
+
+def _integers(known: device_prediction._LaunchTerms) -> float:
+    """The instructions of addresses and conditions that are estimated for all tiles."""
+    (fronts,) = known.work.tile.fronts
+    tiles, warps = float(known.model.tiles[0]), float(known.model.work.warps[0])
+    return tiles * (20 * warps + 16 * float(known._visits(fronts)[0]))

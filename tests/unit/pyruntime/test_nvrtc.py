@@ -30,7 +30,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def refuse(self: Nvrtc, text: str, words: tuple[str, ...]) -> str:
+def refuse(self: Nvrtc, text: str, words: tuple[str, ...], result: str) -> str:
     raise AssertionError("compiled again")
 
 
@@ -42,7 +42,7 @@ def test_what_was_compiled_once_is_kept(cache: Path, monkeypatch: pytest.MonkeyP
     assert {value.spilled for value in result.values()} == {0}
     (kept,) = cache.iterdir()
     with monkeypatch.context() as context:
-        context.setattr(Nvrtc, "_log", refuse)
+        context.setattr(Nvrtc, "_compiled", refuse)
         assert open_nvrtc().compiled(PROGRAM, 80) == result
         with pytest.raises(AssertionError, match="again"):
             open_nvrtc().compiled(PROGRAM, 80, ("--fmad=false",))
