@@ -7,6 +7,9 @@ latency a launch) are a guide. `--functional` executes without timing, 15 times 
 fuses multiplications with additions in GPU code. The simulator's fused instruction rounds the
 product, so bits stay those of the plain program, which does not fuse.
 
+`--model` prints instead what the model of devices predicts for ours beside the counts: thread
+instructions, and without `--functional` sectors of the first cache and of memory.
+
 `--peer FOLDER` adds rows of CUDA that others made of these kernels; FOLDER/KERNEL or
 FOLDER/KERNEL-N holds the .cu files of a kernel, with host code over the CUDA runtime, compiled by
 CXX.
@@ -26,11 +29,20 @@ import tempfile
 import textwrap
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from benchmarks.gpu.kernel_cases import CASES, NAIVE, OURS, STREAMED, KernelCase
 from benchmarks.gpu.kernel_runs import PROGRAMS, hashes_of, kernel_settings, sources_of
 from benchmarks.gpu.simulated.peers import Peer, build_peer, peers_of
+from benchmarks.gpu.simulated.predictions import (
+    Prediction,
+    Predictor,
+    columns_of,
+    prediction,
+    rows_of,
+    summaries,
+)
 from benchmarks.gpu.simulated.simulator import (
     CONFIGURATIONS,
     RUN_SECONDS,
@@ -132,6 +144,17 @@ def table_of(outcomes: list[Outcome], functional: bool) -> list[list[str]]:
     return rows
 
 
+def predictions_of(outcomes: list[Outcome], predictor: Predictor) -> list[Prediction]:
+    """The model's counts beside those of the runs."""
+    result = []
+    for outcome in outcomes:
+        case, source = outcome.case, str(PROGRAMS / f"{outcome.case.program}.c")
+        predict = partial(predictor.predicted, source, None, EXACT, {"n": case.n, "steps": case.steps}, case.kernel)
+        if outcome.counts is not None:
+            result.append(prediction(case.title, outcome.counts, predict))
+    return result
+
+
 def main() -> int:
     options = argparse.ArgumentParser(
         prog="python -m benchmarks.gpu.simulated",
@@ -144,6 +167,7 @@ def main() -> int:
         "--functional", action="store_true", help="execute without timing: instructions and bits alone"
     )
     options.add_argument("--contract", action="store_true", help="fuse multiplications with additions")
+    options.add_argument("--model", action="store_true", help="ours alone, beside the model's counts")
     options.add_argument("--only", nargs="+", default=[], metavar="KERNEL", help="these kernels")
     options.add_argument(
         "--peer", type=Path, nargs="+", default=[], metavar="FOLDER", help="CUDA of others, beside ours"
@@ -155,6 +179,8 @@ def main() -> int:
     cases = [case for case in CASES if not given.only or case.kernel in given.only]
     if not cases:
         options.error(f"no kernel is called {' or '.join(given.only)}")
+    if given.model and (given.contract or given.peer):
+        options.error("--model predicts ours, without --contract")
     if given.contract and given.peer:
         options.error("peers are compiled without --contract")
     peers = [Peer(folder) for folder in given.peer]
@@ -169,18 +195,24 @@ def main() -> int:
             simulator.configure(configuration)
             build(folder, given.contract)
             with ThreadPoolExecutor(given.jobs) as pool:
-                runs = [(case, code) for case in cases for code in (*case.codes, *peers_of(case, peers))]
+                codes = {case: (OURS,) if given.model else (*case.codes, *peers_of(case, peers)) for case in cases}
+                runs = [(case, code) for case in cases for code in codes[case]]
                 outcomes = list(
                     pool.map(lambda run: measure(run[0], run[1], simulator, folder, given.functional), runs)
                 )
+            predictions = predictions_of(outcomes, Predictor(simulator, configuration.gpu)) if given.model else []
         except (BenchmarkError, OSError) as error:
             print(error)
             return 2
     for outcome in outcomes:
         if outcome.failure:
             print(f"{outcome.case.title}, {outcome.code}: {outcome.failure}", file=sys.stderr)
-    rows, columns = table_of(outcomes, given.functional), COLUMNS if given.functional else COLUMNS + TIMED_COLUMNS
+    if given.model:
+        rows, columns = rows_of(predictions, given.functional), columns_of(given.functional)
+    else:
+        rows, columns = table_of(outcomes, given.functional), COLUMNS if given.functional else COLUMNS + TIMED_COLUMNS
     print(markdown(columns, rows)) if given.markdown else show(configuration.title, columns, rows)
+    print(*summaries(predictions, given.functional), sep="\n")
     if given.json is not None:
         stored = [{**asdict(outcome), "configuration": configuration.name} for outcome in outcomes]
         given.json.write_text(json.dumps(stored, indent=1) + "\n")

@@ -14,33 +14,53 @@ import shlex
 import shutil
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.measure import BenchmarkError, checked_output, environment
+from tilepragma.model.descriptor_files import named_device
+from tilepragma.model.device import Gpu
 
 HERE = Path(__file__).resolve().parent
 #: The configuration of the simulator's that ours are changes of.
 TESTED = "configs/tested-cfgs/SM7_QV100"
 RUN_SECONDS = 3600
+MULTIPROCESSORS = 20
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """A device: changes of the simulator's configuration of a V100. Caches are cold."""
+    """A device: changes of the simulator's configuration of a V100; its L2 has so many bytes. Caches
+    are cold.
+    """
 
     name: str
     title: str
     options: tuple[tuple[str, str], ...]
+    l2: int = 3 << 19
+
+    @property
+    def gpu(self) -> Gpu:
+        """What the model knows of it."""
+        whole = named_device("v100")
+        assert isinstance(whole, Gpu)
+        nearest, l2, memory = whole.memories
+        part = MULTIPROCESSORS / whole.multiprocessors
+        l2 = replace(l2, size=self.l2, sharers=MULTIPROCESSORS)
+        rates = {"float_rate": whole.float_rate * part, "double_rate": whole.double_rate * part}
+        memories = (nearest, l2, replace(memory, sharers=MULTIPROCESSORS))
+        slower = tuple(replace(each, bandwidth=each.bandwidth * part if each.bandwidth else None) for each in memories)
+        return replace(whole, name=self.title, multiprocessors=MULTIPROCESSORS, memories=slower, **rates)
 
 
-_QUARTER = (("gpgpu_n_clusters", "20"), ("gpgpu_n_mem", "8"), ("gpgpu_perf_sim_memcpy", "0"))
+_QUARTER = (("gpgpu_n_clusters", str(MULTIPROCESSORS)), ("gpgpu_n_mem", "8"), ("gpgpu_perf_sim_memcpy", "0"))
 CONFIGURATIONS = (
     Configuration("quarter-v100", "a quarter of a V100: 20 multiprocessors, 8 channels, L2 of 1.5 MiB", _QUARTER),
     Configuration(
         "small-l2",
         "a quarter of a V100 with an L2 of 128 KiB, which problems of feasible size leave",
         (*_QUARTER, ("gpgpu_cache:dl2", "S:8:128:8,L:B:m:L:L,A:192:4,32:0,32")),
+        128 << 10,
     ),
 )
 

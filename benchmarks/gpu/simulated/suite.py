@@ -6,6 +6,9 @@ float (int, where the program has) and random data, and the bits that they leave
 the original's. Cycles include 5000 of latency for each launch. The geometric mean is over the
 programs that both ran.
 
+`--model` runs ours alone and prints what the model of devices predicts beside the counts;
+`--functional` then executes without timing.
+
 GPGPUSIM_ROOT and CUDA_INSTALL_PATH are those of benchmarks.gpu.simulated, and CXX must take C's
 declarations of arrays (clang++). Exit status 1 where ours leaves other bits or fails, 2 where
 something is missing.
@@ -24,11 +27,20 @@ import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from benchmarks.formulas import sizes_of
 from benchmarks.gpu.kernel_runs import hashes_of
 from benchmarks.gpu.simulated.peers import build_cuda
+from benchmarks.gpu.simulated.predictions import (
+    Prediction,
+    Predictor,
+    columns_of,
+    prediction,
+    rows_of,
+    summaries,
+)
 from benchmarks.gpu.simulated.simulator import (
     CONFIGURATIONS,
     RUN_SECONDS,
@@ -106,12 +118,13 @@ class Run:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A program at `sizes`, as ours and as PPCG's."""
+    """A program at `sizes`, as ours and as PPCG's, or ours and what the model says of it."""
 
     program: str
     sizes: Sizes
     ours: Run
     ppcg: Run
+    prediction: Prediction | None = None
 
     @property
     def ratio(self) -> float:
@@ -122,13 +135,16 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Workplace:
-    """What all programs share: `support` is polybench_support.c, compiled."""
+    """What all programs share: `support` is polybench_support.c, compiled. `ppcg` is None where ours
+    run alone.
+    """
 
     sources: Sources
     simulator: Simulator
-    ppcg: str
+    ppcg: str | None
     support: Path
     folder: Path
+    functional: bool = False
 
     def compare(self, program: str) -> Comparison:
         sizes = sizes_of(SIZES[program])
@@ -147,13 +163,25 @@ class Workplace:
         def run(make: Callable[[], Path]) -> Run:
             try:
                 command = [str(make()), "-", settings]
-                said, counts = run_counted(command, self.simulator, self.folder, functional=False)
+                said, counts = run_counted(command, self.simulator, self.folder, functional=self.functional)
                 return Run(counts, hashes_of(said) == expected)
             except (BenchmarkError, BuildError, PatchError) as error:
                 return Run(None, failure=str(error))
 
         ours = run(lambda: self._compiled(folder / "ours", list(TILECC), self.sources.ours(program), options))
+        if self.ppcg is None:
+            return Comparison(program, sizes, ours, Run(None), self._predicted(program, options, ours))
         return Comparison(program, sizes, ours, run(lambda: self._translated(program, folder, options)))
+
+    def _predicted(self, program: str, options: tuple[str, ...], ours: Run) -> Prediction | None:
+        if ours.counts is None:
+            return None
+        # Parameters of functions have the names of sizes in small letters, some with an n before.
+        given = sizes_of(SIZES[program]).items()
+        sizes = {spelt: value for name, value in given for spelt in (name, name.lower(), f"n{name.lower()}")}
+        predictor = Predictor(self.simulator, CONFIGURATIONS[0].gpu)
+        predict = partial(predictor.predicted, f"{program}.c", self.sources.ours(program), options, sizes)
+        return prediction(program, ours.counts, predict)
 
     def _compiled(self, program: Path, compiler: list[str], text: str, options: tuple[str, ...]) -> Path:
         """Raises BenchmarkError."""
@@ -173,7 +201,7 @@ class Workplace:
         for declaration in re.finditer(r"\btypedef (char|int|float|double) (\w+);", text):
             text = re.sub(rf"\b{declaration[2]}\b", declaration[1], text.replace(declaration[0], "", 1))
         source.write_text(text)
-        checked_output([self.ppcg, "--target=cuda", source.name], environment(), translated, RUN_SECONDS)
+        checked_output([str(self.ppcg), "--target=cuda", source.name], environment(), translated, RUN_SECONDS)
         build_cuda(translated, folder / "peer", self.simulator, self.support, linkage="C")
         return folder / "peer"
 
@@ -206,9 +234,13 @@ def main() -> int:
     options.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these programs")
     options.add_argument("--jobs", type=int, default=2, metavar="N", help="programs at once")
     options.add_argument("--json", type=Path, metavar="FILE", help="write the counts there")
+    options.add_argument("--model", action="store_true", help="ours alone, beside the model's counts")
+    options.add_argument("--functional", action="store_true", help="with --model: without timing")
     given = options.parse_args()
-    ppcg = shutil.which(given.ppcg)
-    if ppcg is None:
+    if given.functional and not given.model:
+        options.error("--functional goes with --model")
+    ppcg = None if given.model else shutil.which(given.ppcg)
+    if ppcg is None and not given.model:
         options.error(f"{given.ppcg} is not found: it is PPCG's program")
     try:
         sources = read_sources(given.folder)
@@ -227,16 +259,21 @@ def main() -> int:
         except (BenchmarkError, OSError) as error:
             print(error)
             return 2
-        workplace = Workplace(sources, simulator, str(Path(ppcg).resolve()), support, folder)
+        theirs = None if ppcg is None else str(Path(ppcg).resolve())
+        workplace = Workplace(sources, simulator, theirs, support, folder, given.functional)
         comparisons = []
-        print(markdown(COLUMNS, []), end="")
+        print(markdown(columns_of(given.functional) if given.model else COLUMNS, []), end="")
         with ThreadPoolExecutor(given.jobs) as pool:
             for comparison in pool.map(workplace.compare, programs):
                 comparisons.append(comparison)
-                print(f"| {' | '.join(row_of(comparison))} |", flush=True)
+                predicted = [comparison.prediction] if comparison.prediction is not None else []
+                rows = rows_of(predicted, given.functional) if given.model else [row_of(comparison)]
+                print(*(f"| {' | '.join(row)} |\n" for row in rows), sep="", end="", flush=True)
                 for name, run in ((OURS, comparison.ours), (PPCG, comparison.ppcg)):
                     if run.failure:
                         print(f"{comparison.program}, {name}: {run.failure}", file=sys.stderr)
+    predictions = [comparison.prediction for comparison in comparisons if comparison.prediction is not None]
+    print(*summaries(predictions, given.functional), sep="\n")
     ratios = [comparison.ratio for comparison in comparisons if comparison.ratio]
     if ratios:
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
