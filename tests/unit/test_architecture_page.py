@@ -143,9 +143,9 @@ def test_the_folders_of_the_runtime_are_there() -> None:
     assert sorted(named) == sorted(str(path.relative_to(ROOT / "runtime")) for path in FOLDERS_OF_THE_RUNTIME)
 
 
-def test_twelve_capabilities_are_found() -> None:
+def test_thirteen_capabilities_are_found() -> None:
     rows = re.findall(r"^\| (?!capability|---)([^|]+) \| ([^|]+) \|$", section("Where to find what"), re.MULTILINE)
-    assert len(rows) == 12
+    assert len(rows) == 13
     assert all(re.search(r"`[\w/]+\.py:\w+", where) for _, where in rows)
 
 

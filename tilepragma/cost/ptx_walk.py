@@ -12,7 +12,7 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -31,8 +31,8 @@ BANK = 4
 #: A launch with so many threads is walked in full; of a larger one so many gangs along each axis,
 #: by the number of its axes.
 THREADS, GANGS = 2**18, {1: 33, 2: 6, 3: 4}
-#: Stretches without a branch that are walked at most, which takes a minute.
-BUDGET = 2**19
+#: Stretches without a branch that are walked at most in a launch, which takes a minute.
+BUDGET = 2**17
 #: Where threads are that have ended.
 _DONE = 2**31 - 1
 
@@ -55,7 +55,7 @@ class Instruction:
     predicate: str | None
     negated: bool
 
-    @property
+    @cached_property
     def accesses(self) -> tuple[tuple[str, str], ...]:
         """The accesses to global and shared memory: the space, and the operand with an address."""
         if self.operation not in ("ld", "st", "atom", "red", "cp"):
@@ -64,21 +64,21 @@ class Instruction:
         addresses = [operand for operand in self.operands if operand.startswith("[")]
         return tuple(zip(spaces, addresses, strict=False))
 
-    @property
+    @cached_property
     def bytes(self) -> int:
         """What a thread moves in an access."""
         if self.operation == "cp":
             return int(self.operands[2])
         return _width(self.types[-1]) // 8 * next((int(kind[1]) for kind in self.types if kind in ("v2", "v4")), 1)
 
-    @property
+    @cached_property
     def writes(self) -> tuple[str, ...]:
         """The registers that it sets."""
         if self.operation in ("st", "red", "cp", "bra", "bar", "ret", "exit", "membar", "fence"):
             return ()
         return _registers(self.operands[:1])
 
-    @property
+    @cached_property
     def reads(self) -> tuple[str, ...]:
         """The registers that it reads."""
         own = () if self.predicate is None else (self.predicate,)
@@ -140,6 +140,18 @@ class EntryPoint:
                     needed.update(each.reads)
             if len(needed) == before:
                 return frozenset(needed)
+
+    @cached_property
+    def deciding(self) -> Mapping[int, tuple[Instruction, ...]]:
+        """Of each block, by its first instruction: branches, accesses, and what decides about
+        them.
+        """
+        return {first: tuple(filter(self._decides, self.instructions[first:last])) for first, last in self.blocks}
+
+    def _decides(self, each: Instruction) -> bool:
+        if each.operation in ("bra", "ret", "exit") or each.accesses:
+            return True
+        return not self.needed.isdisjoint(each.writes) and self.data.isdisjoint(each.writes)
 
 
 def entry_points(text: str) -> Mapping[str, EntryPoint]:
@@ -352,20 +364,21 @@ class _Walk:
         raise UncountableError("walking it takes too long")
 
     def _block(self, first: int, last: int, active: Integers) -> None:
-        weight = self.weight[active]
-        warps = np.unique(self.warp[active], return_index=True)[1]
+        weight, warp = self.weight[active], self.warp[active]
+        firsts = np.flatnonzero(np.diff(warp, prepend=-1))
         self.counts += LaunchCounts(
-            instructions=(last - first) * float(weight.sum()), warps=(last - first) * float(weight[warps].sum())
+            instructions=(last - first) * float(weight.sum()), warps=(last - first) * float(weight[firsts].sum())
         )
         self.place[active] = last if last < len(self.entry.instructions) else _DONE
-        for each in self.entry.instructions[first:last]:
+        for each in self.entry.deciding[first]:
             if each.operation == "bra":
                 self._branch(each, active)
             elif each.operation in ("ret", "exit"):
                 self.place[self._taken(each, active)] = _DONE
-            for space, operand in each.accesses:
-                self._access(each, space, operand, self._taken(each, active))
-            if each.writes and not self.entry.needed.isdisjoint(each.writes) and self.skipped.isdisjoint(each.writes):
+            elif each.accesses:
+                for space, operand in each.accesses:
+                    self._access(each, space, operand, self._taken(each, active))
+            else:
                 self._compute(each, active)
 
     def _taken(self, each: Instruction, active: Integers) -> Integers:
@@ -479,6 +492,7 @@ _COMPARISONS = {
 _Any = npt.NDArray[np.int64] | npt.NDArray[np.uint64]
 
 
+@cache
 def _width(kind: str) -> int:
     return 1 if kind == "pred" else int(re.sub(r"\D", "", kind) or 64)
 
