@@ -28,6 +28,7 @@ SECTOR = 32
 ARRAY = 2**32
 #: Bytes that each of WARP banks of shared memory serves in a cycle.
 BANK = 4
+_WORDS = SECTOR // BANK
 #: A launch with so many threads is walked in full; of a larger one so many gangs along each axis,
 #: by the number of its axes.
 THREADS, GANGS = 2**18, {1: 33, 2: 6, 3: 4}
@@ -228,9 +229,9 @@ class LaunchCounts:
 
 
 class Traffic:
-    """Which words of arrays launches have stored, and which they loaded before anything was stored
-    there: these come from memory. `complete`: all threads of all launches are walked. Arrays begin
-    at multiples of ARRAY.
+    """Which words of arrays launches have stored, and which sectors they loaded before all words of
+    the sector were stored: these come from memory. `complete`: all threads of all launches are
+    walked. Arrays begin at multiples of ARRAY.
     """
 
     def __init__(self, complete: bool = True) -> None:
@@ -253,13 +254,15 @@ class Traffic:
             if each.operation in ("st", "red"):
                 stored[inside] = True
                 continue
-            sectors = inside[~stored[inside]] // (SECTOR // BANK)
-            self._room(self._fetched, array, int(inside.max()) // (SECTOR // BANK) + 1)[sectors] = True
+            sectors = np.unique(inside // _WORDS)
+            partly = sectors[~stored.reshape(-1, _WORDS)[sectors].all(axis=1)]
+            self._room(self._fetched, array, int(sectors[-1]) + 1)[partly] = True
 
     def _room(self, flags: dict[int, npt.NDArray[np.bool_]], array: int, size: int) -> npt.NDArray[np.bool_]:
         known = flags.get(array, np.zeros(0, dtype=np.bool_))
         if len(known) < size:
-            flags[array] = known = np.concatenate((known, np.zeros(size + len(known), dtype=np.bool_)))
+            more = -(-size // _WORDS) * _WORDS + len(known)
+            flags[array] = known = np.concatenate((known, np.zeros(more, dtype=np.bool_)))
         return known
 
 
