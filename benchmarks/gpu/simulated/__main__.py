@@ -212,7 +212,8 @@ def main() -> int:
     else:
         rows, columns = table_of(outcomes, given.functional), COLUMNS if given.functional else COLUMNS + TIMED_COLUMNS
     print(markdown(columns, rows)) if given.markdown else show(configuration.title, columns, rows)
-    print(*summaries(predictions, given.functional), sep="\n")
+    for line in summaries(predictions, given.functional):
+        print(line)
     if given.json is not None:
         stored = [{**asdict(outcome), "configuration": configuration.name} for outcome in outcomes]
         given.json.write_text(json.dumps(stored, indent=1) + "\n")

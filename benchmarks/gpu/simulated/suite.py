@@ -273,7 +273,8 @@ def main() -> int:
                     if run.failure:
                         print(f"{comparison.program}, {name}: {run.failure}", file=sys.stderr)
     predictions = [comparison.prediction for comparison in comparisons if comparison.prediction is not None]
-    print(*summaries(predictions, given.functional), sep="\n")
+    for line in summaries(predictions, given.functional):
+        print(line)
     ratios = [comparison.ratio for comparison in comparisons if comparison.ratio]
     if ratios:
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
