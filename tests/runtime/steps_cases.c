@@ -258,34 +258,43 @@ void steps_workers(void)
     }
 }
 
-/* Workers have as many points as leave no multiprocessor without a gang: a half, a quarter, and so on of what the
- * launch says. What was decided for the program holds for all its launches. */
+/* Decides a launch whose two loops have `trip` iterations, on a device of `units` multiprocessors. */
+static void decide(const tilek_launch_shape *launch, const int64_t *arguments, int64_t trip, int is_gpu, int64_t units,
+                   const int64_t *divisors, tilek_geometry *numbers)
+{
+    const tilek_bounds bounds = {0, trip, 1, trip};
+    const tilek_limits limits = {.is_gpu = is_gpu, .compute_units = units, .grid = {1000, 1000, 1000}, .group = {1024, 1024, 64}, .group_total = 1024};
+    tilek_machine machine = {&limits, 1, 1024, NULL, 0, 0, NULL};
+    step_call own;
+    tilek_message why;
+    make(&own, N, STEPS);
+    own.call.tile_arguments = arguments;
+    machine.divisors = divisors;
+    numbers->bounds[0] = numbers->bounds[1] = &bounds;
+    CHECK(tilek_decide_geometry(launch, &own.call, &machine, numbers, &why) == TILEK_OK);
+}
+
+/* Workers have as many points as leave no multiprocessor without a gang, and as hide latencies: a half, a quarter,
+ * and so on of what the launch says. What was decided for the program holds for all its launches. */
 void steps_points(void)
 {
     static const tilek_tile_kind own_kinds[] = {TILEK_TILE_DYNAMIC, TILEK_TILE_GANG, TILEK_TILE_STATIC, TILEK_TILE_WORKER};
     static const int own_axes[2][4] = {{-1, TILEK_AXIS_GANG + 1, -1, TILEK_AXIS_WORKER + 1}, {-1, TILEK_AXIS_GANG, -1, TILEK_AXIS_WORKER}};
     static const tilek_loop_shape loops[] = {{"i", 4, own_kinds, own_axes[0], 0, INT64_MIN, INT64_MAX},
                                              {"j", 4, own_kinds, own_axes[1], 4, INT64_MIN, INT64_MAX}};
-    static const int64_t arguments[] = {0, 0, 8, 0, 0, 0, 4, 0};
-    static const int64_t cases[][6] = {{128, 20, 4, 4, 4, 1}, {256, 20, 2, 8, 4, 4}, {2048, 20, 16, 32, 8, 4}, {16, 132, 1, 2, 1, 1}};
+    static const int64_t arguments[] = {0, 0, 8, 0, 0, 0, 4, 0}, said[] = {4, 2, 1};
+    /* trip, multiprocessors; gangs along j and i, points along i and j */
+    static const int64_t cases[][6] = {{128, 20, 4, 8, 2, 1}, {256, 20, 4, 8, 4, 2}, {2048, 20, 16, 32, 8, 4}, {16, 132, 1, 2, 1, 1}};
     const unsigned axes = TILEK_LAUNCH_POINTS | 3u << TILEK_AXIS_GANG | 3u << TILEK_AXIS_WORKER;
     const tilek_launch_shape launch = {"product", 2, loops, axes, NULL, 0, NULL, 0, NULL, 0, NULL, 0};
-    step_call own;
-    make(&own, N, STEPS);
-    own.call.tile_arguments = arguments;
     for (size_t index = 0; index < sizeof cases / sizeof cases[0]; ++index) {
         const int64_t *const expected = cases[index];
-        const tilek_bounds bounds = {0, expected[0], 1, expected[0]};
-        const tilek_limits limits = {.compute_units = (int)expected[1], .grid = {1000, 1000, 1000}, .group = {1024, 1024, 64}, .group_total = 1024};
-        tilek_machine machine = {&limits, 1, 1024, NULL, 0, 0, NULL};
         tilek_tile tiles[8];
-        tilek_geometry numbers = {.bounds = {&bounds, &bounds}, .values = tiles};
-        tilek_message why;
-        CHECK(tilek_decide_geometry(&launch, &own.call, &machine, &numbers, &why) == TILEK_OK);
+        tilek_geometry numbers = {.values = tiles};
+        decide(&launch, arguments, expected[0], 0, expected[1], NULL, &numbers);
         CHECK(numbers.axes[TILEK_AXIS_GANG] == expected[2] && numbers.axes[TILEK_AXIS_GANG + 1] == expected[3]);
         CHECK(tiles[2].count == expected[4] && tiles[6].count == expected[5]);
-        machine.divisors = (const int64_t[]){4, 2, 1};
-        CHECK(tilek_decide_geometry(&launch, &own.call, &machine, &numbers, &why) == TILEK_OK);
+        decide(&launch, arguments, expected[0], 0, expected[1], said, &numbers);
         CHECK(tiles[2].count == 4 && tiles[6].count == 1);
     }
 }
@@ -303,18 +312,11 @@ void steps_spread(void)
     static const int64_t cases[][5] = {{128, 20, 1, 32, 8}, {128, 132, 1, 32, 2}, {128, 132, 0, 32, 8}, {16, 132, 1, 16, 4}, {1, 132, 1, 1, 1}, {0, 132, 1, 1, 1}};
     const unsigned axes = 3u << TILEK_AXIS_GANG | 3u << TILEK_AXIS_WORKER;
     const tilek_launch_shape launch = {"stencil", 2, loops, axes, NULL, 0, NULL, 0, NULL, 0, NULL, 0};
-    step_call own;
-    make(&own, N, STEPS);
-    own.call.tile_arguments = arguments;
     for (size_t index = 0; index < sizeof cases / sizeof cases[0]; ++index) {
         const int64_t *const expected = cases[index];
-        const tilek_bounds bounds = {0, expected[0], 1, expected[0]};
-        const tilek_limits limits = {.is_gpu = (int)expected[2], .compute_units = expected[1], .grid = {1000, 1000, 1000}, .group = {1024, 1024, 64}, .group_total = 1024};
-        const tilek_machine machine = {&limits, 1, 1024, NULL, 0, 0, NULL};
         tilek_tile tiles[6];
-        tilek_geometry numbers = {.bounds = {&bounds, &bounds}, .values = tiles};
-        tilek_message why;
-        CHECK(tilek_decide_geometry(&launch, &own.call, &machine, &numbers, &why) == TILEK_OK);
+        tilek_geometry numbers = {.values = tiles};
+        decide(&launch, arguments, expected[0], (int)expected[2], expected[1], NULL, &numbers);
         CHECK(numbers.axes[TILEK_AXIS_WORKER] == expected[3] && numbers.axes[TILEK_AXIS_WORKER + 1] == expected[4]);
         CHECK(expected[0] > 0 || (numbers.axes[TILEK_AXIS_GANG] == 1 && numbers.axes[TILEK_AXIS_GANG + 1] == 1));
     }

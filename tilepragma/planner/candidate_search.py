@@ -33,9 +33,10 @@ from tilepragma.normalise.delinearisation import DelinearisedKernel, with_deline
 from tilepragma.normalise.if_conversion import with_sunk_conditions
 from tilepragma.normalise.live_out import final_values
 from tilepragma.normalise.loop_normalisation import with_normalised_loops
-from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, all_steps
+from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, all_steps, launches_in
 from tilepragma.plan.summary import are_wavefronts, buffered, used_sizes
 from tilepragma.planner.assembly import Planned, TiledRegion, assemble_plan, plan_of_tiles, with_kernel, with_plan
+from tilepragma.poly.scop import AccessKind
 from tilepragma.schedule.as_written import as_written
 from tilepragma.schedule.assumed_independence import keeps_elements_in_registers, without_assumptions
 from tilepragma.schedule.candidate import (
@@ -264,7 +265,10 @@ def _with_storage(attempt: Attempt, diagnostics: Diagnostics) -> Planned | None:
         # Tiled wavefronts stay in the cache; copies at each step of a loop do not.
         return None
     choice, without = (candidate.choice(STRATEGIES[:1]) for candidate in (expanded, attempt))
-    if not choice.is_settled or not _is_better(choice.taken, without.taken):
+    if not choice.is_settled or not (
+        _is_better(choice.taken, without.taken)
+        or (_reuses_copies(expansion, expanded.region) and _maps_more_loops(choice.taken, without.taken))
+    ):
         return None
     if len(expanded.region.scop.statements) <= _MOST_RESCHEDULED:
         choice = expanded.choice(STRATEGIES)
@@ -415,7 +419,10 @@ class Choice:
             self._take(answer, f"{best.strategy}: innermost loops {clause}")
         elif _reloads_less(answer, best) and (_keeps_planes(answer) or answer.strips or not best.strips):
             clause = "load and store again and again what those of " + answer.strategy + " keep in registers"
-            self._take(_joined(answer, best), f"{best.strategy}, on cores: innermost loops {clause}")
+            if _has_fewer_launches(answer, best):
+                self._take(answer, f"{best.strategy}: innermost loops {clause}")
+            else:
+                self._take(_joined(answer, best), f"{best.strategy}, on cores: innermost loops {clause}")
         elif answer.depths.launched > best.depths.launched:
             work = f"{_loops(best)} and leaves the caches, one of {answer.strategy} that of {_loops(answer)}"
             clause = f"each launch does the work of {work}"
@@ -518,6 +525,17 @@ def _reloads_less(answer: ScheduleCandidate, rival: ScheduleCandidate) -> bool:
     return known is not None and others is not None and known.reloading < others.reloading
 
 
+def _has_fewer_launches(answer: ScheduleCandidate, rival: ScheduleCandidate) -> bool:
+    """Whether the answer does the rival's work on devices in fewer launches over as many loops."""
+    launches, others = (launches_in(candidate.device_steps) for candidate in (answer, rival))
+    return len(launches) < len(others) and _mapped_loops(answer) >= _mapped_loops(rival)
+
+
+def _mapped_loops(answer: ScheduleCandidate) -> int:
+    """The fewest loops that a device launch of the answer distributes."""
+    return min((len(launch.loops) for launch in launches_in(answer.device_steps)), default=0)
+
+
 def _times(number: float) -> str:
     return "in none" if number == 0 else "in 1 access" if number == 1 else f"in {number:g} accesses"
 
@@ -527,6 +545,24 @@ def _is_better(answer: ScheduleCandidate | None, rival: ScheduleCandidate | None
     sequential work; then no tiled wavefronts; then more loops a launch.
     """
     return answer is not None and (rival is None or _merits(answer) > _merits(rival))
+
+
+def _maps_more_loops(answer: ScheduleCandidate | None, rival: ScheduleCandidate | None) -> bool:
+    """Whether all device launches of the answer distribute more loops than some of the rival's."""
+    return answer is not None and rival is not None and _mapped_loops(answer) > _mapped_loops(rival)
+
+
+def _reuses_copies(expansion: ExpandedKernel, region: Region) -> bool:
+    """Whether more loops stand around a read of each new array than it has dimensions, so that the
+    reads outnumber what its copies move.
+    """
+    deep = {
+        reference.object
+        for statement in region.scop.statements
+        for reference in statement.references
+        if reference.kind is AccessKind.READ and statement.depth > reference.object.rank
+    }
+    return all(array in deep for array in expansion.instead)
 
 
 def _merits(answer: ScheduleCandidate) -> tuple[int, ...]:

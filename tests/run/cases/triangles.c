@@ -161,3 +161,25 @@ CASE(banded)
         free(c);
     }
 }
+
+// case in_place: a product that reads the rows below, as they were, and scales what it adds to
+static void in_place(int n, int m, float b[restrict n][m], float a[restrict n][n])
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < m; j++) {
+            for (int k = i + 1; k < n; k++)
+                b[i][j] += a[k][i] * b[k][j];
+            b[i][j] = 0.75f * b[i][j];
+        }
+}
+CASE(in_place)
+{
+    EACH_SIZE(n, m) {
+        float *const a = check_floats(n * n + 1), *const b = check_floats(n * m + 1);
+        in_place((int)n, (int)m, (void *)b, (void *)a);
+        check_record("b", b, n * m * sizeof *b);
+        free(a);
+        free(b);
+    }
+}

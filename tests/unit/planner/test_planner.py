@@ -586,3 +586,17 @@ def test_open_tiles_are_the_planners() -> None:
     assert open_tiles.untransformed is None
     assert [launch.axes for launch in open_tiles.device] == [launch.axes for launch in silent.device]
     assert open_tiles.sizes == silent.sizes
+
+
+def test_a_product_that_scales_its_result_first_is_one_launch_on_devices() -> None:
+    result = plan("""
+    void f(int n, int m, int p, float beta, float c[n][m], float a[n][p], float b[p][m]) {
+    #pragma tilek kernel
+      for (int i = 0; i < n; i++) {
+        for (int j = 0; j < m; j++) c[i][j] *= beta;
+        for (int k = 0; k < p; k++)
+          for (int j = 0; j < m; j++) c[i][j] += a[i][k] * b[k][j];
+      }
+    }""")
+    assert [len(launch.loops) for launch in result.device] == [2]
+    assert result.device[0].staged is not None

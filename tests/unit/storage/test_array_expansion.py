@@ -81,6 +81,12 @@ def test_doitgen_has_a_row_for_each_iteration_and_no_host_loop() -> None:
         ("int n, double *a", "for (int i = 1; i < n - 1; i++) a[i] = a[i - 1] + a[i + 1];", []),
         # nothing is gained where there is enough to do without
         ("int n, double a[n][n]", "for (int i = 0; i < n - 1; i++) for (int j = 0; j < n; j++) a[i][j] = a[i + 1][j];", []),
+        (  # devices distribute a loop more, and each old value is read many times
+            "int n, int m, double a[n][n], double b[n][m]",
+            "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++)"
+            " for (int k = i + 1; k < n; k++) b[i][j] += a[k][i] * b[k][j];",
+            ["b_old"],
+        ),
         # tiles in wavefronts keep to the cache
         ("int t, int n, double *a", "for (int s = 0; s < t; s++) for (int i = 0; i < n - 1; i++) a[i] += a[i + 1];", []),
     ],
