@@ -29,6 +29,9 @@ for (k …) {
     for (i_step …) A_points[i_step …] = A_staged[…];   /* what points have in common, as vectors */
     for (i_step …) for (j_step …) C_tile[i_step][j_step] += A_points[i_step] * B_points[j_step];
 }
+
+In a full tile of the loop, which is unrolled, an iteration reads what the next one needs before it
+computes, so that the reads' latency passes meanwhile (*double buffering*, in registers).
 """
 
 from __future__ import annotations
@@ -91,6 +94,7 @@ from tilepragma.ir.loop_tree import (
     While,
     assign,
 )
+from tilepragma.ir.polynomial import expression, number, polynomial
 from tilepragma.ir.speculation import is_harmless
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import declared_in, unwrapped, walk, workers_meet
@@ -643,6 +647,18 @@ class _PointLoop:
         return f"for (int {self.step} = 0; {self.step} < {self.points.count}; {advance})"
 
 
+@dataclass(frozen=True)
+class _PointsRead:
+    """An access to an array tile that all points of a worker share but for those of `loop`; `name`
+    is that of the array that holds what is read.
+    """
+
+    access: Access
+    tile: StagedTile
+    loop: _PointLoop
+    name: str
+
+
 class _ConvergentNest:
     """Prints a nest with its body. `print_block` prints the code of a worker, `copies` the
     stages. `verify/rules` has checked the nest's loops.
@@ -960,9 +976,7 @@ class _ConvergentNest:
     def _jammed(self, statements: tuple[Statement, ...], *, guarded: bool, unroll: bool = False) -> None:
         """Print shared loops around the points, unless their bodies declare objects."""
         by_points = with_accesses(Block(statements), lambda access: self.elements.get(access.object, access))
-        while isinstance(inner := _only(by_points), Block):
-            by_points = inner
-        statements = _without_idle(by_points.statements)
+        statements = _without_idle(_unwrapped(by_points).statements)
         loops = (statement for statement in statements if isinstance(statement, Loop))
         shared = [loop for loop in loops if _is_shared(loop.bounds, self.varying)]
         if not shared or any(isinstance(statement, Declaration) for statement in statements):
@@ -975,45 +989,79 @@ class _ConvergentNest:
                 continue
             self._points(tuple(waiting), guarded=guarded)
             waiting = []
+            body = Block(_without_idle(_unwrapped(statement.body).statements))
+            reads = self._reads_of_points(body) if unroll and not guarded else ()
+            if reads:
+                self.writer.line("/* An iteration reads what the next one needs before it computes. */")
+            ahead = [self._declare_points(read, "_ahead") for read in reads]
+            for read, points in zip(reads, ahead, strict=True):
+                first = _at(read.access, statement.iterator, statement.lower)
+                short = tuple(expression(polynomial(subscript), INT) for subscript in first.subscripts)
+                self._read_points(replace(read, access=replace(first, subscripts=short)), points)
             if unroll:
                 self.writer.line(self.printer.dialect.unroll)
             with self.writer.block(loop_head(self.printer, statement, statement.declares_iterator)):
-                self._jammed(statement.body.statements, guarded=guarded)
+                if reads:
+                    self._double_buffered(replace(statement, body=body), reads, ahead)
+                else:
+                    self._jammed(body.statements, guarded=guarded)
         self._points(tuple(waiting), guarded=guarded)
 
-    def _with_points_read(self, statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
-        """Read what points of one loop need of array tiles, before the loops over all points; the
-        statements with what was read.
+    def _double_buffered(self, loop: Loop, reads: Sequence[_PointsRead], ahead: Sequence[Access]) -> None:
+        """Print the body of a full tile's loop: take the points that are `ahead`, read those of the
+        next iteration, and compute.
         """
-        read: dict[Access, Access] = {}
+        taken = {}
+        for read, points in zip(reads, ahead, strict=True):
+            taken[read.access] = self._declare_points(read)
+            self.writer.line(self.printer.dialect.unroll)
+            with self.writer.block(read.loop.steps()):
+                self.writer.line(f"{self.printer.expression(taken[read.access])} = {self.printer.expression(points)};")
+        iterator, lower, type_ = polynomial(access_to(loop.iterator)), polynomial(loop.lower), loop.iterator.element
+        assert isinstance(type_, ScalarType), "iterators are numbers"
+        last = expression(polynomial(loop.upper) - lower - number(1), type_)
+        has_next = Binary("<", expression(iterator - lower, type_), last, INT)
+        with self.writer.block(f"if ({self.printer.condition(has_next)})"):
+            for read, points in zip(reads, ahead, strict=True):
+                following = _at(read.access, loop.iterator, expression(iterator + number(1), type_))
+                self._read_points(replace(read, access=following), points)
+        points_taken = with_accesses(loop.body.statements, lambda access: taken.get(access, access))
+        self._points(points_taken, guarded=False)
+
+    def _reads_of_points(self, body: Block) -> tuple[_PointsRead, ...]:
+        """What points of one loop need of array tiles, if the body consists of expressions that
+        cannot fail and change no tile.
+        """
+        tile_of = self.copies.tile_of
+        if not is_harmless(body) or any(tile_of(object_) is not None for object_ in written_in(body)):
+            return ()
+        reads: dict[Access, _PointsRead] = {}
         places = {loop.place: loop for loop in self.points if loop.points is not None}
-
-        def change(access: Access) -> Access:
-            tile = self.copies.tile_of(access.object)
-            objects = accessed_objects(access.subscripts)
+        for access in (node for node in walk(body) if isinstance(node, Access)):
+            tile, objects = tile_of(access.object), accessed_objects(access.subscripts)
             loops = [places[object_.name] for object_ in objects if object_.name in places]
-            if tile is None or len(loops) != 1:
-                return access
-            if access not in read:
-                ordinal = 1 + sum(other.object == access.object for other in read)
-                name = self.numbers.fresh(f"{tile.read}{ordinal if ordinal > 1 else ''}")
-                read[access] = self._array_of_points(replace(access.object, name=name, host=name), loops)
-                self._read_points(tile, access, read[access], loops[0])
-            return read[access]
+            if tile is not None and len(loops) == 1 and access not in reads:
+                ordinal = 1 + sum(other.object == access.object for other in reads)
+                reads[access] = _PointsRead(access, tile, loops[0], f"{tile.read}{ordinal if ordinal > 1 else ''}")
+        return tuple(reads.values())
 
-        return with_accesses(Block(statements), change).statements
+    def _declare_points(self, read: _PointsRead, suffix: str = "") -> Access:
+        """Declare an array for what is read; the element of a point."""
+        name = self.numbers.fresh(f"{read.name}{suffix}")
+        return self._array_of_points(replace(read.access.object, name=name, host=name), [read.loop])
 
-    def _read_points(self, tile: StagedTile, access: Access, points: Access, loop: _PointLoop) -> None:
-        """Read one element for each point of a loop: vectors of neighbours if possible."""
+    def _read_points(self, read: _PointsRead, points: Access) -> None:
+        """Read one element for each point of a loop, vectors of neighbours if possible."""
+        loop = read.loop
         assert loop.points is not None, "a loop over several points"
         self.writer.line(self.printer.dialect.unroll)
         place = f"{loop.worker} + {loop.step} * {loop.count}"
-        source = self.printer.expression(access)
-        if tile.has_vectors_of_points:
+        source = self.printer.expression(read.access)
+        if read.tile.has_vectors_of_points:
             with self.writer.block(loop.steps(loop.points.group)):
                 self.writer.line(f"const int {loop.place} = {place};")
                 target = self.printer.expression(points)
-                self.writer.line(f"{tile.reader[0]}(&{target}, &{source}, {loop.points.group});")
+                self.writer.line(f"{read.tile.reader[0]}(&{target}, &{source}, {loop.points.group});")
             return
         with self.writer.block(loop.steps()):
             self._declare_place(loop)
@@ -1029,8 +1077,11 @@ class _ConvergentNest:
     def _points(self, statements: tuple[Statement, ...], *, guarded: bool) -> None:
         if not statements:
             return
-        if not guarded and all(map(is_harmless, statements)):
-            statements = self._with_points_read(statements)
+        taken = {}
+        for shared in () if guarded else self._reads_of_points(Block(statements)):
+            taken[shared.access] = self._declare_points(shared)
+            self._read_points(shared, taken[shared.access])
+        statements = with_accesses(statements, lambda access: taken.get(access, access))
         decided = (self.nest.guard,) if guarded and self.nest.guard is not None else ()
         read = accessed_objects((*decided, *statements))
         names = {scalar.name for scalar in read}
@@ -1052,6 +1103,19 @@ class _ConvergentNest:
             if guarded and self.nest.guard is not None:
                 stack.enter_context(self.writer.block(f"if ({self.printer.condition(self.nest.guard)})"))
             self.print_block(Block(statements))
+
+
+def _unwrapped(block: Block) -> Block:
+    """The innermost of blocks that hold a block alone."""
+    while isinstance(inner := _only(block), Block):
+        block = inner
+    return block
+
+
+def _at(access: Access, iterator: DataObject, value: Expression) -> Access:
+    """The access in the iteration where `iterator` has the value."""
+    subscripts = with_accesses(access.subscripts, lambda inner: value if inner.object == iterator else inner)
+    return replace(access, subscripts=subscripts)
 
 
 def _varying(nest: TileNest) -> frozenset[DataObject]:

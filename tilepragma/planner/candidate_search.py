@@ -526,9 +526,12 @@ def _reloads_less(answer: ScheduleCandidate, rival: ScheduleCandidate) -> bool:
 
 
 def _has_fewer_launches(answer: ScheduleCandidate, rival: ScheduleCandidate) -> bool:
-    """Whether the answer does the rival's work on devices in fewer launches over as many loops."""
+    """Whether the answer does the rival's work on devices in fewer launches over as many loops,
+    without wavefronts.
+    """
     launches, others = (launches_in(candidate.device_steps) for candidate in (answer, rival))
-    return len(launches) < len(others) and _mapped_loops(answer) >= _mapped_loops(rival)
+    fewer = len(launches) < len(others) and _mapped_loops(answer) >= _mapped_loops(rival)
+    return fewer and not are_wavefronts(answer.device_steps, answer.sizes)
 
 
 def _mapped_loops(answer: ScheduleCandidate) -> int:

@@ -304,25 +304,52 @@ extern "C" __global__ void product(
                             const int k_last = tilek_minimum(k_tile + 16ll, (long long)p) - 1;
                             if (k_tile >= 0ll) {
                                 if (k_last - k_first == 15) {
+                                    /* An iteration reads what the next one needs before it computes. */
+                                    float A_points_ahead[PRODUCT_I_POINTS];
+                                    float B_points_ahead[PRODUCT_J_POINTS];
+#pragma unroll
+                                    for (int i_step = 0; i_step < PRODUCT_I_POINTS;
+                                        i_step += PRODUCT_I_GROUP) {
+                                        const int i_place = i_worker + i_step * worker1_count;
+                                        tilek_read_float(&A_points_ahead[i_step], &A_staged[i_place],
+                                            PRODUCT_I_GROUP);
+                                    }
+#pragma unroll
+                                    for (int j_step = 0; j_step < PRODUCT_J_POINTS;
+                                        j_step += PRODUCT_J_GROUP) {
+                                        const int j_place = j_worker + j_step * worker0_count;
+                                        tilek_read_float(&B_points_ahead[j_step], &B_staged[j_place],
+                                            PRODUCT_J_GROUP);
+                                    }
 #pragma unroll
                                     for (int k = k_first; k < k_first + 16; ++k) {
                                         float A_points[PRODUCT_I_POINTS];
 #pragma unroll
-                                        for (int i_step = 0; i_step < PRODUCT_I_POINTS;
-                                            i_step += PRODUCT_I_GROUP) {
-                                            const int i_place = i_worker + i_step * worker1_count;
-                                            tilek_read_float(&A_points[i_step],
-                                                &A_staged[(k - k_first) * A_pitch + i_place],
-                                                PRODUCT_I_GROUP);
+                                        for (int i_step = 0; i_step < PRODUCT_I_POINTS; ++i_step) {
+                                            A_points[i_step] = A_points_ahead[i_step];
                                         }
                                         float B_points[PRODUCT_J_POINTS];
 #pragma unroll
-                                        for (int j_step = 0; j_step < PRODUCT_J_POINTS;
-                                            j_step += PRODUCT_J_GROUP) {
-                                            const int j_place = j_worker + j_step * worker0_count;
-                                            tilek_read_float(&B_points[j_step],
-                                                &B_staged[(k - k_first) * B_size1 + j_place],
-                                                PRODUCT_J_GROUP);
+                                        for (int j_step = 0; j_step < PRODUCT_J_POINTS; ++j_step) {
+                                            B_points[j_step] = B_points_ahead[j_step];
+                                        }
+                                        if (k - k_first < 15) {
+#pragma unroll
+                                            for (int i_step = 0; i_step < PRODUCT_I_POINTS;
+                                                i_step += PRODUCT_I_GROUP) {
+                                                const int i_place = i_worker + i_step * worker1_count;
+                                                tilek_read_float(&A_points_ahead[i_step],
+                                                    &A_staged[(k + 1 - k_first) * A_pitch + i_place],
+                                                    PRODUCT_I_GROUP);
+                                            }
+#pragma unroll
+                                            for (int j_step = 0; j_step < PRODUCT_J_POINTS;
+                                                j_step += PRODUCT_J_GROUP) {
+                                                const int j_place = j_worker + j_step * worker0_count;
+                                                tilek_read_float(&B_points_ahead[j_step],
+                                                    &B_staged[(k + 1 - k_first) * B_size1 + j_place],
+                                                    PRODUCT_J_GROUP);
+                                            }
                                         }
 #pragma unroll
                                         for (int i_step = 0; i_step < PRODUCT_I_POINTS; ++i_step) {
