@@ -11,12 +11,6 @@
 
 enum { GANGS_PER_THREAD = 4, REDUCING_GANGS = 1024, THREADS_PER_UNIT = 64, DIMENSIONS = 3, VECTOR = 4 };
 
-/* Workers of a multiprocessor that hide the latency of what they compute, and what copying an
- * element to shared memory takes in the time of a point. Products of 130 x 134 in GPGPU-Sim, 20
- * multiprocessors: 15 gangs of 8 points a worker 30 559 cycles, 25 of 4 points 26 388, 45 of 512
- * workers with 2 points 27 192; of 128 x 128: 16 gangs of 4 points 23 137, 32 of 2 18 348. */
-enum { HIDING_WORKERS = 512, COPY = 4 };
-
 /* Instances of a launch whose partial values are formed in an order: so many that any number of
  * threads has about as much to do each, and few enough that combining their values takes no
  * time. */
@@ -128,8 +122,8 @@ static int64_t step_time(const tilek_launch_shape *launch, const tilek_call *cal
         }
     }
     busiest = tilek_ceiling_quotient(gangs, tilek_maximum(machine->limits->compute_units, 1));
-    return tilek_bounded_product(tilek_maximum(tilek_bounded_product(busiest, gang), HIDING_WORKERS),
-                                 points + vectors + tilek_ceiling_quotient(COPY * copied, gang));
+    return tilek_bounded_product(tilek_maximum(tilek_bounded_product(busiest, gang), TILEK_HIDING_WORKERS),
+                                 points + vectors + tilek_ceiling_quotient(TILEK_COPIED_POINTS * copied, gang));
 }
 
 /* Gives workers fewer points where gangs with all points are too few for the multiprocessors.

@@ -284,7 +284,7 @@ void steps_points(void)
                                              {"j", 4, own_kinds, own_axes[1], 4, INT64_MIN, INT64_MAX}};
     static const int64_t arguments[] = {0, 0, 8, 0, 0, 0, 4, 0}, said[] = {4, 2, 1};
     /* trip, multiprocessors; gangs along j and i, points along i and j */
-    static const int64_t cases[][6] = {{128, 20, 4, 8, 2, 1}, {256, 20, 4, 8, 4, 2}, {2048, 20, 16, 32, 8, 4}, {16, 132, 1, 2, 1, 1}};
+    static const int64_t cases[][6] = {{128, 20, 4, 4, 4, 1}, {130, 20, 5, 5, 4, 1}, {256, 20, 4, 8, 4, 2}, {2048, 20, 16, 32, 8, 4}, {16, 132, 1, 2, 1, 1}};
     const unsigned axes = TILEK_LAUNCH_POINTS | 3u << TILEK_AXIS_GANG | 3u << TILEK_AXIS_WORKER;
     const tilek_launch_shape launch = {"product", 2, loops, axes, NULL, 0, NULL, 0, NULL, 0, NULL, 0};
     for (size_t index = 0; index < sizeof cases / sizeof cases[0]; ++index) {

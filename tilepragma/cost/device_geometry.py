@@ -24,7 +24,7 @@ from tilepragma.ir.loop_tree import Axis, Tile, TiledLoop
 from tilepragma.model.device import Gpu
 from tilepragma.plan.array_bytes import host_value
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
-from tilepragma.plan.shared_constants import PREFERRED_WORKERS
+from tilepragma.plan.shared_constants import COPIED_POINTS, HIDING_WORKERS, PREFERRED_WORKERS
 from tilepragma.plan.summary import points_of
 
 #: Iterations of a host's loop that stand for the others.
@@ -181,10 +181,11 @@ class _Launches:
         left = [dimension for dimension in used if dimension not in given]
         workers = {dimension: host_value(count, self.scalars) for dimension, count in given.items()}
         workers |= dict(zip(left, PREFERRED_WORKERS.get(len(left), ()), strict=True))
+        gang = math.prod(workers.values())
         divisors: dict[int, int] = {}
         best, least, longest = divisors, math.inf, 0
         while longest >= 0:
-            gangs, points, vectors, most, longest = 1, 1, 0, 0, -1
+            gangs, points, vectors, copied, most, longest = 1, 1, 0, 0, 0, -1
             for tiled, loop in zip(launch.loops, bounds, strict=True):
                 dimension = _dimension(tiled)
                 along = tiled.points // divisors.get(dimension, 1)
@@ -192,11 +193,13 @@ class _Launches:
                 gangs *= -(-loop.trip // side)
                 points *= along
                 vectors += -(-along // _VECTOR) if dimension >= 0 else 0
+                copied += side if dimension >= 0 else 0
                 # First sides along which workers have more than a vector.
                 rank = side + (2**31 if along > _VECTOR else 0)
                 if along % 2 == 0 and rank > most:
                     most, longest = rank, dimension
-            time = -(-gangs // self.gpu.multiprocessors) * (points + vectors)
+            busiest = max(-(-gangs // self.gpu.multiprocessors) * gang, HIDING_WORKERS)
+            time = busiest * (points + vectors + -(-COPIED_POINTS * copied // gang))
             if time < least:
                 best, least = divisors, time
             divisors = {**divisors, longest: 2 * divisors.get(longest, 1)}

@@ -82,8 +82,8 @@ class Instruction:
     @cached_property
     def reads(self) -> tuple[str, ...]:
         """The registers that it reads."""
-        own = () if self.predicate is None else (self.predicate,)
-        return (*own, *_registers(self.operands if not self.writes else self.operands[1:]))
+        predicates = () if self.predicate is None else (self.predicate,)
+        return (*predicates, *_registers(self.operands if not self.writes else self.operands[1:]))
 
 
 @dataclass(frozen=True)
