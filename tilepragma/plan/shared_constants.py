@@ -45,9 +45,9 @@ LANES = 32
 
 #: Workers of a multiprocessor that hide the latency of what they compute, and how many points'
 #: time it takes to copy an element to shared memory. Products in GPGPU-Sim, 20 multiprocessors: of
-#: 130 x 134 with 8 points a worker in 15 gangs 33 095 cycles, with 4 in 25 gangs 28 984. Fewer
-#: points of 128 x 128, 2 in place of 4, gain 4 % of the cycles, and take 1.54 times the
-#: instructions; so 320 workers are enough, and not 512.
+#: 130 x 134 with 8 points a worker in 15 gangs 33 095 cycles, with 4 in 25 gangs 28 984. 512
+#: workers would give 2 points in place of 4 to products of about 128, for 4 to 11 % of the cycles,
+#: with 1.5 times the instructions (docs/MODEL.md).
 HIDING_WORKERS, COPIED_POINTS = 320, 4
 
 
