@@ -480,26 +480,26 @@ def test_a_sum_that_is_not_written_back_is_refused() -> None:
 
 
 def test_an_element_that_is_read_otherwise_meanwhile_is_refused() -> None:
-    """trmm without the condition that a tile is full: rows that it holds are read as b[k][j] too."""
+    """A triangular product with a row too many: rows that it holds are read as b[k][j] too."""
     result = plan("""
     void f(int n, int m, double b[n][m], double a[n][n])
     {
     #pragma tilek kernel
         for (int i = 0; i < n; i++)
             for (int j = 0; j < m; j++)
-                for (int k = i + 1; k < n; k++) b[i][j] += a[k][i] * b[k][j];
+                for (int k = 0; k < i; k++) b[i][j] += a[k][i] * b[k][j];
     }""")
 
-    def from_the_diagonal(node: PackedPanels) -> PackedPanels:
-        """k from the first row of the tile on."""
+    def with_the_diagonal(node: PackedPanels) -> PackedPanels:
+        """k up to the row itself."""
 
         def in_block(block: Block) -> Block:
             (loop,) = (statement for statement in block.statements if isinstance(statement, Loop))
-            return replace(block, statements=(replace(loop, lower=integer(0)),))
+            return replace(block, statements=(replace(loop, upper=Binary("+", loop.upper, integer(1), INT)),))
 
         return replace(node, body=in_block(node.body))
 
-    faults = " ".join(fault.message for fault in prove(panel_parts(result, from_the_diagonal)))
+    faults = " ".join(fault.message for fault in prove(panel_parts(result, with_the_diagonal)))
     assert "the buffer of 'b' has elements that are also accessed in another way inside" in faults
 
 
