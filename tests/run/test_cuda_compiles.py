@@ -97,7 +97,7 @@ def test_streamed_tiles_stay_in_registers(workshop: Workshop, tmp_path: Path) ->
     columns = [path for path in paths if "_COLUMNS" in path.read_text()]
     # What neighbours read of cube_box's planes lies too far back for registers.
     names = {path.stem.removeprefix("overlapped.") for path in columns}
-    assert names == {"box_order_2", "cube", "cube_order_4", "star_order_1", "star_order_3"}
+    assert names == {"box_order_2", "cube", "cube_order_4", "quotients", "star_order_1", "star_order_3"}
     for path in columns:
         options = (*warnings, *specialised(path.read_text(), 32))
         assert complaints([path], ARCHITECTURES[-1:], options) == ""

@@ -5,6 +5,7 @@ which is kept among the user's by target and number (`threads`, `cuda-0`).
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -270,13 +271,15 @@ def shipped_gpus() -> list[Gpu]:
 
 
 def nearest(name: str, capability: tuple[int, int] | None, gpus: Iterable[Gpu]) -> Gpu:
-    """The most similar GPU: of the same name, else of the nearest lower compute capability."""
+    """The most similar GPU: of the same name, else of the nearest lower compute capability; without
+    any, one that is no model in particular.
+    """
     kind = [gpu for gpu in gpus if (gpu.compute_capability is None) == (capability is None)]
     if not kind:
         raise CalibrationError("no shipped descriptor describes a GPU of its kind")
     same = [gpu for gpu in kind if _model(gpu.name) in name.upper()]
     if same or capability is None:
-        return (same or kind)[0]
+        return (same or [gpu for gpu in kind if _model(gpu.name) == gpu.name.upper()] or kind)[0]
     below = [gpu for gpu in kind if gpu.compute_capability and gpu.compute_capability <= capability]
     if not below:
         return min(kind, key=lambda gpu: gpu.compute_capability or (0, 0))
@@ -285,7 +288,7 @@ def nearest(name: str, capability: tuple[int, int] | None, gpus: Iterable[Gpu]) 
 
 def _model(name: str) -> str:
     """`H100` of `NVIDIA H100-SXM5-80GB`: the first word with a digit."""
-    words = name.upper().replace("-", " ").split()
+    words = re.findall(r"[A-Z0-9]+", name.upper())
     return next((part for part in words if any(map(str.isdigit, part))), name.upper())
 
 

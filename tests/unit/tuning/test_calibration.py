@@ -195,10 +195,12 @@ def test_opencl_gpus() -> None:
 
 def test_the_nearest_of_our_descriptors() -> None:
     assert nearest("NVIDIA A100-SXM4-80GB", (8, 0), shipped_gpus()).compute_capability == (8, 0)
-    assert nearest("NVIDIA GeForce RTX 4090", (8, 9), shipped_gpus()).compute_capability == (8, 0)
+    assert nearest("NVIDIA GeForce RTX 4090", (8, 9), shipped_gpus()).compute_capability == (8, 9)
+    assert nearest("NVIDIA RTX A4000", (8, 6), shipped_gpus()).compute_capability == (8, 6)
     assert nearest("NVIDIA B200", (10, 0), shipped_gpus()).compute_capability == (9, 0)
     assert nearest("Tesla C870", (1, 0), shipped_gpus()).compute_capability == (1, 3)
-    assert nearest("gfx90a", None, shipped_gpus()).compute_capability is None
+    assert nearest("gfx1100", None, shipped_gpus()).name == "an OpenCL GPU"
+    assert "MI250" in nearest("AMD Instinct MI250X", None, shipped_gpus()).name
     with pytest.raises(CalibrationError):
         nearest("gfx90a", None, [])
 
