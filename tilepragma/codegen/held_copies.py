@@ -17,7 +17,7 @@ since NVRTC leaves it where it stands.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Set
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -38,6 +38,7 @@ from tilepragma.ir.expressions import (
     conjuncts,
     disjunction,
     local_scalar,
+    operands,
 )
 from tilepragma.ir.loop_tree import Block, Declaration, ExpressionStatement, If, Initializer
 from tilepragma.ir.polynomial import is_scalar
@@ -101,7 +102,7 @@ class CopyLoopPrinter:
         choice = next((test for test in others if isinstance(test, Binary) and test.operator == "||"), None)
         sets = [[test for test in others if test is not choice]]
         if choice is not None:
-            sets = [[*sets[0], *conjuncts(part)] for part in _disjuncts(choice)]
+            sets = [[*sets[0], *conjuncts(part)] for part in operands("||", choice)]
         with ExitStack() as stack:
             if shared:
                 stack.enter_context(self.writer.block(f"if ({self.printer.condition(conjunction(shared))})"))
@@ -165,14 +166,6 @@ class CopyLoopPrinter:
         self.writer.line(
             f"{text};" if value is None else f"{text} = {self.printer.initializer(value, object_.element)};"
         )
-
-
-def _disjuncts(condition: Expression) -> Iterator[Expression]:
-    if isinstance(condition, Binary) and condition.operator == "||":
-        yield from _disjuncts(condition.left)
-        yield from _disjuncts(condition.right)
-    else:
-        yield condition
 
 
 _ENDS = {">=": "least", "<=": "most"}

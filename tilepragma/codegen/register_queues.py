@@ -61,10 +61,12 @@ from tilepragma.ir.expressions import (
     Scope,
     access_to,
     conjunction,
+    conjuncts,
     disjunction,
     integer,
     local_scalar,
     negated,
+    operands,
 )
 from tilepragma.ir.loop_tree import (
     Block,
@@ -435,7 +437,7 @@ class _Walk:
 
     def _limits_of_planes(self, condition: Expression, place: _Place) -> Iterator[Statement]:
         """Exclude positions that do not pass the condition around nests."""
-        for test in _operands("&&", condition):
+        for test in conjuncts(condition):
             if self._of_tile(test):
                 continue
             if place.moves(test):
@@ -447,14 +449,14 @@ class _Walk:
     def _of_columns(self, tests: Iterable[Expression], place: _Place) -> Iterator[Expression]:
         """What is left of the tests at positions that are full."""
         for test in tests:
-            parts = [part for part in _operands("||", test) if not place.moves(part)]
+            parts = [part for part in operands("||", test) if not place.moves(part)]
             if parts and (len(parts) > 1 or not place.moves(test)):
                 yield disjunction(parts)
 
     def _limits(self, tests: Iterable[Expression], place: _Place) -> Iterator[Statement]:
         """Exclude positions where a test fails or, with others, depends on the plane."""
         for test in tests:
-            parts = [*_operands("||", test)]
+            parts = [*operands("||", test)]
             moving = [part for part in parts if place.moves(part)]
             if len(parts) == 1:
                 yield from self._limit(test, ">=", place)
@@ -511,8 +513,8 @@ class _Walk:
         if place.step is None:
             if not place.moves(condition):
                 return condition
-            kept = [test for test in _operands("&&", condition) if self._of_tile(test)]
-        others = [test for test in _operands("&&", condition) if test not in kept]
+            kept = [test for test in conjuncts(condition) if self._of_tile(test)]
+        others = [test for test in conjuncts(condition) if test not in kept]
         return conjunction([*kept, *([Binary("||", self.full, conjunction(others), INT)] if others else [])])
 
     def _of_tile(self, test: Expression) -> bool:
@@ -634,7 +636,7 @@ def _grouped(reads: set[tuple[int, int]], writes: set[tuple[int, int]], steps: i
 
 def _tests(node: If) -> Iterator[Expression]:
     """The tests before the statements in a condition, of conditions inside too."""
-    yield from _operands("&&", node.condition)
+    yield from conjuncts(node.condition)
     inner = node.then.statements[0]
     if isinstance(inner, If) and len(node.then.statements) == 1:
         yield from _tests(inner)
@@ -650,15 +652,6 @@ def _harmless(node: object) -> bool:
     if isinstance(node, (Binary, Assignment)) and node.operator in ("/", "%", "/=", "%="):
         return is_floating(node.type)
     return not isinstance(node, Call) or node.callee is not Callee.USER
-
-
-def _operands(operator: str, value: Expression) -> Iterator[Expression]:
-    """The parts of a chain of && or ||."""
-    if isinstance(value, Binary) and value.operator == operator:
-        yield from _operands(operator, value.left)
-        yield from _operands(operator, value.right)
-    else:
-        yield value
 
 
 def _to_workers(nest: TileNest) -> bool:

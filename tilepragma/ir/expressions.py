@@ -295,13 +295,18 @@ def conjunction(conditions: Iterable[Expression]) -> Expression:
     return reduce(lambda left, right: Binary("&&", left, right, INT), conditions)
 
 
+def operands(operator: str, value: Expression) -> Iterator[Expression]:
+    """The parts of a chain of && or ||, in order."""
+    if isinstance(value, Binary) and value.operator == operator:
+        yield from operands(operator, value.left)
+        yield from operands(operator, value.right)
+    else:
+        yield value
+
+
 def conjuncts(condition: Expression) -> Iterator[Expression]:
     """The parts of a conjunction, in order."""
-    if isinstance(condition, Binary) and condition.operator == "&&":
-        yield from conjuncts(condition.left)
-        yield from conjuncts(condition.right)
-    else:
-        yield condition
+    return operands("&&", condition)
 
 
 def disjunction(conditions: Iterable[Expression]) -> Expression:
