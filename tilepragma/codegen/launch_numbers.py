@@ -19,7 +19,7 @@ from tilepragma.ir.loop_tree import Axis, Tile
 from tilepragma.plan.array_bytes import host_value
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan
 
-#: The most elements of an array whose places are computed in 32 bits (`tilek_index_bits`).
+#: The most elements of an array whose places are computed in 32 bits (`tilek_long_array`).
 _SHORT = 2**30
 _AXES = tuple(
     Axis(kind, dimension)

@@ -82,18 +82,18 @@ class LaunchGeometry:
 
     def value(self, expression: Expression) -> int:
         """Raises UncountableError."""
-        return self._one(self.batch.evaluation.value(expression))
+        return self._number(self.batch.evaluation.value(expression))
 
     def known(self, object_: DataObject) -> int | None:
         """The value of a scalar; None for data."""
         value = self.batch.get(object_.name)
-        return None if value is None else self._one(value)
+        return None if value is None else self._number(value)
 
     def argument(self, tile: Tile) -> int:
         """A tile's argument, 0 without one. Raises UncountableError."""
         return _argument(self.batch, tile)
 
-    def _one(self, value: Values) -> int:
+    def _number(self, value: Values) -> int:
         return int(self.batch.all(value)[0])
 
 
