@@ -3,6 +3,7 @@
 #include "arrays/device_arrays.h"
 
 #include "base/message.h"
+#include "base/shared_constants.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -422,7 +423,7 @@ static int has_short_rows(const tilek_array *geometry, int rank, int64_t most)
 
 int tilek_long_array(const tilek_device_arrays *device_arrays)
 {
-    static const int64_t most = (int64_t)1 << 30;
+    static const int64_t most = TILEK_SHORT_ELEMENTS;
     for (int index = 0; index < device_arrays->kernel->array_count; ++index) {
         const tilek_array_shape *shape = &device_arrays->kernel->arrays[index];
         const tilek_device_array *array = &device_arrays->arrays[index];

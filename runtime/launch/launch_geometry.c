@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { GANGS_PER_THREAD = 4, REDUCING_GANGS = 1024, THREADS_PER_UNIT = 64, DIMENSIONS = 3, VECTOR = 4 };
+enum { GANGS_PER_THREAD = 4, DIMENSIONS = 3 };
 
 /* Instances of a launch whose partial values are formed in an order: so many that any number of
  * threads has about as much to do each, and few enough that combining their values takes no
@@ -114,10 +114,10 @@ static int64_t step_time(const tilek_launch_shape *launch, const tilek_call *cal
                       side = axis < 0 ? 1 : along * workers[axis - TILEK_AXIS_WORKER];
         gangs = tilek_bounded_product(gangs, tilek_ceiling_quotient(geometry->bounds[index]->trip, side));
         points *= along;
-        vectors += axis < 0 ? 0 : tilek_ceiling_quotient(along, VECTOR);
+        vectors += axis < 0 ? 0 : tilek_ceiling_quotient(along, TILEK_VECTOR_POINTS);
         copied += axis < 0 ? 0 : side;
-        if (along % 2 == 0 && side + (along > VECTOR ? INT32_MAX : 0) > most) {
-            most = side + (along > VECTOR ? INT32_MAX : 0);
+        if (along % 2 == 0 && side + (along > TILEK_VECTOR_POINTS ? INT32_MAX : 0) > most) {
+            most = side + (along > TILEK_VECTOR_POINTS ? INT32_MAX : 0);
             *longest = axis - TILEK_AXIS_WORKER;
         }
     }
@@ -272,7 +272,7 @@ static void cover(const tilek_launch_shape *launch, const tilek_call *call, tile
 static int64_t chunks_of(const tilek_launch_shape *launch, const tilek_machine *machine, int64_t need)
 {
     int64_t chunk = launch->chunk;
-    if (need <= 0) return REDUCING_GANGS;
+    if (need <= 0) return TILEK_REDUCING_GANGS;
     if (machine->operations >= (double)need)
         chunk = tilek_maximum(chunk, (int64_t)(CHUNK_OPERATIONS * (double)need / machine->operations));
     return tilek_minimum(tilek_ceiling_quotient(need, chunk), MOST_CHUNKS);
@@ -295,8 +295,8 @@ static void choose_device(const tilek_launch_shape *launch, const tilek_call *ca
             continue;
         }
         if (need == 0) need = 4 * units;
-        if (!must && axis == TILEK_AXIS_THREAD) need = tilek_minimum(need, THREADS_PER_UNIT * units);
-        if (!must && launch->reduction_count > 0) need = tilek_minimum(need, REDUCING_GANGS);
+        if (!must && axis == TILEK_AXIS_THREAD) need = tilek_minimum(need, TILEK_THREADS_PER_UNIT * units);
+        if (!must && launch->reduction_count > 0) need = tilek_minimum(need, TILEK_REDUCING_GANGS);
         geometry->axes[axis] = tilek_maximum(need, 1);
     }
 }

@@ -18,9 +18,8 @@ from tilepragma.ir.expressions import Storage
 from tilepragma.ir.loop_tree import Axis, Tile
 from tilepragma.plan.array_bytes import host_value
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan
+from tilepragma.plan.shared_constants import SHORT_ELEMENTS
 
-#: The most elements of an array whose places are computed in 32 bits (`tilek_long_array`).
-_SHORT = 2**30
 _AXES = tuple(
     Axis(kind, dimension)
     for kind, dimensions in ((AxisKind.THREAD, 1), (AxisKind.GANG, 3), (AxisKind.WORKER, 3))
@@ -71,7 +70,7 @@ class LaunchNumbers:
             case "SCALAR":
                 return geometry.known(self.plan.scalars[index])
             case "INDEX_BITS":
-                return 32 if all(self._elements(array) <= _SHORT for array in self.plan.arrays) else 64
+                return 32 if all(self._elements(array) <= SHORT_ELEMENTS for array in self.plan.arrays) else 64
             case "ARRAY":
                 return (index + 1) * ARRAY
             case "PARTIALS":

@@ -24,13 +24,18 @@ from tilepragma.ir.loop_tree import Axis, Tile, TiledLoop
 from tilepragma.model.device import Gpu
 from tilepragma.plan.array_bytes import host_value
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
-from tilepragma.plan.shared_constants import COPIED_POINTS, HIDING_WORKERS, PREFERRED_WORKERS
+from tilepragma.plan.shared_constants import (
+    COPIED_POINTS,
+    HIDING_WORKERS,
+    PREFERRED_WORKERS,
+    REDUCING_GANGS,
+    THREADS_PER_UNIT,
+    VECTOR_POINTS,
+)
 from tilepragma.plan.summary import points_of
 
 #: Iterations of a host's loop that stand for the others.
 ITERATIONS = 17
-#: As in launch_geometry.c.
-_REDUCING_GANGS, _THREADS_PER_UNIT, _VECTOR = 1024, 64, 4
 #: The largest grid that CUDA takes.
 _GRID = (2**31 - 1, 65535, 65535)
 
@@ -165,9 +170,9 @@ class _Launches:
                     need = max(need, _needed(tiled, of_loop, loop.trip, axes, place))
             need = need or 4 * units
             if not must and axis.kind is AxisKind.THREAD:
-                need = min(need, _THREADS_PER_UNIT * units)
+                need = min(need, THREADS_PER_UNIT * units)
             if not must and launch.reductions:
-                need = min(need, _REDUCING_GANGS)
+                need = min(need, REDUCING_GANGS)
             axes[axis] = max(need, 1)
         return axes
 
@@ -192,10 +197,10 @@ class _Launches:
                 side = along * workers.get(dimension, 1)
                 gangs *= -(-loop.trip // side)
                 points *= along
-                vectors += -(-along // _VECTOR) if dimension >= 0 else 0
+                vectors += -(-along // VECTOR_POINTS) if dimension >= 0 else 0
                 copied += side if dimension >= 0 else 0
                 # First sides along which workers have more than a vector.
-                rank = side + (2**31 if along > _VECTOR else 0)
+                rank = side + (2**31 if along > VECTOR_POINTS else 0)
                 if along % 2 == 0 and rank > most:
                     most, longest = rank, dimension
             busiest = max(-(-gangs // self.gpu.multiprocessors) * gang, HIDING_WORKERS)

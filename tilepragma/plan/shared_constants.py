@@ -49,6 +49,12 @@ LANES = 32
 #: workers would give 2 points in place of 4 to products of about 128, for 4 to 11 % of the cycles,
 #: with 1.5 times the instructions (docs/MODEL.md).
 HIDING_WORKERS, COPIED_POINTS = 320, 4
+#: Neighbouring points of a worker that shared memory serves together.
+VECTOR_POINTS = 4
+#: The most gangs of a launch with a reduction, and of threads for each multiprocessor.
+REDUCING_GANGS, THREADS_PER_UNIT = 1024, 64
+#: The most elements of an array whose places devices compute in 32 bits.
+SHORT_ELEMENTS = 2**30
 
 
 def header() -> str:

@@ -24,6 +24,7 @@ from tilepragma.plan.array_bytes import element_bytes
 from tilepragma.plan.balanced_chunking import even_parts
 from tilepragma.plan.dispatch_table import outermost_loop
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, SectionBound, SizeChoice, StreamedGrid, TileSize
+from tilepragma.plan.shared_constants import SHORT_ELEMENTS
 from tilepragma.plan.summary import used_sizes
 from tilepragma.planner.overflow_guards import never_holding
 from tilepragma.report.landscape import Landscape
@@ -41,8 +42,6 @@ from tilepragma.report.size_values import Sizes, byte_text, value_of
 from tilepragma.report.source_text import SourceText, plain_text
 from tilepragma.user_tiles.mapping import top_loops
 
-MOST_SHORT_INDICES = 1 << 30
-"""most elements of an array with 32-bit indices on devices (tilek_index_bits)"""
 #: The most characters for the bounds of one dimension.
 _LONGEST_BOUNDS = 60
 
@@ -223,8 +222,8 @@ def _rejected(plan: KernelPlan, sizes: Sizes) -> Iterator[str]:
     # Arrays too long for 32-bit indices, as the runtime decides for sections that begin at 0.
     for argument in plan.arrays if plan.device else ():
         count = _elements(argument, sizes)
-        if count is not None and count > MOST_SHORT_INDICES:
-            size = f"'{argument.object.host}' has {count} elements, more than {MOST_SHORT_INDICES} (2^30)"
+        if count is not None and count > SHORT_ELEMENTS:
+            size = f"'{argument.object.host}' has {count} elements, more than {SHORT_ELEMENTS} (2^30)"
             yield f"32-bit indices on devices: {size}"
 
 

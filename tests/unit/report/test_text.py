@@ -16,7 +16,6 @@ from tilepragma.base.refusals import CommandError
 from tilepragma.driver import translate
 from tilepragma.driver.reports import explain, kernel_reports
 from tilepragma.driver.state import TranslateRequest, TranslateResult
-from tilepragma.report.facts import MOST_SHORT_INDICES
 from tilepragma.report.size_values import byte_text, parse_sizes
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "explain"
@@ -291,13 +290,6 @@ def test_sizes_that_leave_nothing_to_run_at_once_or_need_wide_indices(size: str,
     assert ("(one alone: nothing runs in parallel)" in text) == alone
     said = f"32-bit indices on devices: 'a' has {size} elements, more than 1073741824 (2^30)"
     assert (said in text) == wide
-
-
-def test_the_length_that_needs_wide_indices_is_the_runtimes() -> None:
-    text = (Path(__file__).parents[3] / "runtime" / "arrays" / "device_arrays.c").read_text()
-    body = text[text.index("int tilek_long_array(") :]
-    match = re.search(r"most = \(int64_t\)1 << (\d+);", body)
-    assert match is not None and 1 << int(match[1]) == MOST_SHORT_INDICES
 
 
 YEE = """
