@@ -351,7 +351,7 @@ class _Walk:
         self.full, self.turn = (local_scalar(fresh(each), INT) for each in (_FULL, _TURN))
         self.first, self.last = (local_scalar(fresh(f"{name}_{end}"), INDEX) for end in ("first", "last"))
         self.masks: list[Access] = []
-        self.tile = queues.queues[0][1].first if all(map(_harmless, walk(loop.body))) else None
+        self.tile = queues.queues[0][1].first if all(map(_cannot_trap, walk(loop.body))) else None
         place, statements = _Place(loop.iterator), self._loaded_ahead(loop.body.statements)
         self.before = tuple(self._before(statements, place))
         self._left = iter(self.masks)
@@ -647,8 +647,8 @@ def _tested(node: If) -> tuple[Statement, ...]:
     return _tested(inner) if isinstance(inner, If) and len(node.then.statements) == 1 else node.then.statements
 
 
-def _harmless(node: object) -> bool:
-    """Whether the node ends for any values: it divides no integers and calls no user's function."""
+def _cannot_trap(node: object) -> bool:
+    """Whether the node traps for no values: it divides no integers and calls no user's function."""
     if isinstance(node, (Binary, Assignment)) and node.operator in ("/", "%", "/=", "%="):
         return is_floating(node.type)
     return not isinstance(node, Call) or node.callee is not Callee.USER
