@@ -157,22 +157,25 @@ static void choose_points(const tilek_launch_shape *launch, const tilek_call *ca
 /* How many gangs cover the launch's loops in one round; 0 where tiles or the user decide that. */
 static int64_t covering_gangs(const tilek_launch_shape *launch, const tilek_call *call, const tilek_geometry *geometry)
 {
-    int64_t gangs = 1;
+    int64_t most[TILEK_AXIS_WORKER] = {0}, gangs = 1;
     for (int axis = TILEK_AXIS_GANG; axis < TILEK_AXIS_WORKER; ++axis)
         if (uses(launch, axis) && geometry->axes[axis] > 0) return 0;
     for (int index = 0; index < launch->loop_count; ++index) {
         const tilek_loop_shape *loop = &launch->loops[index];
         const int axis = worker_axis(loop);
-        int64_t arguments[TILEK_MAX_TILES];
-        int over_gangs = 0;
+        int64_t arguments[TILEK_MAX_TILES], cover;
+        int gang = -1;
         for (int tile = 0; tile < loop->tile_count; ++tile) {
             if (loop->kinds[tile] == TILEK_TILE_SIZE) return 0;
-            over_gangs |= loop->kinds[tile] == TILEK_TILE_GANG;
+            if (loop->kinds[tile] == TILEK_TILE_GANG) gang = loop->axes[tile];
         }
-        if (!has_dynamic(loop) || !over_gangs) return 0;
-        gangs = tilek_bounded_product(gangs, tilek_ceiling_quotient(geometry->bounds[index]->trip,
-            take_arguments(loop, call, geometry, arguments) * (axis < 0 ? 1 : geometry->axes[axis])));
+        if (!has_dynamic(loop) || gang < 0) return 0;
+        cover = tilek_ceiling_quotient(geometry->bounds[index]->trip,
+            take_arguments(loop, call, geometry, arguments) * (axis < 0 ? 1 : geometry->axes[axis]));
+        most[gang] = tilek_maximum(most[gang], cover);
     }
+    for (int axis = TILEK_AXIS_GANG; axis < TILEK_AXIS_WORKER; ++axis)
+        if (uses(launch, axis)) gangs = tilek_bounded_product(gangs, most[axis]);
     return gangs;
 }
 

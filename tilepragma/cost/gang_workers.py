@@ -67,11 +67,11 @@ def _spread(
     trips = [_most(entries, entries.batch.all(entries.batch.evaluation.trips(loop.loop))) for _, loop in mapped]
 
     def gangs() -> Integers:
-        each = [
-            -(-trip // workers[loop.dimension]) if loop.workers else trip
-            for trip, (_, loop) in zip(trips, mapped, strict=True)
-        ]
-        total: Integers = np.prod([place.batch.all(1), *each], axis=0, dtype=np.int64)
+        most = dict.fromkeys((loop.dimension for _, loop in mapped), place.batch.all(0))
+        for trip, (_, loop) in zip(trips, mapped, strict=True):
+            cover = -(-trip // workers[loop.dimension]) if loop.workers else trip
+            most[loop.dimension] = np.maximum(most[loop.dimension], cover)
+        total: Integers = np.prod([place.batch.all(1), *most.values()], axis=0, dtype=np.int64)
         return total
 
     for dimension in reversed(left):

@@ -17,7 +17,7 @@ from tilepragma.cost.ptx_walk import PlanCounts
 from tilepragma.cost.thread_accesses import WorkerAccess, accesses_of, is_side_by_side, uncoalesced
 from tilepragma.ir.evaluation import UncountableError
 from tilepragma.ir.expressions import access_to
-from tilepragma.ir.loop_tree import Declaration, ExpressionStatement, If, Loop, Tile, TiledLoop, TileNest
+from tilepragma.ir.loop_tree import Declaration, ExpressionStatement, If, Loop, Statement, Tile, TiledLoop, TileNest
 from tilepragma.ir.loop_tree_text import staged_text
 from tilepragma.ir.polynomial import expression, number, of_atom, polynomial
 from tilepragma.ir.traversal import walk
@@ -32,6 +32,7 @@ from tilepragma.poly.schedule import Row, row_text
 from tilepragma.report.size_values import Sizes, iterations
 from tilepragma.report.source_text import plain_text
 from tilepragma.schedule.doacross import persistent_launches
+from tilepragma.user_tiles.chain_checks import literal_trip
 
 
 @dataclass(frozen=True)
@@ -153,17 +154,29 @@ def _lines_text(lines: list[int]) -> str:
 
 
 def _line_of(launch: Launch) -> str:
-    """The line of the user's text where the launch's first loop or statement stands."""
-    for node in walk(launch.body):
+    """The line of the user's text where the launch's first loop or statement stands, or the lines
+    where each of several nests begins.
+    """
+    nests = launch.body.statements if _has_several_nests(launch) else (launch.body,)
+    return _lines_text(sorted({line for line in map(_first_line, nests) if line is not None}))
+
+
+def _has_several_nests(launch: Launch) -> bool:
+    statements = launch.body.statements
+    return len(statements) > 1 and all(isinstance(statement, TileNest) for statement in statements)
+
+
+def _first_line(part: Statement) -> int | None:
+    for node in walk(part):
+        places = []
         if isinstance(node, TileNest):
-            place = node.loops[0].loop.header
+            places = [tiled.loop.header for tiled in node.loops]
         elif isinstance(node, (Loop, ExpressionStatement, Declaration, If)):
-            place = node.header if isinstance(node, Loop) else node.range
-        else:
-            continue
-        if place.file != NOWHERE.file:
-            return f", line {place.start.line}"
-    return ""
+            places = [node.header if isinstance(node, Loop) else node.range]
+        for place in places:
+            if place.file != NOWHERE.file:
+                return place.start.line
+    return None
 
 
 def _trips(loop: Loop, sizes: Sizes) -> str:
@@ -196,8 +209,14 @@ def _loops(launch: Launch, sizes: Sizes) -> tuple[tuple[str, str], ...]:
         for nest in walk(launch.body)
         if isinstance(nest, TileNest)
         for name, tiled in zip(_names(nest), nest.loops, strict=True)
+        if not _runs_once(tiled.loop)
     )
     return tuple(dict.fromkeys(loops))
+
+
+def _runs_once(loop: Loop) -> bool:
+    """Whether it is a loop of one iteration that gives a nest the axes of another."""
+    return loop.header.file == NOWHERE.file and literal_trip(loop) == 1
 
 
 def _names(nest: TileNest) -> list[str]:
@@ -257,6 +276,8 @@ def _remarks(launch: Launch) -> Iterator[str]:
     for node in buffered((forms(launch)[1],)) if staged else ():
         for buffer in node.buffers:
             yield f"{plain_text(buffer.access)} stays in registers of its worker"
+    if _has_several_nests(launch):
+        yield "loops that do not wait for each other"
     if not launch.axes:
         yield "one instance"
     buffers = [buffer for node in buffered((launch,)) for buffer in node.buffers]

@@ -72,6 +72,7 @@ from tilepragma.schedule.coalescing import worker_loop
 from tilepragma.schedule.default_sizes import JAMMED_ROWS, STRIP
 from tilepragma.schedule.in_order import keeps_order
 from tilepragma.schedule.index_set_splitting import with_split_loops
+from tilepragma.schedule.launch_fusion import LaunchFusion
 from tilepragma.schedule.rectangular_hull import rectangular_hull, with_hulls
 from tilepragma.schedule.reduction_detection import carried_reason, order_reason
 from tilepragma.schedule.tree import LaunchNode, ScheduleNode, candidate_of
@@ -758,16 +759,22 @@ class _DefaultMapping:
     def nodes(self, steps: tuple[ScheduleNode, ...], *, device: bool, jam: bool = False) -> tuple[ScheduleNode, ...]:
         """The nodes for one kind of target; `jam`: unroll-and-jam rows into waiting loops."""
         self.device, self.jam, self.seen = device, jam, set()
-        return tuple(self._node(step, ()) for step in steps)
+        return self._sequence(steps, ())
+
+    def _sequence(self, steps: tuple[ScheduleNode, ...], around: tuple[DataObject, ...]) -> tuple[ScheduleNode, ...]:
+        nodes = tuple(self._node(step, around) for step in steps)
+        if not self.device or self.region.ordered or self.region.kernel.directive.all_devices:
+            return nodes
+        return LaunchFusion(self.region, self.numbers, self.meanings).fused(nodes, len(around))
 
     def _node(self, step: ScheduleNode, around: tuple[DataObject, ...]) -> ScheduleNode:
         if isinstance(step, LaunchNode):
             return self._launch(step, around)
         if isinstance(step, HostCondition):
-            return HostCondition(step.condition, tuple(self._node(inner, around) for inner in step.steps))
+            return HostCondition(step.condition, self._sequence(step.steps, around))
         empty = replace(step.loop, body=Block((), step.loop.body.range))
         loop = replace(empty, index=self._numbers(empty)[empty.index])
-        return HostLoop(loop, tuple(self._node(inner, (*around, loop.iterator)) for inner in step.steps))
+        return HostLoop(loop, self._sequence(step.steps, (*around, loop.iterator)))
 
     def _launch(self, node: LaunchNode, around: tuple[DataObject, ...]) -> LaunchNode:
         on_host = host_evaluable(self.region.written, around)

@@ -1,0 +1,124 @@
+"""Run consecutive device launches that do not depend on each other as one launch.
+
+    launch A;  launch B;   ->   launch { A;  B; }
+
+Each worker executes its iterations of A, then its own of B. That is right where
+
+    { S[i] -> T[j] : a dependence, S in A, T in B, in one iteration of the host's loops } is empty
+
+A launch costs microseconds, as much as thousands of instructions. Only plain nests are joined:
+every loop of theirs is distributed, so that none is staged or has points. A launch of fewer
+dimensions gets loops of one iteration for the axes that it lacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import islpy as isl
+
+from tilepragma.base.frozen_values import dataclass
+from tilepragma.ir.directives import TileClause, TileKind
+from tilepragma.ir.fresh_names import Names, names_in
+from tilepragma.ir.loop_tree import Block, Loop, Statement
+from tilepragma.ir.polynomial import number
+from tilepragma.ir.traversal import loops_in, walk
+from tilepragma.lower.band_loops import counted_loop
+from tilepragma.plan.space_time import Hyperplane, Meanings, statement_ranges
+from tilepragma.poly.dependences import Dependence
+from tilepragma.schedule.candidate import Region
+from tilepragma.schedule.tree import LaunchNode, ScheduleNode
+
+#: Registers of a launch are those of its hungriest statement.
+_MOST_STATEMENTS = 8
+
+_Axes = frozenset[tuple[str, int]]
+
+
+@dataclass(frozen=True)
+class LaunchFusion:
+    """Joins launches of `region`. `numbers` are those of new loops, `meanings` of iterators."""
+
+    region: Region
+    numbers: Iterator[int]
+    meanings: Meanings
+
+    def fused(self, nodes: tuple[ScheduleNode, ...], around: int) -> tuple[ScheduleNode, ...]:
+        """Nodes that run one after another inside `around` loops of the host."""
+        result: list[ScheduleNode] = []
+        for node in nodes:
+            last = result[-1] if result else None
+            joined = None
+            if isinstance(node, LaunchNode) and isinstance(last, LaunchNode):
+                joined = self._joined(last, node, around)
+            if joined is not None:
+                result[-1] = joined
+            else:
+                result.append(node)
+        return tuple(result)
+
+    def _joined(self, first: LaunchNode, second: LaunchNode, around: int) -> LaunchNode | None:
+        sources, sinks = self._statements(first), self._statements(second)
+        if not (sources and sinks and _is_plain(first) and _is_plain(second)):
+            return None
+        if len(sources | sinks) > _MOST_STATEMENTS:
+            return None
+        between = (each for each in self.region.dependences if each.ends[0] in sources and each.ends[1] in sinks)
+        if not all(_in_one_iteration(dependence, around).is_empty() for dependence in between):
+            return None
+        wide = max((first, second), key=lambda node: len(_axes(node)))
+        if any(not _axes(node) <= _axes(wide) for node in (first, second)):
+            return None
+        parts = [self._with_axes(node, wide) for node in (first, second)]
+        statements = tuple(statement for part in parts for statement in part.body.statements)
+        clauses = {**parts[0].clauses, **parts[1].clauses}
+        return LaunchNode(Block(statements, first.body.range), clauses, waits=False)
+
+    def _statements(self, node: LaunchNode) -> frozenset[str]:
+        """The names of the node's statements."""
+        inside = {id(part) for part in walk(node.body)}
+        return frozenset(each.name for each in self.region.scop.statements if id(each.node) in inside)
+
+    def _with_axes(self, node: LaunchNode, wide: LaunchNode) -> LaunchNode:
+        """The node with a loop of one iteration for each axis that only the other one has."""
+        statements, clauses, covered = node.body.statements, dict(node.clauses), _axes(node)
+        for tiles in wide.clauses.values():
+            if _axes_of(tiles) <= covered:
+                continue
+            covered |= _axes_of(tiles)
+            loops = tuple(map(self._run_once, statements))
+            statements, clauses = loops, clauses | {loop.index: tiles for loop in loops}
+        return replace(node, body=replace(node.body, statements=statements), clauses=clauses)
+
+    def _run_once(self, statement: Statement) -> Loop:
+        """A loop of one iteration around a statement."""
+        inside = {loop.iterator.name for loop in loops_in(statement)}
+        iterator = Names(set(names_in(self.region.kernel)) | inside).scalar("once")
+        self.meanings.add(iterator, statement_ranges(Block((statement,))), Hyperplane(()))
+        return counted_loop(next(self.numbers), iterator, number(0), number(0), (statement,))
+
+
+def _in_one_iteration(dependence: Dependence, around: int) -> isl.Map:
+    """{ S[i] -> T[j] : i_1 = j_1, ..., i_around = j_around } of the dependence."""
+    relation = dependence.relation
+    for place in range(around):
+        relation = relation.equate(isl.dim_type.in_, place, isl.dim_type.out, place)
+    return relation
+
+
+def _is_plain(node: LaunchNode) -> bool:
+    """Whether the launch consists of nests of distributed loops around statements without loops."""
+    if node.reductions or node.scratchpads or node.array_tiles is not None or node.pipelined:
+        return False
+    nests = all(isinstance(statement, Loop) for statement in node.body.statements)
+    return nests and all(loop.index in node.clauses for loop in loops_in(node.body))
+
+
+def _axes_of(tiles: tuple[TileClause, ...]) -> _Axes:
+    distributed = (TileKind.THREAD, TileKind.GANG, TileKind.WORKER)
+    return frozenset((tile.kind.value, tile.dimension) for tile in tiles if tile.kind in distributed)
+
+
+def _axes(node: LaunchNode) -> _Axes:
+    return frozenset(axis for tiles in node.clauses.values() for axis in _axes_of(tiles))
