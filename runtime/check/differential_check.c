@@ -198,9 +198,10 @@ void tilek_verify_finish(void)
                 (void)fprintf(
                     stderr,
                     "%s:%d: tilek: %sverify: kernel %s, %s: largest difference %.3g absolute, %.3g relative, in %lld "
-                    "launches\n",
+                    "launch%s\n",
                     kernel->file, kernel->line, tilek_rank_prefix(), kernel->name, kernel->arrays[index].name,
-                    known->absolute, known->relative, (long long)known->comparisons);
+                    known->absolute, known->relative, (long long)known->comparisons,
+                    known->comparisons == 1 ? "" : "es");
         }
     }
 }

@@ -349,7 +349,7 @@ def test_warm_launch_is_cheap(program: Path) -> None:
 def test_verified_steps(program: Path, target: str) -> None:
     done = run(program, "steps_verified", TILEK_TARGET=target, TILEK_VERIFY="1", TILEK_TOLERANCE="1e-9")
     assert done.returncode == 0, done.stderr
-    assert "kernel decay, A: largest difference 0 absolute, 0 relative, in 1 launches" in done.stderr
+    assert "kernel decay, A: largest difference 0 absolute, 0 relative, in 1 launch\n" in done.stderr
 
 
 @pytest.mark.parametrize("target", ["serial", "threads", "opencl"])
