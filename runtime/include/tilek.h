@@ -21,7 +21,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
-#define TILEK_ABI 13
+#define TILEK_ABI 14
 
 /* C90 has no `inline`. */
 #if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L)
@@ -198,6 +198,7 @@ typedef enum tilek_parameter_kind {
     /* 32 where positions in all arrays, and what leads to them, fit in 31 bits with room to spare;
      * else 64 */
     TILEK_PARAMETER_INDEX_BITS,
+    TILEK_PARAMETER_SCALAR_NUMBER, /* the value of an integer, of up to 64 bits; index = scalar */
     /* Of persistent launches, those of all wavefronts at once (tilek_kernel.persistent): */
     TILEK_PARAMETER_FLAGS,        /* device buffer of one 64-bit number a column */
     /* device buffer of 64-bit numbers: of each wavefront from the first to the last, of each loop

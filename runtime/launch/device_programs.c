@@ -20,6 +20,17 @@ static int is_number(tilek_parameter_kind kind)
            kind != TILEK_PARAMETER_VALUE;
 }
 
+/* The value of an integer scalar. Numbers above INT64_MAX wrap round, and back in the program. */
+static int64_t scalar_number(const void *value, size_t size)
+{
+    int64_t number = 0;
+    if (size == sizeof(int8_t)) return *(const int8_t *)value;
+    if (size == sizeof(int16_t)) return *(const int16_t *)value;
+    if (size == sizeof(int32_t)) return *(const int32_t *)value;
+    memcpy(&number, value, size < sizeof number ? size : sizeof number);
+    return number;
+}
+
 int64_t tilek_number_of(const tilek_parameter *parameter, const tilek_device_arrays *device_arrays,
                         const tilek_geometry *geometry, const int64_t *sizes)
 {
@@ -43,6 +54,8 @@ int64_t tilek_number_of(const tilek_parameter *parameter, const tilek_device_arr
                                                    device_arrays->place.backend->limits(device_arrays->place.device)));
     case TILEK_PARAMETER_TILE_ARGUMENT: return device_arrays->call->tile_arguments[index];
     case TILEK_PARAMETER_SIZE: return sizes[index];
+    case TILEK_PARAMETER_SCALAR_NUMBER:
+        return scalar_number(device_arrays->call->scalars[index], device_arrays->kernel->scalar_sizes[index]);
     case TILEK_PARAMETER_INDEX_BITS: return tilek_long_array(device_arrays) < 0 ? 32 : 64;
     default: return 0;
     }
@@ -144,12 +157,13 @@ static int name_values(const tilek_state *state, const tilek_variant *variant, c
         for (int index = 0; index < variant->launches[launch].parameter_count; ++index) {
             const char *name = variant->launches[launch].parameters[index].constant;
             const tilek_parameter_kind kind = variant->launches[launch].parameters[index].kind;
+            const int is_short = kind == TILEK_PARAMETER_LENGTH || kind == TILEK_PARAMETER_ORIGIN;
             int known = 0;
             if (name == NULL || is_argument(state, variant, name)) continue;
             while (known < count && strcmp(constants[known].name, name) != 0) ++known;
             if (known < count && constants[known].value != numbers[launch][index]) return -1;
             if (known == count)
-                constants[count++] = (tilek_constant){name, numbers[launch][index], kind == TILEK_PARAMETER_LENGTH};
+                constants[count++] = (tilek_constant){name, numbers[launch][index], is_short};
         }
     }
     return count;

@@ -7,7 +7,7 @@ loops over points stay loops, as in the host functions, so that compilers vector
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
@@ -28,6 +28,7 @@ from tilepragma.codegen.launch_parameters import (
     used_dimensions,
 )
 from tilepragma.codegen.literal_values import literal_value
+from tilepragma.codegen.mentioned_objects import accessed_objects
 from tilepragma.codegen.printer import Flat
 from tilepragma.codegen.reduction_printer import ReductionPrinter, declare_accumulators
 from tilepragma.codegen.register_queues import RegisterQueuePrinter
@@ -37,9 +38,9 @@ from tilepragma.codegen.templates import render
 from tilepragma.codegen.writer import WIDTH, Writer, item_lines, wrapped_list
 from tilepragma.ir.directives import AxisKind, Target
 from tilepragma.ir.expressions import DataObject, Expression, Storage
-from tilepragma.ir.loop_tree import Block, TileNest
+from tilepragma.ir.loop_tree import Block, Loop, Stage, TileNest
 from tilepragma.ir.traversal import walk
-from tilepragma.ir.types import DOUBLE, ArrayType, Type
+from tilepragma.ir.types import DOUBLE, ArrayType, Type, is_integer
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, Launch, Step, launches_in
 from tilepragma.schedule.doacross import Persistent, persistent_launches
 
@@ -191,6 +192,23 @@ class Entry:
             return None
         return RegisterQueuePrinter(self.launch, self.numbers, self.printer, self.plan.kernel.directive.local_bytes)
 
+    @cached_property
+    def counting(self) -> Mapping[DataObject, str]:
+        """The integers that decide how many array tiles a gang copies, with the names of the
+        numbers that the program gets for them: constants make its loops unrolled and their guards
+        constants.
+        """
+        if self.staged is None or self.launch.staged is None:
+            return {}
+        loops = (node for node in walk(self.launch.staged) if isinstance(node, Loop))
+        tiled = [loop for loop in loops if any(isinstance(part, Stage) for part in loop.body.statements)]
+        read = accessed_objects([bound for loop in tiled for bound in loop.bounds])
+        return {
+            object_: self.numbers.scalar_number(object_.name, index)
+            for index, object_ in self.objects.scalars
+            if object_ in read and is_integer(object_.element)
+        }
+
     def reductions(self) -> ReductionPrinter:
         """The printer of the launch's reductions."""
         partials = tuple(self._partials(object_) for _, object_ in self.objects.reduced)
@@ -201,6 +219,8 @@ class Entry:
         """The lines between the braces."""
         writer = Writer(depth=1)
         self.reductions().declare(writer)
+        for scalar, number in self.counting.items():
+            writer.line(f"{self.printer.declaration(replace(scalar, const=True))} = {number};")
         self._declare_workers(writer)
         if self.queues is not None:
             self.queues.declare(writer)
@@ -341,7 +361,7 @@ class Entry:
                 (f"const {wide} {name}", parameter) for name, parameter in self.declared if parameter.index == index
             ]
         by_value: tuple[tuple[ParameterKind, Indexed, Callable[[DataObject], str]], ...] = (
-            ("SCALAR", self.objects.scalars, self.printer.name),
+            ("SCALAR", tuple(each for each in self.objects.scalars if each[1] not in self.counting), self.printer.name),
             ("SCALAR", self.objects.first_privates, self._first),
             ("VALUE", self.objects.values, self.printer.name),
         )
@@ -381,7 +401,11 @@ class Entry:
                 lengths.append(self._extra(object_, "LENGTH", index, dimension))
         whole = all(literal_value(bound.lower) == 0 for bound in argument.section)
         whole = whole and not argument.is_gathered and not self.plan.divisions
-        return Flat(tuple(lengths), None if whole else self.origin(self._extra(object_, "ORIGIN", index, 0)))
+        if whole:
+            return Flat(tuple(lengths), None)
+        if self._may_be_short and not self.plan.divisions:
+            return Flat(tuple(lengths), self.numbers.origin(object_.name, index))
+        return Flat(tuple(lengths), self.origin(self._extra(object_, "ORIGIN", index, 0)))
 
     @property
     def _may_be_short(self) -> bool:

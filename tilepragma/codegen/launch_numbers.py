@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.device_program import DeviceProgram
-from tilepragma.codegen.launch_parameters import Parameter, axis_index, plan_numbers
+from tilepragma.codegen.launch_parameters import Parameter, ParameterKind, axis_index, plan_numbers
 from tilepragma.cost.device_geometry import LaunchGeometry
 from tilepragma.cost.ptx_walk import ARRAY
 from tilepragma.ir.directives import AxisKind
@@ -20,6 +20,8 @@ from tilepragma.plan.array_bytes import host_value
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan
 from tilepragma.plan.shared_constants import SHORT_ELEMENTS
 
+#: Numbers that are below 2^31 as a rule, and then have the type int.
+_SHORT: tuple[ParameterKind, ...] = ("LENGTH", "ORIGIN")
 _AXES = tuple(
     Axis(kind, dimension)
     for kind, dimensions in ((AxisKind.THREAD, 1), (AxisKind.GANG, 3), (AxisKind.WORKER, 3))
@@ -67,7 +69,7 @@ class LaunchNumbers:
                 return self.plan.sizes[index].device
             case "VALUE":
                 return geometry.known(geometry.launch.values[index])
-            case "SCALAR":
+            case "SCALAR" | "SCALAR_NUMBER":
                 return geometry.known(self.plan.scalars[index])
             case "INDEX_BITS":
                 return 32 if all(self._elements(array) <= SHORT_ELEMENTS for array in self.plan.arrays) else 64
@@ -116,7 +118,7 @@ def definitions(program: DeviceProgram, launches: Sequence[LaunchNumbers]) -> tu
     """`-D` options that specialise a program for these launches. Raises UncountableError where a
     number would have several values.
     """
-    short = {each.constant for of_launch in program.parameters for each in of_launch if each.kind == "LENGTH"}
+    short = {each.constant for of_launch in program.parameters for each in of_launch if each.kind in _SHORT}
     values: dict[str, str] = {}
     for numbers in launches:
         for name, value in numbers.constants().items():

@@ -27,7 +27,7 @@ from tilepragma.plan.kernel_plan import FinalValue, HostLoop, KernelPlan, Launch
 ParameterKind = Literal[
     "ARRAY", "ORIGIN", "LENGTH", "LOWER", "SCALAR", "LOOP_LOWER", "LOOP_STEP", "LOOP_TRIP",
     "TILE_COUNT", "TILE_STRIDE", "AXIS_COUNT", "TILE_ARGUMENT", "PARTIALS", "AXIS_ROUNDS", "VALUE",
-    "SIZE", "INDEX_BITS", "FLAGS", "BOXES", "FLAGS_BASE", "WAVE_FIRST", "WAVE_LAST", "COLUMN_LOWER",
+    "SIZE", "INDEX_BITS", "SCALAR_NUMBER", "FLAGS", "BOXES", "FLAGS_BASE", "WAVE_FIRST", "WAVE_LAST", "COLUMN_LOWER",
     "COLUMN_COUNT",
 ]  # fmt: skip
 
@@ -135,10 +135,18 @@ class LaunchParameters:
         """Record that the launch's text names tile size `index` of the plan, as `name`."""
         self._keep(name, "SIZE", index, constant=True)
 
+    def scalar_number(self, scalar: str, index: int) -> str:
+        """The name of an integer scalar's value, a constant by which compilers count iterations."""
+        return self._keep(self.fresh(f"{scalar}_value"), "SCALAR_NUMBER", index, constant=True)
+
     def length(self, array: str, index: int, dimension: int) -> str:
         """The name of an array's length, a constant for which compilers fold distances."""
         name = self.fresh(f"{array}_length{dimension}")
         return self._keep(name, "LENGTH", index, dimension, constant=True)
+
+    def origin(self, array: str, index: int) -> str:
+        """The name of where an array's copy begins, a constant that compilers add to addresses."""
+        return self._keep(self.fresh(f"{array}_origin"), "ORIGIN", index, constant=True)
 
     def index_bits(self) -> None:
         """Record that the launch's text computes positions in arrays, in the type `tilek_index`."""

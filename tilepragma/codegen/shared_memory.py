@@ -544,14 +544,15 @@ class StagedTile:
             if vector is not None:
                 with self._each_held(writer, slots, vector.count) as (slot, indices):
                     value, space = self.numbers.fresh("value"), self.printer.dialect.global_space
-                    with writer.block(f"if ({self.tests(indices)})"):
+                    with writer.block(f"if ({self._is_loaded(indices, slots)})"):
                         source = f"*(const {space}{vector.type} *)&{self._from_first(indices)}"
                         writer.line(f"const {vector.type} {value} = {source};")
                         for place, component in enumerate("xyzw"[: vector.count]):
                             writer.line(f"{self.held}[{_plus(slot, place)}] = {value}.{component};")
                 writer.otherwise()
             with self._each_held(writer, slots) as (slot, indices):
-                writer.line(f"if ({self.tests(indices)}) {self.held}[{slot}] = {self._from_first(indices)};")
+                test = self._is_loaded(indices, slots)
+                writer.line(f"if ({test}) {self.held}[{slot}] = {self._from_first(indices)};")
 
     def print_stores(self, writer: Writer, slots: str) -> None:
         """Store them in the copy that is read next."""
@@ -560,25 +561,45 @@ class StagedTile:
                 with self._each_held(writer, slots, vector.count) as (slot, indices):
                     held = [f"{self.held}[{_plus(slot, place)}]" for place in range(vector.count)]
                     # What was not loaded is not stored: GPGPU-Sim refuses registers without values.
-                    test = self.tests(indices) if vector.together else self._is_in_copy(indices, slots)
+                    test = self._is_loaded(indices, slots) if vector.together else self._is_in_copy(indices, slots)
                     with writer.block(f"if ({test})"):
-                        if vector.together:
-                            value, space = self.numbers.fresh("value"), self.printer.dialect.pointed_local_space
-                            writer.line(f"const {vector.type} {value} = {{{', '.join(held)}}};")
-                            writer.line(f"*({space}{vector.type} *)&{self.next}[{self.index(indices)}] = {value};")
-                        for place, element in enumerate(() if vector.together else held):
-                            index = self.index([*indices[:-1], _plus(indices[-1], place)])
-                            writer.line(f"{self.next}[{index}] = {element};")
+                        self._print_store(writer, vector, held, indices)
                 writer.otherwise()
             with self._each_held(writer, slots) as (slot, indices):
                 writer.line(
                     f"if ({self._is_in_copy(indices, slots)}) {self.next}[{self.index(indices)}] = {self.held}[{slot}];"
                 )
 
+    def _print_store(self, writer: Writer, vector: Vector, held: Sequence[str], indices: list[str]) -> None:
+        """Store registers that were loaded together, as a vector if neighbours stay neighbours."""
+        space, place = self.printer.dialect.pointed_local_space, f"{self.next}[{self.index(indices)}]"
+        if vector.together:
+            value = self.numbers.fresh("value")
+            writer.line(f"const {vector.type} {value} = {{{', '.join(held)}}};")
+            writer.line(f"*({space}{vector.type} *)&{place} = {value};")
+            return
+        first = self.numbers.fresh("first_element")
+        pointer = self.printer.type(self.object.element, f"*const {first}")
+        writer.line(f"{space}{pointer} = &{place};")
+        inner = self.order[self.order.index(self.object.rank - 1) + 1 :]
+        factors = [self.pitch if dimension == inner[-1] else self.sizes[dimension] for dimension in inner]
+        for distance, element in enumerate(held):
+            product = [*([str(distance)] if distance != 1 or not factors else []), *(factors if distance else [])]
+            writer.line(f"{first}[{' * '.join(product)}] = {element};")
+
     def _is_in_copy(self, indices: list[str], slots: str) -> str:
         """Whether a worker's element lies in the copy, as all do if workers have equally many."""
-        product = " * ".join(self.sizes)
-        return f"{slots} * {self.numbers.fresh('workers')} == {product} || {indices[0]} < {self.sizes[0]}"
+        return f"{self._have_as_many(slots)} || {indices[0]} < {self.sizes[0]}"
+
+    def _is_loaded(self, indices: list[str], slots: str) -> str:
+        """Whether the tile has a worker's element: a full one has if workers have equally many."""
+        if self.staged.before or self.staged.after:
+            return self.tests(indices)
+        full = " && ".join(f"{span} == {size}" for span, size in zip(self.spans, self.sizes, strict=True))
+        return f"({self._have_as_many(slots)} && {full}) || ({self.tests(indices)})"
+
+    def _have_as_many(self, slots: str) -> str:
+        return f"{slots} * {self.numbers.fresh('workers')} == {' * '.join(self.sizes)}"
 
     @contextmanager
     def _in_vectors(self, writer: Writer) -> Iterator[Vector | None]:
@@ -650,8 +671,8 @@ class StagedTile:
             advance, number_ = f"{slot} += {count}", f"{slot} / {count}"
             sizes = [*self.sizes[:-1], self.vectors]
         with writer.block(f"for (int {slot} = 0; {slot} < {slots}; {advance})"):
-            writer.line(f"const int {element} = {worker} + {number_} * {workers};")
-            in_row: Callable[[str], str] = str if count == 1 else lambda index: f"{index} * {count}"
+            writer.line(f"const unsigned {element} = {worker} + {number_} * {workers};")
+            in_row: Callable[[str], str] = str if count == 1 else lambda index: f"(int)({index}) * {count}"
             yield slot, self._indices(writer, sizes, in_row)
 
     def _indices(self, writer: Writer, sizes: list[str], in_row: Callable[[str], str] = str) -> list[str]:

@@ -59,6 +59,7 @@ from tilepragma.ir.directives import AxisKind, TileKind
 from tilepragma.ir.expressions import (
     Access,
     Binary,
+    Call,
     DataObject,
     Expression,
     Scope,
@@ -583,12 +584,22 @@ class _Nest:
         if point in ("", "0"):
             return lower
         inner = f"({point})" if " " in point and not point.startswith("tilek_minimum") else point
+        if inner != point and self._is_short(loop):
+            # Compilers add the bound to addresses, once for all arrays, if the sum cannot overflow.
+            inner = f"({self.printer.dialect.index}){inner}"
+            return f"{inner if step == '1' else f'{step} * {inner}'} + {lower}"
         if step == "1":
             return point if lower == "0" else f"{lower} + {point}"
         if step == "-1":
             return f"-{inner}" if lower == "0" else f"{lower} - {inner}"
         scaled = f"{step} * {inner}"
         return scaled if lower == "0" else f"{lower} + {scaled}"
+
+    def _is_short(self, loop: TiledLoop) -> bool:
+        """Whether iterations have the type of indices: as many as ints from the lower bound up."""
+        lower, step, dialect = self.numbers.lower(loop), self.numbers.step(loop), self.printer.dialect
+        counts = lower.isdigit() and lower != "0" and step.isdigit() and loop.loop.iterator.element == INT
+        return counts and dialect.index != dialect.wide
 
 
 def _is_plain(loop: TiledLoop) -> bool:
@@ -688,6 +699,7 @@ class _ConvergentNest:
         self.writer.line("/* Where the distributed tiles of this instance begin, in iterations. */")
         for tiled in self.nest.loops:
             self._bind(tiled)
+        self._declare_full_tiles()
         with ExitStack() as stack:
             for tile in self.nest.order:
                 if tile.kind is TileKind.DYNAMIC:
@@ -713,34 +725,56 @@ class _ConvergentNest:
                 type_, name = "int" if tile.kind is TileKind.WORKER else self.wide, tile.kind.value
                 self.writer.line(f"const {type_} {self.numbers.name(tiled, name)} = {_product(index, stride)};")
 
+    def _declare_full_tiles(self) -> None:
+        """Declare for each loop whether its last tile is full, and so are all."""
+        self.writer.line("/* Whether all tiles of a loop are full: constants in specialised programs. */")
+        for tiled in self.nest.loops:
+            if not tiled.is_distributed:
+                continue
+            ends = [self._point_loop(tiled).workers]
+            for tile in tiled.tiles:
+                if tile.kind not in (TileKind.STATIC, TileKind.WORKER):
+                    axis, stride = tile.axis, self.numbers.stride(tiled, tile)
+                    count = self.numbers.count(tiled, tile) if axis is None else self.numbers.axis_count(axis)
+                    ends.append(_product(f"({count} - 1)", stride))
+            full, trip = self.numbers.name(tiled, "full"), self.numbers.trip(tiled)
+            self.writer.line(f"const int {full} = {' + '.join(ends)} <= {trip};")
+
+    def _point_loop(self, tiled: TiledLoop) -> _PointLoop:
+        first, last, step, place, worker = (
+            self.numbers.name(tiled, end) for end in ("first", "last", "step", "place", "worker")
+        )
+        axis = next((tile.axis for tile in tiled.tiles if tile.kind is TileKind.WORKER), None)
+        count = "1" if axis is None else self.numbers.axis_count(axis)
+        points = self.copies.points_of.get(tiled.loop.iterator)
+        return _PointLoop(tiled.loop.iterator, points, first, last, "0" if axis is None else worker, step, place, count)
+
     def _declare_tile(self) -> None:
         """Declare the ends of the gang's tile, the iterators, and the guard."""
         tests = []
         several = any(tiled.points > 1 for tiled in self.nest.loops)
         for tiled in self.nest.loops:
-            first, last, step, place = (self.numbers.name(tiled, end) for end in ("first", "last", "step", "place"))
-            moving = (tile for tile in tiled.tiles if tile.kind is not TileKind.STATIC)
+            moving = (tile for tile in tiled.tiles if tile.kind not in (TileKind.STATIC, TileKind.WORKER))
             offsets = [self.numbers.name(tiled, "round" if tile.axis is None else tile.kind.value) for tile in moving]
-            workers = [tile for tile in tiled.tiles if tile.kind is TileKind.WORKER]
-            offset = offsets.pop() if workers else ""
             lower = self.numbers.lower(tiled)
             start = " + ".join([*([lower] if lower != "0" else []), *offsets])
             iterator = tiled.loop.iterator
             if not tiled.is_distributed:
                 self.writer.line(f"const {self.printer.typed(iterator)} = {start};")
                 continue
-            count = self.numbers.axis_count(workers[0].axis) if workers and workers[0].axis is not None else "1"
             trip = self.numbers.trip(tiled)
             end = trip if lower == "0" else f"{lower} + {trip}"
-            points = self.copies.points_of.get(iterator)
-            loop = _PointLoop(iterator, points, first, last, offset or "0", step, place, count)
+            loop = self._point_loop(tiled)
+            first, last = loop.first, loop.last
             self.writer.line(f"const {self.wide} {first} = {start};")
-            self.writer.line(f"const {self.wide} {last} = tilek_minimum({first} + {loop.workers}, {end}) - 1;")
+            least = f"tilek_minimum({first} + {loop.workers}, {end})"
+            full = self.numbers.name(tiled, "full")
+            self.writer.line(f"const {self.wide} {last} = ({full} ? {first} + {loop.workers} : {least}) - 1;")
             self.ends[iterator] = (first, last)
             if several:
                 self.points.append(loop)
                 continue
-            value = f"{first} + {offset}" if offset else first
+            value = f"{first} + {loop.worker}" if loop.worker != "0" else first
             self.writer.line(f"const {self.printer.typed(iterator)} = {value};")
             tests.append(f"{value} <= {last}")
         nonempty = [f"{first} <= {last}" for first, last in self.ends.values()]
@@ -832,6 +866,7 @@ class _ConvergentNest:
         writer, printer = self.writer, self.printer
         iterator = loop.iterator
         name = printer.name(iterator)
+        tiles = loop
         loop = with_declared_bounds(writer, printer, self.numbers, loop)
         lower, upper = printer.expression(loop.lower, 12), printer.expression(loop.upper, 11)
         step = printer.expression(loop.step, 12)
@@ -840,6 +875,7 @@ class _ConvergentNest:
         some = self.numbers.fresh("some") if self.nonempty else ""
         if some:
             writer.line(f"const int {some} = {self.nonempty};")
+        full = {tile: self._all_full_tiles(tiles, loop, tile) for tile in self._tile_loops(stage, computed)}
         first, type_ = literal_value(loop.lower), printer.type(iterator.element)
         if first is not None and 0 <= first < _LATEST_START and self._tile_loops(stage, computed):
             # All iterations lie along a side of an array: they are as few as its elements.
@@ -854,10 +890,10 @@ class _ConvergentNest:
             writer.line(f"const {type_} {printer.name(copied)} = {name} + {distance};")
             ends = self.ends
             for tile in self._tile_loops(stage, computed):
-                ends = ends | self._declared_ends(tile, f"{tile.iterator.name}_copied", moved)
+                ends = ends | self._declared_ends(tile, f"{tile.iterator.name}_copied", moved, full[tile])
             nonempty = " && ".join([f"{printer.name(copied)} < {upper}", *([some] if some else [])])
             self.copies.copy_ahead(writer, stage, ends, nonempty, moved)
-            bounded = self._bounded(stage, computed)
+            bounded = self._bounded(stage, computed, full)
             if self.points:
                 with writer.block(f"if ({name} >= {lower})"):
                     self._block(Block(bounded))
@@ -868,8 +904,29 @@ class _ConvergentNest:
                 self.inside = inside
             self.copies.finish_ahead(writer, stage, nonempty)
 
-    def _bounded(self, stage: Stage, computed: tuple[Statement, ...]) -> tuple[Statement, ...]:
-        """Declare the ends of the stage's tile loops; the loops between these ends."""
+    def _all_full_tiles(self, tiles: Loop, declared: Loop, inner: Loop) -> str:
+        """Declare whether a loop over tiles, with `declared` bounds, has only full ones, in which
+        `inner` runs; gives the name. Empty where the tiles may differ for another reason.
+        """
+        step, size = literal_value(tiles.step), polynomial(access_to(tiles.iterator)) + polynomial(tiles.step)
+        upper = inner.upper
+        if step is None or not isinstance(upper, Call) or upper.function != "tilek_minimum":
+            return ""
+        ends = [polynomial(argument) for argument in upper.arguments]
+        if ends != [size, polynomial(tiles.upper)] or polynomial(inner.lower) != polynomial(access_to(tiles.iterator)):
+            return ""
+        name, end = self.numbers.fresh(f"{inner.iterator.name}_full"), self.printer.expression(declared.upper, 12)
+        lower = self.printer.expression(declared.lower, 13)
+        trip = end if literal_value(tiles.lower) == 0 else f"(({self.wide}){end} - {lower})"
+        self.writer.line(f"const int {name} = {trip} % {step} == 0;")
+        return name
+
+    def _bounded(
+        self, stage: Stage, computed: tuple[Statement, ...], full: Mapping[Loop, str]
+    ) -> tuple[Statement, ...]:
+        """Declare the ends of the stage's tile loops; the loops between these ends. `full`: the
+        conditions by which all tiles are full.
+        """
         terms = {term.iterator: term.extent for array in stage.arrays for side in array.sides for term in side.terms}
         loops = self._tile_loops(stage, computed)
         bounded: list[Statement] = []
@@ -877,7 +934,7 @@ class _ConvergentNest:
             if isinstance(statement, Loop) and statement in loops:
                 extent = terms[statement.iterator]
                 assert isinstance(extent, int), "workers have no loops inside"
-                ends = self._declared_ends(statement, statement.iterator.name, lambda bound: bound)
+                ends = self._declared_ends(statement, statement.iterator.name, lambda bound: bound, full[statement])
                 self.full_or_short.append(_between(statement, *ends[statement.iterator], extent))
                 statement = self.full_or_short[-1]
             bounded.append(statement)
@@ -889,13 +946,21 @@ class _ConvergentNest:
         inner = terms - self.ends.keys()
         return [statement for statement in rest if isinstance(statement, Loop) and statement.iterator in inner]
 
-    def _declared_ends(self, loop: Loop, prefix: str, moved: Moved) -> Ends:
-        """Declare the first and the last value of a loop's iterator, `prefix` in their names."""
+    def _declared_ends(self, loop: Loop, prefix: str, moved: Moved, full: str) -> Ends:
+        """Declare the first and the last value of a loop's iterator, `prefix` in their names. Where
+        `full` holds, the last is that of a full tile.
+        """
         printer, iterator = self.printer, loop.iterator
         first, last = named_ends(self.numbers, prefix)
         lower, upper = printer.expression(moved(loop.lower), 1), printer.expression(moved(loop.upper), 11)
         self.writer.line(f"const {printer.type(iterator.element, first)} = {lower};")
-        self.writer.line(f"const {printer.type(iterator.element, last)} = {upper} - 1;")
+        value = f"{upper} - 1"
+        if full:
+            assert isinstance(loop.upper, Call), "the end of a full tile or of all tiles"
+            size = (polynomial(loop.upper.arguments[0]) - polynomial(loop.lower)).constant
+            assert size is not None, "full tiles have a literal size"
+            value = f"{full} ? {first} + {size - 1} : {value}"
+        self.writer.line(f"const {printer.type(iterator.element, last)} = {value};")
         return {iterator: (first, last)}
 
     def _guarded(self, statements: tuple[Statement, ...], rest: tuple[Statement, ...]) -> None:
@@ -955,9 +1020,10 @@ class _ConvergentNest:
             self._jammed(full, guarded=False)
             return
         with self.writer.block(f"if ({' && '.join(tests)})"):
-            self._jammed(full, guarded=False, unroll=bool(branches))
+            self._jammed(full, guarded=False, unroll="" if not branches else self.printer.dialect.unroll)
             self.writer.otherwise()
-            self._jammed(short, guarded=guarded)
+            # Compilers would unroll for each number of iterations that is left over.
+            self._jammed(short, guarded=guarded, unroll="#pragma unroll 1" if branches else "")
 
     def _is_speculative(self, statements: tuple[Statement, ...]) -> bool:
         """Whether statements may run for points that do not exist: they touch copies and registers
@@ -973,8 +1039,10 @@ class _ConvergentNest:
                 return False
         return True
 
-    def _jammed(self, statements: tuple[Statement, ...], *, guarded: bool, unroll: bool = False) -> None:
-        """Print shared loops around the points, unless their bodies declare objects."""
+    def _jammed(self, statements: tuple[Statement, ...], *, guarded: bool, unroll: str = "") -> None:
+        """Print shared loops around the points, unless their bodies declare objects; `unroll` is
+        the outer ones' hint, by which those of full tiles read ahead.
+        """
         by_points = with_accesses(Block(statements), lambda access: self.elements.get(access.object, access))
         statements = _without_idle(_unwrapped(by_points).statements)
         loops = (statement for statement in statements if isinstance(statement, Loop))
@@ -990,7 +1058,7 @@ class _ConvergentNest:
             self._points(tuple(waiting), guarded=guarded)
             waiting = []
             body = Block(_without_idle(_unwrapped(statement.body).statements))
-            reads = self._reads_of_points(body) if unroll and not guarded else ()
+            reads = self._reads_of_points(body) if unroll == self.printer.dialect.unroll and not guarded else ()
             if reads:
                 self.writer.line("/* An iteration reads what the next one needs before it computes. */")
             ahead = [self._declare_points(read, "_ahead") for read in reads]
@@ -999,7 +1067,7 @@ class _ConvergentNest:
                 short = tuple(expression(polynomial(subscript), INT) for subscript in first.subscripts)
                 self._read_points(replace(read, access=replace(first, subscripts=short)), points)
             if unroll:
-                self.writer.line(self.printer.dialect.unroll)
+                self.writer.line(unroll)
             with self.writer.block(loop_head(self.printer, statement, statement.declares_iterator)):
                 if reads:
                     self._double_buffered(replace(statement, body=body), reads, ahead)
@@ -1211,6 +1279,12 @@ def loop_head(printer: Printer, loop: Loop, is_typed: bool = True) -> str:
     else:
         advance = f"{iterator} += {printer.expression(loop.step, 1)}"
     condition = f"{iterator} {loop.comparison} {printer.expression(loop.upper, 11)}"
+    distance = None
+    if printer.dialect.device and loop.comparison == "<" and literal_value(loop.lower) is None:
+        distance = (polynomial(loop.upper) - polynomial(loop.lower)).constant
+    if distance is not None:
+        # GPUs' compilers see the trip count of `k < k_first + 16` only if the sum cannot wrap.
+        condition = f"{iterator} - {printer.expression(loop.lower, 13)} < {distance}"
     return f"for ({declared} = {printer.expression(loop.lower, 1)}; {condition}; {advance})"
 
 

@@ -554,7 +554,25 @@ def _computed(each: Instruction, kind: str, values: list[Integers]) -> Integers:
         start, length = values[1] & 0xFF, values[2] & 0xFF
         field = (sources[0].astype(np.int64) >> start) & ((1 << length) - 1)
         return field if kind.startswith("u") else _signed_field(field, length)
+    if operation == "bfi":
+        start, length = values[2] & 0xFF, values[3] & 0xFF
+        mask = ((1 << np.minimum(length, 62)) - 1) << start
+        return _narrowed(((values[0] << start) & mask) | (values[1] & ~mask), bits)
+    if operation == "prmt" and types == ("b32",):
+        return _narrowed(_permuted(*values), bits)
     raise UncountableError(f"the instruction {operation}.{'.'.join(types)} is not known")
+
+
+def _permuted(low: Integers, high: Integers, selection: Integers) -> Integers:
+    """PTX's prmt: each byte of the result is one of eight, or eight copies of its sign bit."""
+    result = np.zeros_like(low)
+    for place in range(4):
+        chosen = (selection >> (4 * place)) & 0xF
+        source = np.where(chosen & 4, high, low)
+        byte = (source >> (8 * (chosen & 3))) & 0xFF
+        byte = np.where(chosen & 8, np.where(byte & 0x80, 0xFF, 0), byte)
+        result |= byte << (8 * place)
+    return result
 
 
 def _signed_field(field: Integers, length: Integers) -> Integers:

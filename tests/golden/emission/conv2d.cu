@@ -37,9 +37,9 @@ extern "C" __global__ void conv(
             const long long j_gang = gang1 * j_stride0;
             const long long j_worker = worker1;
             const int i_end = 1 + tilek_minimum(i_gang + i_worker + i_count2, i_trip);
-            for (int i = 1 + i_gang + i_worker; i < i_end; ++i) {
+            for (int i = (tilek_index)(i_gang + i_worker) + 1; i < i_end; ++i) {
                 const int j_end = 1 + tilek_minimum(j_gang + j_worker + j_count1 * j_stride1, j_trip);
-                for (int j = 1 + j_gang + j_worker; j < j_end; j += j_stride1) {
+                for (int j = (tilek_index)(j_gang + j_worker) + 1; j < j_end; j += j_stride1) {
                     B[((tilek_index)i - B_lower0) * B_length1 + (j - B_lower1)] =
                         A[(tilek_index)(i - 1) * A_length1 + j - 1] * 0.2f
                         + A[(tilek_index)i * A_length1 + j] * 0.5f

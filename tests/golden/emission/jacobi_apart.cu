@@ -37,9 +37,9 @@ extern "C" __global__ void jacobi_nest1(float *__restrict__ A, float *__restrict
             const long long j1_gang = gang1 * j1_stride0;
             const long long j1_worker = worker1 * j1_stride1;
             const int i1_end = 1 + tilek_minimum(i1_gang + i1_worker + i1_count2, i1_trip);
-            for (int i = 1 + i1_gang + i1_worker; i < i1_end; ++i) {
+            for (int i = (tilek_index)(i1_gang + i1_worker) + 1; i < i1_end; ++i) {
                 const int j1_end = 1 + tilek_minimum(j1_gang + j1_worker + j1_count2, j1_trip);
-                for (int j = 1 + j1_gang + j1_worker; j < j1_end; ++j) {
+                for (int j = (tilek_index)(j1_gang + j1_worker) + 1; j < j1_end; ++j) {
                     B[(tilek_index)i * B_length1 + j] = A[(tilek_index)i * A_length1 + j - 1] * 0.5f;
                 }
             }
@@ -82,9 +82,9 @@ extern "C" __global__ void jacobi_nest2(
             const long long j3_gang = gang1 * j3_stride0;
             const long long j3_worker = worker1 * j3_stride1;
             const int i3_end = 1 + tilek_minimum(i3_gang + i3_worker + i3_count2, i3_trip);
-            for (int i = 1 + i3_gang + i3_worker; i < i3_end; ++i) {
+            for (int i = (tilek_index)(i3_gang + i3_worker) + 1; i < i3_end; ++i) {
                 const int j3_end = 1 + tilek_minimum(j3_gang + j3_worker + j3_count2, j3_trip);
-                for (int j = 1 + j3_gang + j3_worker; j < j3_end; ++j) {
+                for (int j = (tilek_index)(j3_gang + j3_worker) + 1; j < j3_end; ++j) {
                     A[(tilek_index)i * A_length1 + j] = B[(tilek_index)i * B_length1 + j + 1] * 0.5f + t;
                 }
             }

@@ -61,7 +61,7 @@ static inline void tilek_read_float(float *to, const __local float *from, int co
     const long j_count2, const long i_stride0, const long i_stride1, const long i_stride2, \
     const long j_stride0, const long j_stride1, const long j_stride2, const long gang0_count, \
     const long gang1_count, const long worker0_count, const long worker1_count, const long gang0_rounds, \
-    const long gang1_rounds, const long tilek_index_bits
+    const long gang1_rounds, const long tilek_index_bits, const long p_value
 #define PRODUCT_I_POINTS 8
 #define PRODUCT_J_POINTS 4
 #define PRODUCT_POOL_WORDS (TILEK_LOCAL_BYTES / 8)
@@ -71,9 +71,10 @@ static inline void tilek_read_float(float *to, const __local float *from, int co
 #endif
 
 __kernel void product(
-    __global const float *restrict A, __global const float *restrict B, __global float *restrict C,
-    const int p PRODUCT_TILES)
+    __global const float *restrict A, __global const float *restrict B,
+    __global float *restrict C PRODUCT_TILES)
 {
+    const int p = p_value;
     const long worker0 = (long)get_local_id(0);
     const long worker1 = (long)get_local_id(1);
     __local long pool[PRODUCT_POOL_WORDS] __attribute__((aligned(16)));
@@ -97,14 +98,19 @@ __kernel void product(
                 const int i_worker = worker1 * PRODUCT_I_GROUP;
                 const long j_gang = gang0 * j_stride1;
                 const int j_worker = worker0 * PRODUCT_J_GROUP;
+                /* Whether all tiles of a loop are full: constants in specialised programs. */
+                const int i_full = PRODUCT_I_POINTS * worker1_count + (i_count0 - 1) * i_stride0
+                    + (gang1_count - 1) * i_stride1 <= i_trip;
+                const int j_full = PRODUCT_J_POINTS * worker0_count + (j_count0 - 1) * j_stride0
+                    + (gang0_count - 1) * j_stride1 <= j_trip;
                 for (long i_round = 0; i_round < i_count0 * i_stride0; i_round += i_stride0) {
                     for (long j_round = 0; j_round < j_count0 * j_stride0; j_round += j_stride0) {
                         const long i_first = i_round + i_gang;
-                        const long i_last = tilek_minimum(i_first + PRODUCT_I_POINTS * worker1_count, i_trip)
-                            - 1;
+                        const long i_last = (i_full ? i_first + PRODUCT_I_POINTS * worker1_count
+                            : tilek_minimum(i_first + PRODUCT_I_POINTS * worker1_count, i_trip)) - 1;
                         const long j_first = j_round + j_gang;
-                        const long j_last = tilek_minimum(j_first + PRODUCT_J_POINTS * worker0_count, j_trip)
-                            - 1;
+                        const long j_last = (j_full ? j_first + PRODUCT_J_POINTS * worker0_count
+                            : tilek_minimum(j_first + PRODUCT_J_POINTS * worker0_count, j_trip)) - 1;
                         const int full = i_last - i_first == PRODUCT_I_POINTS * worker1_count - 1
                             && j_last - j_first == PRODUCT_J_POINTS * worker0_count - 1;
                         float total[PRODUCT_I_POINTS][PRODUCT_J_POINTS];
@@ -147,11 +153,13 @@ __kernel void product(
                             where there is room for both. */
                         int present = 0;
                         const int some = i_first <= i_last && j_first <= j_last;
+                        const int k_full = (long)p % 16 == 0;
                         for (tilek_index k_tile = 0l - (PRODUCT_TWICE ? 16l : 0); k_tile < (long)p;
                             k_tile += 16l) {
                             const tilek_index k_tile_copied = k_tile + (PRODUCT_TWICE ? 16l : 0);
                             const int k_copied_first = k_tile_copied;
-                            const int k_copied_last = tilek_minimum(k_tile_copied + 16l, (long)p) - 1;
+                            const int k_copied_last = k_full ? k_copied_first + 15
+                                : tilek_minimum(k_tile_copied + 16l, (long)p) - 1;
                             __local float *const A_staged = (__local float *)(pool + present);
                             __local float *const B_staged =
                                 (__local float *)(pool + present
@@ -182,10 +190,12 @@ __kernel void product(
                                     if (A_whole) {
                                         TILEK_UNROLL
                                         for (int slot = 0; slot < PRODUCT_A_SLOTS; slot += 4) {
-                                            const int element = worker + slot / 4 * workers;
+                                            const unsigned element = worker + slot / 4 * workers;
                                             const int index0 = element / A_vectors;
-                                            const int index1 = element % A_vectors * 4;
-                                            if (index0 < A_span0 && index1 < A_span1) {
+                                            const int index1 = (int)(element % A_vectors) * 4;
+                                            if ((PRODUCT_A_SLOTS * workers == A_size0 * A_size1
+                                                && A_span0 == A_size0 && A_span1 == A_size1)
+                                                || (index0 < A_span0 && index1 < A_span1)) {
                                                 const float4 value =
                                                     *(const __global float4 *)&A_first[index0 * A_length1
                                                     + index1];
@@ -198,10 +208,12 @@ __kernel void product(
                                     } else {
                                         TILEK_UNROLL
                                         for (int slot = 0; slot < PRODUCT_A_SLOTS; ++slot) {
-                                            const int element = worker + slot * workers;
+                                            const unsigned element = worker + slot * workers;
                                             const int index0 = element / A_size1;
                                             const int index1 = element % A_size1;
-                                            if (index0 < A_span0 && index1 < A_span1) A_held[slot] =
+                                            if ((PRODUCT_A_SLOTS * workers == A_size0 * A_size1
+                                                && A_span0 == A_size0 && A_span1 == A_size1)
+                                                || (index0 < A_span0 && index1 < A_span1)) A_held[slot] =
                                                 A_first[index0 * A_length1 + index1];
                                         }
                                     }
@@ -228,10 +240,12 @@ __kernel void product(
                                     if (B_whole) {
                                         TILEK_UNROLL
                                         for (int slot = 0; slot < PRODUCT_B_SLOTS; slot += 4) {
-                                            const int element = worker + slot / 4 * workers;
+                                            const unsigned element = worker + slot / 4 * workers;
                                             const int index0 = element / B_vectors;
-                                            const int index1 = element % B_vectors * 4;
-                                            if (index0 < B_span0 && index1 < B_span1) {
+                                            const int index1 = (int)(element % B_vectors) * 4;
+                                            if ((PRODUCT_B_SLOTS * workers == B_size0 * B_size1
+                                                && B_span0 == B_size0 && B_span1 == B_size1)
+                                                || (index0 < B_span0 && index1 < B_span1)) {
                                                 const float4 value =
                                                     *(const __global float4 *)&B_first[index0 * B_length1
                                                     + index1];
@@ -244,10 +258,12 @@ __kernel void product(
                                     } else {
                                         TILEK_UNROLL
                                         for (int slot = 0; slot < PRODUCT_B_SLOTS; ++slot) {
-                                            const int element = worker + slot * workers;
+                                            const unsigned element = worker + slot * workers;
                                             const int index0 = element / B_size1;
                                             const int index1 = element % B_size1;
-                                            if (index0 < B_span0 && index1 < B_span1) B_held[slot] =
+                                            if ((PRODUCT_B_SLOTS * workers == B_size0 * B_size1
+                                                && B_span0 == B_size0 && B_span1 == B_size1)
+                                                || (index0 < B_span0 && index1 < B_span1)) B_held[slot] =
                                                 B_first[index0 * B_length1 + index1];
                                         }
                                     }
@@ -289,7 +305,8 @@ __kernel void product(
                                 barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
                             }
                             const int k_first = k_tile;
-                            const int k_last = tilek_minimum(k_tile + 16l, (long)p) - 1;
+                            const int k_last = k_full ? k_first + 15
+                                : tilek_minimum(k_tile + 16l, (long)p) - 1;
                             if (k_tile >= 0l) {
                                 if (k_last - k_first == 15) {
                                     /* An iteration reads what the next one needs before it computes. */
@@ -310,7 +327,7 @@ __kernel void product(
                                             PRODUCT_J_GROUP);
                                     }
                                     TILEK_UNROLL
-                                    for (int k = k_first; k < k_first + 16; ++k) {
+                                    for (int k = k_first; k - k_first < 16; ++k) {
                                         float A_points[PRODUCT_I_POINTS];
                                         TILEK_UNROLL
                                         for (int i_step = 0; i_step < PRODUCT_I_POINTS; ++i_step) {
@@ -348,6 +365,7 @@ __kernel void product(
                                         }
                                     }
                                 } else {
+#pragma unroll 1
                                     for (int k = k_first; k <= k_last; ++k) {
                                         float A_points[PRODUCT_I_POINTS];
                                         TILEK_UNROLL
@@ -381,21 +399,23 @@ __kernel void product(
                                 if (A_whole) {
                                     TILEK_UNROLL
                                     for (int slot = 0; slot < PRODUCT_A_SLOTS; slot += 4) {
-                                        const int element = worker + slot / 4 * workers;
+                                        const unsigned element = worker + slot / 4 * workers;
                                         const int index0 = element / A_vectors;
-                                        const int index1 = element % A_vectors * 4;
+                                        const int index1 = (int)(element % A_vectors) * 4;
                                         if (PRODUCT_A_SLOTS * workers == A_size0 * A_size1
                                             || index0 < A_size0) {
-                                            A_next[index1 * A_pitch + index0] = A_held[slot];
-                                            A_next[(index1 + 1) * A_pitch + index0] = A_held[slot + 1];
-                                            A_next[(index1 + 2) * A_pitch + index0] = A_held[slot + 2];
-                                            A_next[(index1 + 3) * A_pitch + index0] = A_held[slot + 3];
+                                            __local float *const first_element =
+                                                &A_next[index1 * A_pitch + index0];
+                                            first_element[0] = A_held[slot];
+                                            first_element[A_pitch] = A_held[slot + 1];
+                                            first_element[2 * A_pitch] = A_held[slot + 2];
+                                            first_element[3 * A_pitch] = A_held[slot + 3];
                                         }
                                     }
                                 } else {
                                     TILEK_UNROLL
                                     for (int slot = 0; slot < PRODUCT_A_SLOTS; ++slot) {
-                                        const int element = worker + slot * workers;
+                                        const unsigned element = worker + slot * workers;
                                         const int index0 = element / A_size1;
                                         const int index1 = element % A_size1;
                                         if (PRODUCT_A_SLOTS * workers == A_size0 * A_size1
@@ -406,10 +426,12 @@ __kernel void product(
                                 if (B_whole) {
                                     TILEK_UNROLL
                                     for (int slot = 0; slot < PRODUCT_B_SLOTS; slot += 4) {
-                                        const int element = worker + slot / 4 * workers;
+                                        const unsigned element = worker + slot / 4 * workers;
                                         const int index0 = element / B_vectors;
-                                        const int index1 = element % B_vectors * 4;
-                                        if (index0 < B_span0 && index1 < B_span1) {
+                                        const int index1 = (int)(element % B_vectors) * 4;
+                                        if ((PRODUCT_B_SLOTS * workers == B_size0 * B_size1
+                                            && B_span0 == B_size0 && B_span1 == B_size1)
+                                            || (index0 < B_span0 && index1 < B_span1)) {
                                             const float4 value = {B_held[slot], B_held[slot + 1],
                                                 B_held[slot + 2], B_held[slot + 3]};
                                             *(__local float4 *)&B_next[index0 * B_size1 + index1] = value;
@@ -418,7 +440,7 @@ __kernel void product(
                                 } else {
                                     TILEK_UNROLL
                                     for (int slot = 0; slot < PRODUCT_B_SLOTS; ++slot) {
-                                        const int element = worker + slot * workers;
+                                        const unsigned element = worker + slot * workers;
                                         const int index0 = element / B_size1;
                                         const int index1 = element % B_size1;
                                         if (PRODUCT_B_SLOTS * workers == B_size0 * B_size1

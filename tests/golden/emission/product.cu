@@ -75,7 +75,8 @@ static inline __device__ void tilek_wait_for_copies(void) {}
     const long long i_stride1, const long long i_stride2, const long long j_stride0, \
     const long long j_stride1, const long long j_stride2, const long long gang0_count, \
     const long long gang1_count, const long long worker0_count, const long long worker1_count, \
-    const long long gang0_rounds, const long long gang1_rounds, const long long tilek_index_bits
+    const long long gang0_rounds, const long long gang1_rounds, const long long tilek_index_bits, \
+    const long long p_value
 #define PRODUCT_I_POINTS 8
 #define PRODUCT_J_POINTS 4
 #define PRODUCT_POOL_WORDS (TILEK_LOCAL_BYTES / 8)
@@ -85,9 +86,9 @@ static inline __device__ void tilek_wait_for_copies(void) {}
 #endif
 
 extern "C" __global__ void product(
-    const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ C,
-    const int p PRODUCT_TILES)
+    const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ C PRODUCT_TILES)
 {
+    const int p = p_value;
     const long long worker0 = (long long)threadIdx.x;
     const long long worker1 = (long long)threadIdx.y;
     __shared__ long long pool[PRODUCT_POOL_WORDS] __attribute__((aligned(16)));
@@ -112,14 +113,19 @@ extern "C" __global__ void product(
                 const int i_worker = worker1 * PRODUCT_I_GROUP;
                 const long long j_gang = gang0 * j_stride1;
                 const int j_worker = worker0 * PRODUCT_J_GROUP;
+                /* Whether all tiles of a loop are full: constants in specialised programs. */
+                const int i_full = PRODUCT_I_POINTS * worker1_count + (i_count0 - 1) * i_stride0
+                    + (gang1_count - 1) * i_stride1 <= i_trip;
+                const int j_full = PRODUCT_J_POINTS * worker0_count + (j_count0 - 1) * j_stride0
+                    + (gang0_count - 1) * j_stride1 <= j_trip;
                 for (long long i_round = 0; i_round < i_count0 * i_stride0; i_round += i_stride0) {
                     for (long long j_round = 0; j_round < j_count0 * j_stride0; j_round += j_stride0) {
                         const long long i_first = i_round + i_gang;
-                        const long long i_last = tilek_minimum(i_first + PRODUCT_I_POINTS * worker1_count,
-                            i_trip) - 1;
+                        const long long i_last = (i_full ? i_first + PRODUCT_I_POINTS * worker1_count
+                            : tilek_minimum(i_first + PRODUCT_I_POINTS * worker1_count, i_trip)) - 1;
                         const long long j_first = j_round + j_gang;
-                        const long long j_last = tilek_minimum(j_first + PRODUCT_J_POINTS * worker0_count,
-                            j_trip) - 1;
+                        const long long j_last = (j_full ? j_first + PRODUCT_J_POINTS * worker0_count
+                            : tilek_minimum(j_first + PRODUCT_J_POINTS * worker0_count, j_trip)) - 1;
                         const int full = i_last - i_first == PRODUCT_I_POINTS * worker1_count - 1
                             && j_last - j_first == PRODUCT_J_POINTS * worker0_count - 1;
                         float total[PRODUCT_I_POINTS][PRODUCT_J_POINTS];
@@ -162,11 +168,13 @@ extern "C" __global__ void product(
                             where there is room for both. */
                         int present = 0;
                         const int some = i_first <= i_last && j_first <= j_last;
+                        const int k_full = (long long)p % 16 == 0;
                         for (tilek_index k_tile = 0ll - (PRODUCT_TWICE ? 16ll : 0); k_tile < (long long)p;
                             k_tile += 16ll) {
                             const tilek_index k_tile_copied = k_tile + (PRODUCT_TWICE ? 16ll : 0);
                             const int k_copied_first = k_tile_copied;
-                            const int k_copied_last = tilek_minimum(k_tile_copied + 16ll, (long long)p) - 1;
+                            const int k_copied_last = k_full ? k_copied_first + 15
+                                : tilek_minimum(k_tile_copied + 16ll, (long long)p) - 1;
                             float *const A_staged = (float *)(pool + present);
                             float *const B_staged = (float *)(pool + present
                                 + (16 * (PRODUCT_I_POINTS * worker1_count + 4) * 4 + 15) / 16 * 2);
@@ -195,10 +203,12 @@ extern "C" __global__ void product(
                                     if (A_whole) {
 #pragma unroll
                                         for (int slot = 0; slot < PRODUCT_A_SLOTS; slot += 4) {
-                                            const int element = worker + slot / 4 * workers;
+                                            const unsigned element = worker + slot / 4 * workers;
                                             const int index0 = element / A_vectors;
-                                            const int index1 = element % A_vectors * 4;
-                                            if (index0 < A_span0 && index1 < A_span1) {
+                                            const int index1 = (int)(element % A_vectors) * 4;
+                                            if ((PRODUCT_A_SLOTS * workers == A_size0 * A_size1
+                                                && A_span0 == A_size0 && A_span1 == A_size1)
+                                                || (index0 < A_span0 && index1 < A_span1)) {
                                                 const float4 value = *(const float4 *)&A_first[index0
                                                     * A_length1 + index1];
                                                 A_held[slot] = value.x;
@@ -210,10 +220,12 @@ extern "C" __global__ void product(
                                     } else {
 #pragma unroll
                                         for (int slot = 0; slot < PRODUCT_A_SLOTS; ++slot) {
-                                            const int element = worker + slot * workers;
+                                            const unsigned element = worker + slot * workers;
                                             const int index0 = element / A_size1;
                                             const int index1 = element % A_size1;
-                                            if (index0 < A_span0 && index1 < A_span1) A_held[slot] =
+                                            if ((PRODUCT_A_SLOTS * workers == A_size0 * A_size1
+                                                && A_span0 == A_size0 && A_span1 == A_size1)
+                                                || (index0 < A_span0 && index1 < A_span1)) A_held[slot] =
                                                 A_first[index0 * A_length1 + index1];
                                         }
                                     }
@@ -240,10 +252,12 @@ extern "C" __global__ void product(
                                     if (B_whole) {
 #pragma unroll
                                         for (int slot = 0; slot < PRODUCT_B_SLOTS; slot += 4) {
-                                            const int element = worker + slot / 4 * workers;
+                                            const unsigned element = worker + slot / 4 * workers;
                                             const int index0 = element / B_vectors;
-                                            const int index1 = element % B_vectors * 4;
-                                            if (index0 < B_span0 && index1 < B_span1) {
+                                            const int index1 = (int)(element % B_vectors) * 4;
+                                            if ((PRODUCT_B_SLOTS * workers == B_size0 * B_size1
+                                                && B_span0 == B_size0 && B_span1 == B_size1)
+                                                || (index0 < B_span0 && index1 < B_span1)) {
                                                 const float4 value = *(const float4 *)&B_first[index0
                                                     * B_length1 + index1];
                                                 B_held[slot] = value.x;
@@ -255,10 +269,12 @@ extern "C" __global__ void product(
                                     } else {
 #pragma unroll
                                         for (int slot = 0; slot < PRODUCT_B_SLOTS; ++slot) {
-                                            const int element = worker + slot * workers;
+                                            const unsigned element = worker + slot * workers;
                                             const int index0 = element / B_size1;
                                             const int index1 = element % B_size1;
-                                            if (index0 < B_span0 && index1 < B_span1) B_held[slot] =
+                                            if ((PRODUCT_B_SLOTS * workers == B_size0 * B_size1
+                                                && B_span0 == B_size0 && B_span1 == B_size1)
+                                                || (index0 < B_span0 && index1 < B_span1)) B_held[slot] =
                                                 B_first[index0 * B_length1 + index1];
                                         }
                                     }
@@ -301,7 +317,8 @@ extern "C" __global__ void product(
                                 __syncthreads();
                             }
                             const int k_first = k_tile;
-                            const int k_last = tilek_minimum(k_tile + 16ll, (long long)p) - 1;
+                            const int k_last = k_full ? k_first + 15
+                                : tilek_minimum(k_tile + 16ll, (long long)p) - 1;
                             if (k_tile >= 0ll) {
                                 if (k_last - k_first == 15) {
                                     /* An iteration reads what the next one needs before it computes. */
@@ -322,7 +339,7 @@ extern "C" __global__ void product(
                                             PRODUCT_J_GROUP);
                                     }
 #pragma unroll
-                                    for (int k = k_first; k < k_first + 16; ++k) {
+                                    for (int k = k_first; k - k_first < 16; ++k) {
                                         float A_points[PRODUCT_I_POINTS];
 #pragma unroll
                                         for (int i_step = 0; i_step < PRODUCT_I_POINTS; ++i_step) {
@@ -360,6 +377,7 @@ extern "C" __global__ void product(
                                         }
                                     }
                                 } else {
+#pragma unroll 1
                                     for (int k = k_first; k <= k_last; ++k) {
                                         float A_points[PRODUCT_I_POINTS];
 #pragma unroll
@@ -393,21 +411,22 @@ extern "C" __global__ void product(
                                 if (A_whole) {
 #pragma unroll
                                     for (int slot = 0; slot < PRODUCT_A_SLOTS; slot += 4) {
-                                        const int element = worker + slot / 4 * workers;
+                                        const unsigned element = worker + slot / 4 * workers;
                                         const int index0 = element / A_vectors;
-                                        const int index1 = element % A_vectors * 4;
+                                        const int index1 = (int)(element % A_vectors) * 4;
                                         if (PRODUCT_A_SLOTS * workers == A_size0 * A_size1
                                             || index0 < A_size0) {
-                                            A_next[index1 * A_pitch + index0] = A_held[slot];
-                                            A_next[(index1 + 1) * A_pitch + index0] = A_held[slot + 1];
-                                            A_next[(index1 + 2) * A_pitch + index0] = A_held[slot + 2];
-                                            A_next[(index1 + 3) * A_pitch + index0] = A_held[slot + 3];
+                                            float *const first_element = &A_next[index1 * A_pitch + index0];
+                                            first_element[0] = A_held[slot];
+                                            first_element[A_pitch] = A_held[slot + 1];
+                                            first_element[2 * A_pitch] = A_held[slot + 2];
+                                            first_element[3 * A_pitch] = A_held[slot + 3];
                                         }
                                     }
                                 } else {
 #pragma unroll
                                     for (int slot = 0; slot < PRODUCT_A_SLOTS; ++slot) {
-                                        const int element = worker + slot * workers;
+                                        const unsigned element = worker + slot * workers;
                                         const int index0 = element / A_size1;
                                         const int index1 = element % A_size1;
                                         if (PRODUCT_A_SLOTS * workers == A_size0 * A_size1
@@ -418,10 +437,12 @@ extern "C" __global__ void product(
                                 if (B_whole) {
 #pragma unroll
                                     for (int slot = 0; slot < PRODUCT_B_SLOTS; slot += 4) {
-                                        const int element = worker + slot / 4 * workers;
+                                        const unsigned element = worker + slot / 4 * workers;
                                         const int index0 = element / B_vectors;
-                                        const int index1 = element % B_vectors * 4;
-                                        if (index0 < B_span0 && index1 < B_span1) {
+                                        const int index1 = (int)(element % B_vectors) * 4;
+                                        if ((PRODUCT_B_SLOTS * workers == B_size0 * B_size1
+                                            && B_span0 == B_size0 && B_span1 == B_size1)
+                                            || (index0 < B_span0 && index1 < B_span1)) {
                                             const float4 value = {B_held[slot], B_held[slot + 1],
                                                 B_held[slot + 2], B_held[slot + 3]};
                                             *(float4 *)&B_next[index0 * B_size1 + index1] = value;
@@ -430,7 +451,7 @@ extern "C" __global__ void product(
                                 } else {
 #pragma unroll
                                     for (int slot = 0; slot < PRODUCT_B_SLOTS; ++slot) {
-                                        const int element = worker + slot * workers;
+                                        const unsigned element = worker + slot * workers;
                                         const int index0 = element / B_size1;
                                         const int index1 = element % B_size1;
                                         if (PRODUCT_B_SLOTS * workers == B_size0 * B_size1
