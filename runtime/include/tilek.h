@@ -231,6 +231,9 @@ enum { TILEK_LAUNCH_ALWAYS = 1 << 8 };
  * runtime may take a half, a quarter, and so on, down to one. */
 enum { TILEK_LAUNCH_POINTS = 1 << 9 };
 
+/* Likewise: a gang's workers copy what its tile touches, which is more than they compute at once. */
+enum { TILEK_LAUNCH_COPIES = 1 << 10 };
+
 /* One nest. A host function computes the instances [first, last) of the launch's parallel space:
  * the thread axis, else the gangs (linearised, dimension 0 fastest), else one instance. It loops
  * over workers itself. */

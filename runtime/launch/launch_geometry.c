@@ -208,6 +208,22 @@ static int held_by_gang(const tilek_launch_shape *launch, int axis)
     return 1;
 }
 
+/* Gives gangs that copy the rows of their tiles more workers along the last of several axes `open`,
+ * though no more than `preferred`. */
+static void add_copying_workers(const tilek_launch_shape *launch, const tilek_machine *machine, const int *open,
+                                int count, int64_t preferred, tilek_geometry *geometry)
+{
+    const int last = open[count - 1];
+    int64_t workers = 1;
+    for (int axis = TILEK_AXIS_WORKER; axis < TILEK_AXES; ++axis)
+        workers *= uses(launch, axis) ? geometry->axes[axis] : 1;
+    while (workers < TILEK_COPYING_WORKERS && 2 * workers <= machine->group_total &&
+           2 * geometry->axes[last] <= tilek_minimum(preferred, machine->limits->group[last - TILEK_AXIS_WORKER])) {
+        geometry->axes[last] *= 2;
+        workers *= 2;
+    }
+}
+
 /* Workers of a group that nothing is said about: 256, 32 x 8 or 32 x 4 x 2, so that workers that
  * run in step are neighbours; fewer where the device or the loops hold fewer, along the first axis
  * whole groups of lanes where a gang runs all iterations. Loops inside tiles, whose bounds the
@@ -250,6 +266,8 @@ static void choose_device_workers(const tilek_launch_shape *launch, const tilek_
     if (machine->limits->is_gpu && !in_tiles && launch->reduction_count == 0 &&
         (launch->axes & TILEK_LAUNCH_POINTS) == 0)
         spread_gangs(launch, call, machine, open, count, geometry);
+    if (machine->limits->is_gpu && count > 1 && (launch->axes & TILEK_LAUNCH_COPIES) != 0)
+        add_copying_workers(launch, machine, open, count, preferred[count - 1][count - 1], geometry);
 }
 
 /* A second look at chosen workers, once gangs stand: a loop without a dynamic tile must be

@@ -300,7 +300,8 @@ void steps_points(void)
 }
 
 /* Gangs that are too few for a GPU's multiprocessors have fewer workers, 64 at least; on a processor, and where the
- * user says how many gangs there are, they keep them. A step without iterations takes the least, so that it does not
+ * user says how many gangs there are, they keep them. Gangs that copy tiles keep 128, as far as these are preferred
+ * along the last axis. A step without iterations takes the least, so that it does not
  * decide for the others. */
 void steps_spread(void)
 {
@@ -308,10 +309,11 @@ void steps_spread(void)
     static const int own_axes[2][3] = {{-1, TILEK_AXIS_GANG + 1, TILEK_AXIS_WORKER + 1}, {-1, TILEK_AXIS_GANG, TILEK_AXIS_WORKER}};
     static const tilek_loop_shape loops[] = {{"i", 3, own_kinds, own_axes[0], 0, INT64_MIN, INT64_MAX},
                                              {"j", 3, own_kinds, own_axes[1], 3, INT64_MIN, INT64_MAX}};
-    static const int64_t arguments[6] = {0}; /* trip, multiprocessors, a GPU; workers along j and i */
-    static const int64_t cases[][5] = {{128, 20, 1, 32, 8}, {128, 132, 1, 32, 2}, {128, 132, 0, 32, 8}, {16, 132, 1, 16, 4}, {1, 132, 1, 1, 1}, {0, 132, 1, 1, 1}};
+    static const int64_t arguments[6] = {0}; /* trip, multiprocessors, a GPU; workers along j and i, and along i where gangs copy tiles */
+    static const int64_t cases[][6] = {{128, 20, 1, 32, 8, 8}, {128, 132, 1, 32, 2, 4}, {128, 132, 0, 32, 8, 8}, {16, 132, 1, 16, 4, 8}, {1, 132, 1, 1, 1, 8}, {0, 132, 1, 1, 1, 8}};
     const unsigned axes = 3u << TILEK_AXIS_GANG | 3u << TILEK_AXIS_WORKER;
     const tilek_launch_shape launch = {"stencil", 2, loops, axes, NULL, 0, NULL, 0, NULL, 0, NULL, 0};
+    const tilek_launch_shape copying = {"tiles", 2, loops, axes | TILEK_LAUNCH_COPIES, NULL, 0, NULL, 0, NULL, 0, NULL, 0};
     for (size_t index = 0; index < sizeof cases / sizeof cases[0]; ++index) {
         const int64_t *const expected = cases[index];
         tilek_tile tiles[6];
@@ -319,6 +321,9 @@ void steps_spread(void)
         decide(&launch, arguments, expected[0], (int)expected[2], expected[1], NULL, &numbers);
         CHECK(numbers.axes[TILEK_AXIS_WORKER] == expected[3] && numbers.axes[TILEK_AXIS_WORKER + 1] == expected[4]);
         CHECK(expected[0] > 0 || (numbers.axes[TILEK_AXIS_GANG] == 1 && numbers.axes[TILEK_AXIS_GANG + 1] == 1));
+        numbers = (tilek_geometry){.values = tiles};
+        decide(&copying, arguments, expected[0], (int)expected[2], expected[1], NULL, &numbers);
+        CHECK(numbers.axes[TILEK_AXIS_WORKER] == expected[3] && numbers.axes[TILEK_AXIS_WORKER + 1] == expected[5]);
     }
 }
 

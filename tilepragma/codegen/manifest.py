@@ -42,8 +42,8 @@ _OPERATORS = {
 _INT64_MAX = 2**63 - 1
 #: Longest piece of program text in one literal; C99 promises 4095 characters.
 _PIECE = 2000
-#: Bits of a launch's axes: TILEK_LAUNCH_ALWAYS and TILEK_LAUNCH_POINTS.
-LAUNCH_ALWAYS, LAUNCH_POINTS = 1 << 8, 1 << 9
+#: Bits of a launch's axes: TILEK_LAUNCH_ALWAYS, TILEK_LAUNCH_POINTS and TILEK_LAUNCH_COPIES.
+LAUNCH_ALWAYS, LAUNCH_POINTS, LAUNCH_COPIES = 1 << 8, 1 << 9, 1 << 10
 #: Members of tilek_kernel with an initialiser even where they are 0.
 _ALWAYS = ("tile_argument_count", "loop_count")
 _PERSISTENT = "/* Which wavefronts CUDA devices may run in one persistent launch: the last launches above. */\n"
@@ -398,7 +398,9 @@ def _parameter(parameter: Parameter) -> str:
 def launch_axes(launch: Launch) -> int:
     """The mask of axes in use, and the bits for what else the runtime has to know."""
     axes = sum(1 << axis_index(axis) for axis in set(launch.axes))
-    return axes + (0 if is_one_nest(launch) else LAUNCH_ALWAYS) + (LAUNCH_POINTS if points_of(launch) else 0)
+    axes += 0 if is_one_nest(launch) else LAUNCH_ALWAYS
+    axes += LAUNCH_POINTS if points_of(launch) else 0
+    return axes + (LAUNCH_COPIES if launch.staged_scratchpads else 0)
 
 
 @dataclass(frozen=True)

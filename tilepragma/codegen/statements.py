@@ -537,8 +537,8 @@ class _Nest:
         comparison = ">" if loop.loop.decreasing else "<"
         first = self._value(loop, start)
         if self.copy is not None and tile == self.order[-1]:
-            copies = CopyLoopPrinter(self.writer, self.printer, self.numbers, loop.loop.iterator, first, last, stride)
-            copies.print(self.copy)
+            where = (loop.loop.iterator, self.numbers.lower(loop), start or "0", last, stride)
+            CopyLoopPrinter(self.writer, self.printer, self.numbers, *where).print(self.copy)
             return
         advance = _advance(iterator, stride, self.numbers.step(loop))
         head = f"for ({self.printer.typed(loop.loop.iterator)} = {first}; {iterator} {comparison} {last}; {advance})"

@@ -18,7 +18,7 @@ from tilepragma.model.device import Gpu
 from tilepragma.model.execution_time import Integers
 from tilepragma.plan.array_bytes import host_value
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
-from tilepragma.plan.shared_constants import LANES, LEAST_WORKERS, PREFERRED_WORKERS
+from tilepragma.plan.shared_constants import COPYING_WORKERS, LANES, LEAST_WORKERS, PREFERRED_WORKERS
 
 
 def gang_workers(
@@ -29,7 +29,8 @@ def gang_workers(
     The user's counts hold. Otherwise the runtime's preferred counts are halved while half of them
     cover the loops, until the GPU's blocks hold as many, and while gangs are too few for its
     multiprocessors; where a gang runs all iterations, the first count is of whole groups of lanes.
-    Where launches of a case differ, the largest count stands for all. Raises UncountableError.
+    Gangs that copy tiles keep more along the last dimension. Where launches of a case differ, the
+    largest count stands for all. Raises UncountableError.
     """
     most = gpu.threads_per_block
     dimensions = sorted(axis.dimension for axis in place.launch.axes if axis.kind is AxisKind.WORKER)
@@ -49,6 +50,8 @@ def gang_workers(
             workers[dimension] = np.where(beyond, workers[dimension] // 2, workers[dimension])
     if not place.launch.reductions and not any(count.axis is AxisKind.GANG for count in counts):
         _spread(place, entries, workers, left, gpu.multiprocessors)
+    if len(left) > 1 and place.launch.staged_scratchpads:
+        _add_copying(workers, left[-1], PREFERRED_WORKERS[len(left)][-1], most)
     first, second, third = (workers.get(dimension, place.batch.all(1)) for dimension in range(3))
     return first, second, third
 
@@ -81,6 +84,19 @@ def _spread(
             & (workers[dimension] > 1)
         ):
             workers[dimension] = np.where(few, workers[dimension] // 2, workers[dimension])
+
+
+def _add_copying(workers: dict[int, Integers], last: int, preferred: int, most: int) -> None:
+    """More workers along the dimension `last` of gangs that copy the rows of their tiles."""
+
+    def product() -> Integers:
+        total: Integers = np.prod(list(workers.values()), axis=0, dtype=np.int64)
+        return total
+
+    while np.any(
+        few := (product() < COPYING_WORKERS) & (2 * product() <= most) & (2 * workers[last] <= min(preferred, most))
+    ):
+        workers[last] = np.where(few, 2 * workers[last], workers[last])
 
 
 def _most(entries: Entries, values: Integers) -> Integers:

@@ -69,5 +69,5 @@ def test_products_have_the_points_of_the_runtime(case: list[int]) -> None:
 
 @pytest.mark.parametrize("case", [case for case in cases_of("steps_spread") if case[2] and case[0]])
 def test_small_launches_have_the_workers_of_the_runtime(case: list[int]) -> None:
-    trip, multiprocessors, _, workers_j, workers_i = case
+    trip, multiprocessors, _, workers_j, workers_i, _ = case
     assert decided(PLANE, trip, multiprocessors).group == (workers_j, workers_i, 1)

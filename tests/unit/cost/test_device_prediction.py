@@ -203,6 +203,16 @@ def test_workers_are_as_many_as_the_runtime_gives(sizes: tuple[int, ...], worker
     assert [int(each[0]) for each in gang_workers(place, (), {}, device("h100"))] == [*workers, 1]
 
 
+def test_gangs_that_copy_tiles_keep_workers_though_few_compute() -> None:
+    """3 time steps need 4 workers for each of a tile's 16 rows, and its copies 128."""
+    sizes = {"t_size": 3, "t_i_size": 16, "t_j_size": 32}
+    place = place_of(planned("sor 2-d"), {"n": 900, "m": 900, "steps": 30}, **sizes)
+    alone = replace(place, launch=replace(place.launch, staged_scratchpads=()))
+    assert place.launch.staged_scratchpads
+    for each, rows in ((place, 8), (alone, 4)):
+        assert [int(count[0]) for count in gang_workers(each, (), {}, device("h100"))] == [16, rows, 1]
+
+
 def test_a_block_of_few_threads_halves_the_workers() -> None:
     place = place_of(
         planned("sor 2-d"), {"n": 900, "m": 900, "steps": 30}, t_size=8, t_i_size=[64, 4], t_j_size=[64, 64]
