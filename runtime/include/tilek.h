@@ -198,7 +198,8 @@ typedef enum tilek_parameter_kind {
     /* 32 where positions in all arrays, and what leads to them, fit in 31 bits with room to spare;
      * else 64 */
     TILEK_PARAMETER_INDEX_BITS,
-    TILEK_PARAMETER_SCALAR_NUMBER, /* the value of an integer, of up to 64 bits; index = scalar */
+    /* the value of an integer, of up to 64 bits; index = scalar */
+    TILEK_PARAMETER_SCALAR_NUMBER,
     /* Of persistent launches, those of all wavefronts at once (tilek_kernel.persistent): */
     TILEK_PARAMETER_FLAGS,        /* device buffer of one 64-bit number a column */
     /* device buffer of 64-bit numbers: of each wavefront from the first to the last, of each loop
@@ -231,7 +232,8 @@ enum { TILEK_LAUNCH_ALWAYS = 1 << 8 };
  * runtime may take a half, a quarter, and so on, down to one. */
 enum { TILEK_LAUNCH_POINTS = 1 << 9 };
 
-/* Likewise: a gang's workers copy what its tile touches, which is more than they compute at once. */
+/* Likewise: a gang's workers copy what its tile touches, which is more than they compute at
+ * once. */
 enum { TILEK_LAUNCH_COPIES = 1 << 10 };
 
 /* One nest. A host function computes the instances [first, last) of the launch's parallel space:

@@ -135,11 +135,12 @@ def test_streamed_stars_read_neighbours_alone_in_shared_memory(workshop: Worksho
     assert degree is not None
     code = ptx(text, "compute_90", specialised(text, 32))
     # Two launches, two statements a time step; one barrier for a position, one for a tile. What is
-    # stored comes from registers. A position is there four times: with tests and without, and for
-    # both places of what neighbours read.
-    assert len(re.findall(r"\bld\.shared", code)) == 4 * 2 * 2 * 2 * int(degree[1])
-    assert len(re.findall(r"\bst\.shared", code)) == 4 * 2 * 2 * int(degree[1])
-    assert len(re.findall(r"\bbar\.sync", code)) == 2 * (4 + 1)
+    # stored comes from registers. A position is there once for each register of a column: two for a
+    # time step, and four.
+    turns = 2 * int(degree[1]) + 4
+    assert len(re.findall(r"\bld\.shared", code)) == turns * 2 * 2 * 2 * int(degree[1])
+    assert len(re.findall(r"\bst\.shared", code)) == turns * 2 * 2 * int(degree[1])
+    assert len(re.findall(r"\bbar\.sync", code)) == 2 * (turns + 1)
 
 
 SUBDOMAINS = """\

@@ -203,7 +203,7 @@ def _of_host_loop(line: LaunchLine, step: HostLoop) -> Iterator[str]:
 
 
 def _of_launch(plan: KernelPlan, line: LaunchLine, launch: Launch, on_devices: bool) -> Iterator[str]:
-    match = re.fullmatch(r"launch (\w+)(?:, line (\d+))?", line.what)
+    match = re.fullmatch(r"launch (\w+)(?:, line \d+|, lines [\d, to]+)?", line.what)
     if match is None or match[1] != launch.name or line.launch != launch.name:
         yield f"'{line.what}' is launch {launch.name}"
     if [(name, _axes(how)) for name, how in line.loops] != _told_once(launch):
@@ -254,11 +254,14 @@ def _decides(relation: isl.Map, depth: int, place: int) -> bool:
 
 def _told_once(launch: Launch) -> list[tuple[str, frozenset[tuple[str, int]]]]:
     """The name of each loop and the axes it is distributed to; alike ones of several nests are told
-    once, if their other tiles are alike too.
+    once, if their other tiles are alike too. Loops of one iteration, which give a nest the axes of
+    another, are left out.
     """
     nests = [node for node in walk(launch.body) if isinstance(node, TileNest)]
     named = [pair for nest in nests for pair in zip(_names(nest), nest.loops, strict=True)]
-    seen = dict.fromkeys((name, _tile_axes(loop), _other_tiles(loop)) for name, loop in named)
+    seen = dict.fromkeys(
+        (name, _tile_axes(loop), _other_tiles(loop)) for name, loop in named if loop.loop.iterator.host != "once"
+    )
     return [(name, axes) for name, axes, _ in seen]
 
 

@@ -3,23 +3,25 @@
 Where the numbers of workers are constants and registers suffice, the walk is printed so:
 
     #if COLUMNS
-    inside[round] |= 1 << step;                 before the walk: steps whose tests a column passes
+    inside[round] |= 1;                         before the walk: whether a column passes tests
     full_first = ...; full_last = ...;          positions where all planes pass their tests
-    for (start = ...; start += 2)
-        for (full = 1; full >= 0; --full)       a copy of the body for each, for the compiler
-            if (full == (full_first <= start && start + 1 <= full_last))
-                for (turn = 0; turn < 2; ++turn) {
-                    front = start + turn;
-                    a_column[round][plane] = a_column[round][plane - 1];    oldest first
-                    a_column[round][0] = a[front + 1][j];
+    for (start = ...; start += TURNS)
+        for (turn = 0; turn < TURNS; ++turn) {
+            front = start + turn;
+            for (step of time)
+                beside[step][round] = a_planes[turn - 1 & 1][step][j + 1];
+            for (full = 1; full >= 0; --full)   a copy of the body for each, for the compiler
+                if (full == (full_first <= front && front <= full_last)) {
+                    a_column[round][(turn + 2) % TURNS] = a[front + 2][j];
                     for (step of time)
-                        if (full || i is a plane of this step)
-                            if (inside[round] >> step & 1)
-                                b_column[round][1 + front - i] = a_column[round][1 + front - i]
-                                    + a_planes[turn - 1 & 1][step][j + 1];
-                    a_planes[turn & 1][step][j] = a_column[round][1 + 2 * step];
-                    barrier;
+                        if (full || i is a plane of this step) {
+                            value = a_column[round][place of i] + beside[step][round];
+                            b_column[round][place of i] = inside[round] ? value : ...;
+                        }
                 }
+            a_planes[turn & 1][step][j] = a_column[round][(turn - 2 * step) % TURNS];
+            barrier;
+        }
     #else
     ...                                         the walk in scratchpads
     #endif
@@ -29,11 +31,16 @@ once a position: a neighbour's element is at least a position old, and its worke
 not change before it is read. So shared memory holds what workers had at the end of a position, for
 as many positions as reads lie back.
 
-Each position loads what the next one needs: it computes while memory answers. The first plane is
-loaded before the walk.
+A column has as many registers as positions are printed in turn, so that a plane has one register
+from its load on, and none moves: a move would wait for a load that is under way. Each position
+loads a plane that is read two positions later: workers compute while memory answers. What a
+position reads of neighbours it loads at once, before all tests; and statements that cannot trap,
+and read nothing in memory, compute for all columns and keep what passes the tests. So no branch
+stands between loads and what is computed with them.
 
 Where a walk begins and ends, time steps are computed of planes that lie beyond what the tile needs
-of them too: nobody reads these values, and no plane of the tile itself is tested.
+of them too: nobody reads these values, and no plane of the tile itself is tested. The same holds
+for columns beyond what the tile needs.
 """
 
 from __future__ import annotations
@@ -41,12 +48,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import product
-from math import prod
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.codegen.launch_parameters import LaunchParameters
-from tilepragma.codegen.literal_values import literal_value
-from tilepragma.codegen.printer import Printer
+from tilepragma.codegen.printer import UNARY, Printer
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import (
@@ -71,6 +76,7 @@ from tilepragma.ir.expressions import (
 from tilepragma.ir.loop_tree import (
     Block,
     Declaration,
+    Declarator,
     ExpressionStatement,
     If,
     Loop,
@@ -88,38 +94,59 @@ from tilepragma.plan.array_bytes import element_bytes
 from tilepragma.plan.kernel_plan import Launch
 from tilepragma.user_tiles.coverage import nest_axes
 
-_MOST_WORDS = 64
+_MOST_COMPUTED = 128
+"""The most statements, of all time steps and of positions in turn, that are printed one after
+another.
+"""
+
+_MOST_WORDS = 128
 """The most 32-bit registers of a worker for queues; with more, a second gang has no room."""
 
-_FEWEST_TURNS = 2
-"""The fewest positions in a row between which the compiler renames registers and moves none."""
-
-_AHEAD = 1
-"""Positions between the load of a plane and its first use."""
+_AHEAD = 2
+"""Positions between the load of a plane and its first use, so that workers compute while memory
+answers.
+"""
 
 _FULL, _TURN = "full", "turn"
 
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a statement of a walk stands: inside the loop over time steps, if any, with `values` of
-    scalars that depend on the position.
+    """Where a statement of a walk stands: inside the loop over time steps, if any, and inside loops
+    over the columns of a worker. `values` are those of declared scalars.
     """
 
     position: DataObject
     step: DataObject | None = None
+    columns: tuple[DataObject, ...] = ()
     values: tuple[tuple[DataObject, Polynomial], ...] = ()
 
     def after(self, node: Declaration) -> _Place:
         """The place behind a declaration."""
         made = ((each.object, each.value) for each in node.declarators)
         values = ((object_, self.at(polynomial(value))) for object_, value in made if value is not None)
-        moving = tuple((object_, value) for object_, value in values if access_to(self.position) in value.atoms)
-        return replace(self, values=(*self.values, *moving))
+        return replace(self, values=(*self.values, *values))
+
+    def within(self, nest: TileNest) -> _Place:
+        """The place inside the nest."""
+        return replace(self, columns=tuple(loop.loop.iterator for loop in nest.loops))
+
+    def varies(self, node: object) -> bool:
+        """Whether the node depends on the time step."""
+        return self.step is not None and self._depends(node, (self.step,))
+
+    def of_columns(self, node: object) -> bool:
+        """Whether the node depends on the column."""
+        return self._depends(node, self.columns)
+
+    def _depends(self, node: object, on: tuple[DataObject, ...]) -> bool:
+        atoms = {access_to(object_) for object_ in on}
+        more = (object_ for object_, value in self.values if atoms & value.atoms)
+        return any(mentions(node, object_) for object_ in (*on, *more))
 
     def moves(self, node: object) -> bool:
         """Whether the node depends on the position."""
-        return any(mentions(node, object_) for object_ in (self.position, *(object_ for object_, _ in self.values)))
+        return self._depends(node, (self.position,))
 
     def at(self, value: Polynomial) -> Polynomial:
         """The value by the position and what is the same at all positions."""
@@ -141,6 +168,16 @@ class _Place:
         if parts is None or parts[0].constant is None or parts[1].constant is None:
             return None
         return parts[0].constant, parts[1].constant
+
+    def beside(self, access: Access) -> tuple[int, ...] | None:
+        """How far the column of a ring's element lies from the worker's own, in each dimension;
+        None where that is not a constant.
+        """
+        own = map(of_atom, map(access_to, self.columns))
+        far = (self.at(polynomial(each)) - column for each, column in zip(access.subscripts[1:], own, strict=True))
+        distances = [each.constant for each in far]
+        known = tuple(each for each in distances if each is not None)
+        return known if len(known) == len(distances) else None
 
 
 @dataclass(frozen=True)
@@ -179,10 +216,33 @@ class RegisterQueuePrinter:
         alike = len({tuple(loop.distribution_key for loop in nest.loops) for nest in nests}) == 1
         if len(self.queues) < max(1, len(launch.scratchpads)) or varying or not alike:
             return
-        published = self._publish()
+        self.rounds = [numbers.count(loop, loop.tiles[0]) for loop in nests[0].loops]
+        workers = [numbers.stride(loop, loop.tiles[0]) for loop in nests[0].loops]
+        (position,) = {queue.position for _, queue in self.queues}
+        walks = [node for node in walk(launch.body) if isinstance(node, Loop) and node.iterator == position]
+        uses = [use for loop in walks for use in _uses(loop.body.statements, _Place(position))]
+        self.steps = {place.step for _, place in uses if place.step is not None}
+        published = self._publish(uses)
         if published is None:
+            self.rounds = []
             return
         self.published = published
+        self.reads = sum(
+            _bits(pad) // 32
+            for made, place in uses
+            if place.step is not None
+            for pad, _ in self.queues
+            for node in set(walk(made.value))
+            if isinstance(node, Access) and node.object == pad.object
+        )
+        """registers for what statements of a time step read of neighbours"""
+        self.margins = self._margins(uses)
+        """how far reads leave a worker's column, towards less and more, in each dimension"""
+        self.extents = [
+            of_atom(local_scalar(count, INDEX)) * of_atom(local_scalar(side, INDEX)) + number(low + high)
+            for count, side, (low, high) in zip(self.rounds, workers, self.margins, strict=True)
+        ]
+        """the lengths of planes for neighbours, which hold all columns of all workers"""
         spans = [each.span for each in published]
         self.history = 1 << (max(spans, default=0) + 1).bit_length()
         """positions for which planes are kept, a power of two"""
@@ -193,24 +253,30 @@ class RegisterQueuePrinter:
         _, queue = self.queues[0]
         degree = printer.name(queue.degree)
         self.steps_value = f"({degree} < {queue.steps} ? {degree} : {queue.steps})"
-        self.rounds = [numbers.count(loop, loop.tiles[0]) for loop in nests[0].loops]
-        words = [
-            f"{_bits(pad) // 32} * ({self._length(queue)})" if _bits(pad) > 32 else self._length(queue)
-            for pad, queue in self.queues
-        ]
-        bytes_of_step = self.history * sum(_plane_bytes(each.scratchpad) for each in published)
-        columns = " * ".join((*self.rounds, f"({' + '.join(words)})"))
-        self.value = f"{columns} <= {_MOST_WORDS} && {bytes_of_step} * {self.time.object.name} <= {local_bytes}"
+        self.turns = local_scalar(numbers.fresh(f"{name}_TURNS"), INDEX)
+        """registers of a column: its planes, and those that are loaded ahead; a macro"""
+        fewest = max(queue.planes - queue.shift * queue.steps for _, queue in self.queues) + _AHEAD
+        self.turns_value = f"({fewest} + {queue.shift} * {self.time.object.name} + {self.history - 1})"
+        self.turns_value += f" / {self.history} * {self.history}"
+        words = sum(_bits(pad) // 32 for pad, _ in self.queues)
+        turns = self.turns.object.name
+        statements = sum(place.step is not None for _, place in uses)
+        computed = f"{turns} * {statements} * {self.time.object.name}"
+        columns = " * ".join((*self.rounds, f"({words} * {turns} + {self.reads} * {self.time.object.name})"))
+        element = self.history * sum(element_bytes(each.scratchpad.object) for each in published)
+        extents = " * ".join(printer.expression(expression(extent, INDEX), UNARY) for extent in self.extents)
+        planes = f"{element} * {extents} * {self.time.object.name}"
+        self.value = f"{computed} <= {_MOST_COMPUTED} && {columns} <= {_MOST_WORDS} && {planes} <= {local_bytes}"
 
     def declare(self, writer: Writer) -> None:
         """Declare scratchpads and registers. No worker reads a register before it writes there."""
         local = self.printer.dialect.local_space
         if self.used:
             writer.line(f"#if {self.used}")
-            writer.line("/* A worker's columns, the newest plane first; and planes for its neighbours. */")
+            writer.line("/* A worker's columns, by planes in turn; and planes for its neighbours. */")
             places = "".join(f"[{count}]" for count in self.rounds)
             for pad, queue in self.queues:
-                inner = f"{self.printer.name(queue.object)}{places}[{self._length(queue)}]"
+                inner = f"{self.printer.name(queue.object)}{places}[{self.turns.object.name}]"
                 writer.line(f"{self.printer.type(pad.object.element, inner)} = {{0}};")
             for planes in self._planes():
                 writer.line(f"{local}{self.printer.declaration(planes)};")
@@ -244,72 +310,57 @@ class RegisterQueuePrinter:
         """The rounds of a worker."""
         return tuple(local_scalar(self.numbers.name(loop, "round"), INT) for loop in nest.loops)
 
-    def _length(self, queue: RegisterQueue) -> str:
-        """The registers of a column: its planes in time steps, and those that are loaded ahead."""
-        return f"{queue.planes - queue.shift * queue.steps + _AHEAD} + {queue.shift} * {self.time.object.name}"
+    def _renamed(self, scratchpad: Scratchpad, suffix: str) -> DataObject:
+        """An object for elements of a scratchpad."""
+        return replace(scratchpad.object, name=self.numbers.fresh(f"{scratchpad.array.name}_{suffix}"))
 
-    def print_walk(self, writer: Writer, loop: Loop, print_block: Callable[[Block], None]) -> None:
-        """Print the loop over positions."""
+    def print_walk(
+        self, writer: Writer, loop: Loop, print_block: Callable[[Block], None], print_all: Callable[[Block], None]
+    ) -> None:
+        """Print the loop over positions. `print_all` prints nests whose workers run all rounds."""
         walked, places = _Walk(self, loop), "".join(f"[{count}]" for count in self.rounds)
         index, first, last = self.printer.type(INDEX), walked.first.object.name, walked.last.object.name
         writer.line("/* The steps in whose part of the tile a column lies, a bit each. */")
-        for mask in walked.masks:
+        for mask, _ in walked.masks:
             writer.line(f"int {mask.object.name}{places} = {{0}};")
+        if walked.beside:
+            writer.line("/* What statements read of neighbours at a position, by time steps. */")
+        for object_ in walked.beside:
+            inner = f"{object_.name}[{self.time.object.name}]{places}"
+            writer.line(f"{self.printer.type(object_.element, inner)};")
         writer.line("/* From the first to the last of these positions all planes lie in the tile. */")
         lower, upper = (self.printer.expression(bound, 1) for bound in (loop.lower, loop.upper))
         for name, bound in ((first, lower), (last, upper)):
             writer.line(f"{index} {name} = {bound};")
         print_block(Block(walked.before))
-        turns = max(self.history, _FEWEST_TURNS)
+        turns = self.turns.object.name
         start, full, turn = (self.numbers.fresh(name) for name in (f"{loop.iterator.name}_start", _FULL, _TURN))
         iterator, unroll = self.printer.scalar(loop.iterator), self.printer.dialect.unroll
         writer.line(f"/* All workers run the loop over {iterator} in step, and meet at its barriers. */")
-        writer.line("/* What the first position computes with. */")
-        with writer.block(f"for ({index} {iterator} = {lower} - {_AHEAD}; {iterator} < {lower}; ++{iterator})"):
-            writer.line(f"const int {full} = 0;")
-            self._shift_all(writer)
-            print_block(Block(walked.ahead))
-        head = f"for ({index} {start} = {lower}; {start} <= {upper}; {start} += {turns})"
-        with writer.block(head):
-            writer.line(unroll)
-            writer.line(f"for (int {full} = 1; {full} >= 0; --{full})")
-            writer.depth += 1
-            with writer.block(f"if ({full} == ({first} <= {start} && {start} + {turns - 1} <= {last}))"):
-                writer.line(unroll)
-                with writer.block(f"for (int {turn} = 0; {turn} < {turns}; ++{turn})"):
-                    writer.line(f"const {index} {iterator} = {start} + {turn};")
-                    writer.line(f"if (!{full} && {iterator} > {upper}) break;")
-                    self._shift_all(writer)
-                    print_block(Block(walked.at))
-            writer.depth -= 1
-
-    def _shift_all(self, writer: Writer) -> None:
-        """Move the planes of all columns on by a position."""
-        for _, queue in self.queues:
-            self._shift(writer, self.printer.name(queue.object), self._length(queue))
-
-    def _shift(self, writer: Writer, name: str, length: str) -> None:
-        unroll = self.printer.dialect.unroll
-        rounds = [self.numbers.fresh(f"round{place}") for place in range(len(self.rounds))]
-        plane, depth = self.numbers.fresh("plane"), writer.depth
-        places = "".join(f"[{round_}]" for round_ in rounds)
-        for round_name, count in zip(rounds, self.rounds, strict=True):
-            writer.line(unroll)
-            writer.line(f"for (int {round_name} = 0; {round_name} < {count}; ++{round_name})")
-            writer.depth += 1
+        writer.line("/* What the first positions compute with. */")
         writer.line(unroll)
-        writer.line(f"for (int {plane} = {length} - 1; {plane} > 0; --{plane})")
-        writer.line(f"    {name}{places}[{plane}] = {name}{places}[{plane} - 1];")
-        writer.depth = depth
+        with writer.block(f"for (int {turn} = {turns} - {_AHEAD}; {turn} < {turns}; ++{turn})"):
+            writer.line(f"const int {full} = 0;")
+            writer.line(f"const {index} {iterator} = {lower} - {turns} + {turn};")
+            print_all(Block(walked.ahead))
+        with writer.block(f"for ({index} {start} = {lower}; {start} <= {upper}; {start} += {turns})"):
+            writer.line(unroll)
+            with writer.block(f"for (int {turn} = 0; {turn} < {turns}; ++{turn})"):
+                writer.line(f"const {index} {iterator} = {start} + {turn};")
+                writer.line(f"if ({iterator} > {upper}) break;")
+                print_all(Block(walked.loads))
+                writer.line(unroll)
+                writer.line(f"for (int {full} = 1; {full} >= 0; --{full})")
+                writer.depth += 1
+                with writer.block(f"if ({full} == ({first} <= {iterator} && {iterator} <= {last}))"):
+                    print_all(Block(walked.at))
+                writer.depth -= 1
+                print_all(Block(walked.end))
 
     # -- planes that neighbours read
 
-    def _publish(self) -> tuple[_Published, ...] | None:
+    def _publish(self, uses: Iterable[tuple[Assignment, _Place]]) -> tuple[_Published, ...] | None:
         """What workers read of others' columns; None where this is not understood."""
-        (position,) = {queue.position for _, queue in self.queues}
-        walks = [node for node in walk(self.launch.body) if isinstance(node, Loop) and node.iterator == position]
-        uses = [use for loop in walks for use in _uses(loop.body.statements, _Place(position))]
-        self.steps = {place.step for _, place in uses if place.step is not None}
         published: list[_Published] = []
         for pad, queue in self.queues:
             reads: set[tuple[int, int] | None] = set()
@@ -321,7 +372,7 @@ class RegisterQueuePrinter:
                 reads.update(place.behind(node) if place.step is not None else None for node in nodes)
             if None in reads or None in writes:
                 return None
-            planes = replace(pad.object, name=self.numbers.fresh(f"{pad.array.name}_planes"))
+            planes = self._renamed(pad, "planes")
             groups = _grouped({each for each in reads if each}, {each for each in writes if each}, queue.steps)
             for group, (factor, first, span) in enumerate(groups):
                 if first < 1:
@@ -329,13 +380,25 @@ class RegisterQueuePrinter:
                 published.append(_Published(pad, queue, planes, factor, first, span, group))
         return tuple(published)
 
+    def _margins(self, uses: Iterable[tuple[Assignment, _Place]]) -> list[tuple[int, int]]:
+        pads = {pad.object for pad, _ in self.queues}
+        far = [
+            distances
+            for made, place in uses
+            for node in walk(made.value)
+            if isinstance(node, Access) and node.object in pads and (distances := place.beside(node)) is not None
+        ]
+        sides = [[each[place] for each in far] for place in range(len(self.rounds))]
+        return [(max(0, -min(side, default=0)), max(0, max(side, default=0))) for side in sides]
+
     def _planes(self) -> Iterator[DataObject]:
         """The arrays of published planes."""
+        extents = [expression(extent, INDEX) for extent in self.extents]
         for pad, _ in self.queues:
             groups = [each for each in self.published if each.scratchpad == pad]
             if groups:
                 slots = expression(number(len(groups)) * of_atom(self.time), INDEX)
-                yield replace(groups[0].planes, lengths=(integer(self.history), slots, *pad.object.lengths[1:]))
+                yield replace(groups[0].planes, lengths=(integer(self.history), slots, *extents))
 
 
 class _Walk:
@@ -343,6 +406,8 @@ class _Walk:
 
     `full` tells whether all planes of the position pass their tests, as they do from `first` to
     `last`. `turn` counts positions in a row. `masks` tell which steps' tests a column passes.
+    `beside` holds what statements read of neighbours, which `loads` load before a position's work;
+    at its `end` workers store what neighbours read next, and wait.
     """
 
     def __init__(self, queues: RegisterQueuePrinter, loop: Loop) -> None:
@@ -350,28 +415,35 @@ class _Walk:
         fresh, name = queues.numbers.fresh, loop.iterator.name
         self.full, self.turn = (local_scalar(fresh(each), INT) for each in (_FULL, _TURN))
         self.first, self.last = (local_scalar(fresh(f"{name}_{end}"), INDEX) for end in ("first", "last"))
-        self.masks: list[Access] = []
-        self.tile = queues.queues[0][1].first if all(map(_cannot_trap, walk(loop.body))) else None
-        place, statements = _Place(loop.iterator), self._loaded_ahead(loop.body.statements)
-        self.before = tuple(self._before(statements, place))
+        self.masks: list[tuple[Access, bool]] = []
+        self.beside: list[DataObject] = []
+        self.tile = queues.queues[0][1].first if all(map(_cannot_trap, walk(loop.body))) else ()
+        place, fill = _Place(loop.iterator), self._loaded_ahead(loop.body.statements)
+        statements = loop.body.statements[len(fill) :]
+        self.before = tuple(self._before((*fill, *statements), place))
         self._left = iter(self.masks)
-        self.ahead = tuple(self._at(self._fill(statements), place))
-        self._left = iter(self.masks)
+        is_left = Binary("<=", expression(polynomial(self._ahead), INDEX), loop.upper, INT)
+        self.ahead = (If(is_left, Block(tuple(self._at(fill, place))), None),)
         nest = next(node for node in nests_in(loop.body) if _to_workers(node))
         steps = next(node for node in walk(loop.body) if isinstance(node, Loop) and queues.is_unrolled(node))
         published = (self._published(each, nest, steps.iterator) for each in queues.published)
         inner = Block((replace(steps, body=Block(tuple(published))),))
-        work = self._at(statements[:-1], place)
-        self.at = (*work, replace(nest, body=inner), statements[-1])
+        loads: list[Statement] = []
+        self._loads = loads
+        self.at = (*self.ahead, *self._at(statements[:-1], place))
+        self.loads = (replace(steps, body=Block(tuple(loads))),) if loads else ()
+        self.end = (replace(nest, body=inner), statements[-1])
 
-    def _fill(self, statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
-        """The first of the statements, up to the nest that fills columns from arrays."""
-        end = next(place for place, node in enumerate(statements) if isinstance(node, TileNest))
-        return statements[: end + 1]
+    @property
+    def _ahead(self) -> Expression:
+        """The plane that is loaded at a position."""
+        return expression(of_atom(access_to(self.position)) + number(_AHEAD), INDEX)
 
     def _loaded_ahead(self, statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
-        """The statements, with the first nest filling columns from planes ahead of the position."""
-        fill = self._fill(statements)
+        """The first of the statements, up to the nest that fills columns from arrays, with planes
+        ahead of the position.
+        """
+        end = next(place for place, node in enumerate(statements) if isinstance(node, TileNest))
 
         def moved(node: Statement) -> Statement:
             if not isinstance(node, Declaration):
@@ -384,7 +456,7 @@ class _Walk:
             )
             return replace(node, declarators=tuple(declarators))
 
-        return (*map(moved, fill), *statements[len(fill) :])
+        return tuple(map(moved, statements[: end + 1]))
 
     def _published(self, each: _Published, nest: TileNest, step: DataObject) -> Statement:
         """Let others read what the worker has at the end of the position."""
@@ -392,9 +464,9 @@ class _Walk:
         subscripts = (
             self._kept(0),
             self._slot(each, step),
-            *(access_to(loop.loop.iterator) for loop in nest.loops),
+            *self._inside_margins(access_to(loop.loop.iterator) for loop in nest.loops),
         )
-        behind = expression(number(each.factor) * place + number(each.first - 1 + _AHEAD), INDEX)
+        behind = self._turn_of(number(each.factor) * place + number(each.first - 1))
         return assign(
             Access(each.planes, subscripts, (), each.planes.element),
             Access(_flat(each.queue.object), (*self.queues.round_of(nest), behind), (), each.planes.element),
@@ -403,6 +475,10 @@ class _Walk:
     def _slot(self, each: _Published, step: DataObject) -> Expression:
         """The place of a step's plane among those of a position."""
         return expression(of_atom(access_to(step)) + number(each.group) * of_atom(self.queues.time), INDEX)
+
+    def _inside_margins(self, subscripts: Iterable[Expression]) -> Iterator[Expression]:
+        for subscript, (low, _) in zip(subscripts, self.queues.margins, strict=True):
+            yield expression(polynomial(subscript) + number(low), INDEX)
 
     def _kept(self, back: int) -> Expression:
         """Where the planes of so many positions ago are kept."""
@@ -420,19 +496,21 @@ class _Walk:
                         yield node
                 case Loop():
                     inner = self._before(node.body.statements, replace(place, step=node.iterator))
-                    yield replace(node, body=Block(tuple(inner)))
+                    yield replace(node, body=Block(_with_names_in_use([*inner])))
                 case If() if any(map(_to_workers, nests_in(node.then))):
                     yield from self._limits_of_planes(node.condition, place)
                     yield from self._before(node.then.statements, place)
                 case Block():
                     yield from self._before(node.statements, place)
                 case TileNest():
-                    declarations = [each for each in node.body.statements if not isinstance(each, If)]
-                    tests = [each for each in node.body.statements if isinstance(each, If)]
-                    columns = [[*self._of_columns(_tests(each), place)] for each in tests]
-                    for each in tests:
-                        yield from self._limits(_tests(each), place)
-                    noted = (self._noted(node, each, place.step) for each in columns)
+                    declarations = [each for each in node.body.statements if isinstance(each, Declaration)]
+                    nested = place.within(node)
+                    for declaration in declarations:
+                        nested = nested.after(declaration)
+                    tested = [each for each in node.body.statements if isinstance(each, If)]
+                    for each in tested:
+                        yield from self._limits(_tests(each), nested)
+                    noted = (self._noted(node, each, nested) for each in tested)
                     yield replace(node, body=Block((*declarations, *noted)))
 
     def _limits_of_planes(self, condition: Expression, place: _Place) -> Iterator[Statement]:
@@ -479,10 +557,14 @@ class _Walk:
         elif place.moves(test):
             yield assign(self.last, expression(polynomial(self.first) - number(1), INDEX))
 
-    def _noted(self, nest: TileNest, columns: list[Expression], step: DataObject | None) -> Statement:
+    def _noted(self, nest: TileNest, node: If, place: _Place) -> Statement:
         """Note in a mask whether a column passes the tests of the step."""
+        tests = [test for test in _tests(node) if not (self._is_free(node, place) and self._of_tile(test))]
+        columns, step = [*self._of_columns(tests, place)], place.step
+        if not any(map(place.varies, columns)):
+            step = None
         mask = local_scalar(self.queues.numbers.fresh(f"inside{len(self.masks) + 1}"), INT)
-        self.masks.append(mask)
+        self.masks.append((mask, step is not None))
         bit: Expression = integer(1) if step is None else Binary("<<", integer(1), access_to(step), INT)
         element = replace(mask, subscripts=self.queues.round_of(nest))
         noted = ExpressionStatement(Assignment("|=", element, bit, INT))
@@ -505,7 +587,7 @@ class _Walk:
                 case Block():
                     yield Block(tuple(self._at(node.statements, place)))
                 case TileNest():
-                    yield replace(node, body=Block(_with_names_in_use([*self._of_worker(node, place)])))
+                    yield from self._of_worker(node, place)
 
     def _tests_at(self, condition: Expression, place: _Place) -> Expression:
         """A condition around nests: full positions pass it, but for stores of the tile's planes."""
@@ -519,23 +601,81 @@ class _Walk:
 
     def _of_tile(self, test: Expression) -> bool:
         """Whether the test keeps to planes of which the tile needs a time step."""
-        return self.tile is not None and mentions(test, self.tile)
+        return any(mentions(test, first) for first in self.tile)
+
+    def _is_free(self, node: If, place: _Place) -> bool:
+        """Whether workers may run the statement for columns that do not pass its tests, and drop
+        the value: it traps for no values, and reads registers and planes alone.
+        """
+        made = _tested(node)[-1]
+        if not (self.tile and place.step is not None and isinstance(made, ExpressionStatement)):
+            return False
+        assigned, pads = made.expression, {pad.object for pad, _ in self.queues.queues}
+        queues = {queue.object for _, queue in self.queues.queues}
+        if not (isinstance(assigned, Assignment) and assigned.operator == "=" and assigned.target.object in pads):
+            return False
+        for declaration in _tested(node)[:-1]:
+            assert isinstance(declaration, Declaration), "the iterators of a statement"
+            place = place.after(declaration)
+        read = [each for each in walk(assigned.value) if isinstance(each, Access) and each.subscripts]
+        return all(
+            each.object in queues or each.object in pads and place.beside(each) is not None for each in read
+        ) and all(map(_is_plain, walk(assigned.value)))
 
     def _of_worker(self, nest: TileNest, place: _Place) -> Iterator[Statement]:
-        rounds = self.queues.round_of(nest)
+        rounds, outer, body = self.queues.round_of(nest), place, list[Statement]()
+        place = place.within(nest)
         for node in nest.body.statements:
             if not isinstance(node, If):
                 assert isinstance(node, Declaration), "a column is declared and tested"
                 place = place.after(node)
-                yield node
+                body.append(node)
                 continue
-            mask, body = replace(next(self._left), subscripts=rounds), _tested(node)
-            shifted = mask if place.step is None else Binary(">>", mask, access_to(place.step), INT)
+            mask, stepped = next(self._left)
+            mask = replace(mask, subscripts=rounds)
+            shifted = Binary(">>", mask, access_to(outer.step), INT) if stepped and outer.step is not None else mask
             inside: Expression = Binary("&", shifted, integer(1), INT)
-            tests = [*_tests(node)]
-            if any(map(place.moves, tests)):
-                inside = Conditional(self.full, inside, conjunction(tests), INT)
-            yield If(inside, Block(_with_names_in_use([*self._worked(body, place, rounds)])), None)
+            worked = [*self._worked(_tested(node), place, rounds)]
+            if outer.step is not None and self._is_free(node, place):
+                loads, free = self._freely(worked, inside, (access_to(outer.step), *rounds))
+                if loads:
+                    self._loads.append(replace(nest, body=Block(_with_names_in_use([*body, *loads]))))
+                body += free
+                continue
+            moving = [test for test in _tests(node) if place.moves(test)]
+            if any(map(place.of_columns, moving)):
+                inside = Conditional(self.full, inside, conjunction([*_tests(node)]), INT)
+            elif moving:
+                inside = conjunction([Binary("||", self.full, conjunction(moving), INT), inside])
+            body.append(If(inside, Block(_with_names_in_use(worked)), None))
+        yield replace(nest, body=Block(_with_names_in_use(body)))
+
+    def _freely(
+        self, statements: list[Statement], inside: Expression, subscripts: tuple[Expression, ...]
+    ) -> tuple[list[Statement], list[Statement]]:
+        """Loads of what a statement reads of neighbours, to registers with these subscripts; and
+        the statement, which computes for all columns and assigns to those `inside`.
+        """
+        *declarations, last = statements
+        assert isinstance(last, ExpressionStatement) and isinstance(last.expression, Assignment), "a free statement"
+        made, loaded = last.expression, dict[Access, Access]()
+        planes = {each.planes for each in self.queues.published}
+
+        def read(access: Access) -> Expression:
+            if access.object in planes and access not in loaded:
+                name = self.queues.numbers.fresh(f"beside{len(self.beside) + 1}")
+                self.beside.append(local_scalar(name, access.type).object)
+                loaded[access] = Access(_flat(self.beside[-1]), subscripts, (), access.type)
+            return loaded.get(access, access)
+
+        value = local_scalar(self.queues.numbers.fresh("value"), made.target.type)
+        computed = Declaration((Declarator(value.object, with_accesses(made.value, read)),))
+        kept = Conditional(inside, value, made.target, made.target.type)
+        loads = [assign(register, access) for access, register in loaded.items()]
+        return (
+            [*declarations, *loads] if loads else [],
+            [*declarations, computed, ExpressionStatement(replace(made, value=kept))],
+        )
 
     def _worked(self, body: Iterable[Statement], place: _Place, rounds: tuple[Expression, ...]) -> Iterator[Statement]:
         for node in body:
@@ -551,24 +691,28 @@ class _Walk:
         def read(access: Access) -> Expression:
             for pad, queue in self.queues.queues:
                 if access.object == queue.object:
-                    return self._register(queue, access, rounds)
+                    return self._register(queue, access, place, rounds)
                 if access.object == pad.object:
                     return self._plane(pad, access, place)
             return access
 
         target = made.target
         queue = next((queue for pad, queue in self.queues.queues if pad.object == target.object), None)
-        placed = with_accesses(target, read) if queue is None else self._register(queue, target, rounds)
+        placed = with_accesses(target, read) if queue is None else self._register(queue, target, place, rounds)
         assert isinstance(placed, Access), "an assignment has an object"
         return replace(made, target=placed, value=with_accesses(made.value, read))
 
-    def _register(self, queue: RegisterQueue, access: Access, rounds: tuple[Expression, ...]) -> Access:
-        """The register of the element: its plane is the distance behind the position."""
+    def _register(self, queue: RegisterQueue, access: Access, place: _Place, rounds: tuple[Expression, ...]) -> Access:
+        """The register of the element, by the distance of its plane behind the position."""
         ring = access.subscripts[0]
         assert isinstance(ring, Binary), "a place in a ring"
-        newest = expression(of_atom(access_to(queue.position)) + number(_AHEAD), INDEX)
-        behind = Binary("-", newest, ring.left, INDEX)
-        return Access(_flat(queue.object), (*rounds, behind), access.path, access.type)
+        behind = of_atom(access_to(queue.position)) - place.at(polynomial(ring.left))
+        return Access(_flat(queue.object), (*rounds, self._turn_of(behind)), access.path, access.type)
+
+    def _turn_of(self, behind: Polynomial) -> Expression:
+        """The place among a column's registers of the plane so far behind the position."""
+        turns = self.queues.turns
+        return Binary("%", expression(polynomial(self.turn) + of_atom(turns) - behind, INDEX), turns, INDEX)
 
     def _plane(self, pad: Scratchpad, access: Access, place: _Place) -> Access:
         """The element among published planes."""
@@ -577,7 +721,8 @@ class _Walk:
         for each in self.queues.published:
             back = behind[1] - each.first
             if each.scratchpad == pad and each.factor == behind[0] and 0 <= back <= each.span:
-                subscripts = (self._kept(back + 1), self._slot(each, place.step), *access.subscripts[1:])
+                columns = self._inside_margins(access.subscripts[1:])
+                subscripts = (self._kept(back + 1), self._slot(each, place.step), *columns)
                 return replace(access, object=each.planes, subscripts=subscripts)
         raise AssertionError("planes are published that all reads are in")
 
@@ -611,7 +756,7 @@ def _uses(statements: Iterable[Statement], place: _Place) -> Iterator[tuple[Assi
             case Block():
                 yield from _uses(node.statements, place)
             case TileNest():
-                yield from _uses(node.body.statements, place)
+                yield from _uses(node.body.statements, place.within(node))
             case ExpressionStatement(expression=Assignment() as made):
                 yield made, place
 
@@ -654,13 +799,15 @@ def _cannot_trap(node: object) -> bool:
     return not isinstance(node, Call) or node.callee is not Callee.USER
 
 
+def _is_plain(node: object) -> bool:
+    """Whether the node has no effects, and calls no user's function."""
+    if isinstance(node, Call):
+        return node.callee is not Callee.USER
+    return not isinstance(node, Assignment)
+
+
 def _to_workers(nest: TileNest) -> bool:
     return any(axis.kind is AxisKind.WORKER for axis in nest_axes(nest))
-
-
-def _plane_bytes(scratchpad: Scratchpad) -> int:
-    lengths = (literal_value(length) or 1 for length in scratchpad.object.lengths[1:])
-    return element_bytes(scratchpad.object) * prod(lengths)
 
 
 def _bits(scratchpad: Scratchpad) -> int:

@@ -123,7 +123,8 @@ class Rows:
 class StatementPrinter:
     """Prints the statements of a launch, or of a function (which has no nests). `copies` prints the
     stages of convergent nests. `rows` collects functions to be printed before the text; None: none
-    may be outlined. `queues` prints register queues.
+    may be outlined. `queues` prints register queues; with `all_rounds` workers run all rounds of
+    nests, also those beyond a loop's last iteration.
     """
 
     writer: Writer
@@ -133,6 +134,7 @@ class StatementPrinter:
     copies: StagingPrinter | None = None
     rows: Rows | None = None
     queues: RegisterQueuePrinter | None = None
+    all_rounds: bool = False
 
     def block(self, block: Block) -> None:
         """The statements of a block, without braces around."""
@@ -225,7 +227,7 @@ class StatementPrinter:
 
     def _walk(self, node: Loop, queues: RegisterQueuePrinter) -> None:
         self.writer.line(f"#if {queues.used}")
-        queues.print_walk(self.writer, node, self.block)
+        queues.print_walk(self.writer, node, self.block, replace(self, all_rounds=True).block)
         self.writer.line("#else")
         replace(self, queues=None).statement(replace(node, body=queues.in_scratchpads(node.body)))
         self.writer.line("#endif")
@@ -356,7 +358,7 @@ class _Nest:
         self.writer, self.printer, self.numbers = out.writer, out.printer, out.numbers
         # With register queues, a worker's share of a distributed loop is counted in rounds, which
         # the text names.
-        self.in_rounds = out.queues is not None
+        self.in_rounds, self.all_rounds = out.queues is not None, out.all_rounds
         self.wide = out.printer.dialect.wide
         self.loops = {loop.loop.index: loop for loop in nest.loops}
         self.offsets: dict[int, list[str]] = {index: [] for index in self.loops}
@@ -390,6 +392,10 @@ class _Nest:
         innermost = self.loops[self.order[-1].loop] if self.order else None
         directive = None if innermost is None else innermost.loop.directive
         return innermost is not None and not _is_plain(innermost) and directive is not None and directive.unroll == 1
+
+    def _is_idle(self, loop: TiledLoop) -> bool:
+        """Whether workers run all rounds of the loop, and nothing reads its iterator."""
+        return self.all_rounds and _has_workers(loop) and loop.loop.iterator not in self.read
 
     def _is_bound(self, tile: Tile) -> bool:
         """Whether the tile's index is known outside the nest."""
@@ -482,7 +488,8 @@ class _Nest:
             if self._is_bound(tile) and tile.axis is not None:
                 name = self.numbers.name(loop, tile_label(loop, tile))
                 index = self.numbers.fresh(axis_name(tile.axis))
-                self._declare(name, _product(index, self.numbers.stride(loop, tile)))
+                if not self._is_idle(loop):
+                    self._declare(name, _product(index, self.numbers.stride(loop, tile)))
                 self.offsets[loop.loop.index].append(name)
         if all(self._is_bound(tile) for tile in loop.tiles):
             point = " + ".join(self.offsets[loop.loop.index])
@@ -529,9 +536,10 @@ class _Nest:
             return
         last = self.numbers.name(loop, "end")
         iterator = self.printer.name(loop.loop.iterator)
-        type_ = self.printer.type(loop.loop.iterator.element)
-        self.writer.line(f"const {type_} {last} = {self._value(loop, end)};")
-        if self.in_rounds and any(tile.kind is TileKind.WORKER for tile in loop.tiles):
+        type_, in_rounds = self.printer.type(loop.loop.iterator.element), self.in_rounds and _has_workers(loop)
+        if not (in_rounds and self.all_rounds):
+            self.writer.line(f"const {type_} {last} = {self._value(loop, end)};")
+        if in_rounds:
             self._rounds(loop, tile, start, last)
             return
         comparison = ">" if loop.loop.decreasing else "<"
@@ -550,7 +558,10 @@ class _Nest:
         point = f"{start} + {_product(iterator, self.numbers.stride(loop, tile))}"
         self.writer.line(self.printer.dialect.unroll)
         self.stack.enter_context(self.writer.block(f"for (int {iterator} = 0; {iterator} < {count}; ++{iterator})"))
-        self.writer.line(f"const {self.printer.typed(loop.loop.iterator)} = {self._value(loop, point)};")
+        if not self._is_idle(loop):
+            self.writer.line(f"const {self.printer.typed(loop.loop.iterator)} = {self._value(loop, point)};")
+        if self.all_rounds:
+            return
         shared = _product(count, self.numbers.stride(loop, tile))
         self.writer.line(f"if ({shared} > {last} && {self.printer.name(loop.loop.iterator)} >= {last}) break;")
 
@@ -600,6 +611,10 @@ class _Nest:
         lower, step, dialect = self.numbers.lower(loop), self.numbers.step(loop), self.printer.dialect
         counts = lower.isdigit() and lower != "0" and step.isdigit() and loop.loop.iterator.element == INT
         return counts and dialect.index != dialect.wide
+
+
+def _has_workers(loop: TiledLoop) -> bool:
+    return any(tile.kind is TileKind.WORKER for tile in loop.tiles)
 
 
 def _is_plain(loop: TiledLoop) -> bool:

@@ -387,7 +387,8 @@ class RegisterQueue:
     another name, for elements that the reading worker wrote itself. In an iteration of the loop
     over `position`, which counts up by 1, these are of planes position - planes + 1, ..., position,
     if it has `steps` time steps, the most. It has `degree` if that is less, and each step less
-    leaves out `shift` planes. `first` is the first of the planes that the tile keeps.
+    leaves out `shift` planes. `first` are the first of the planes, and in other dimensions of the
+    elements, that the tile keeps.
     """
 
     object: DataObject
@@ -396,7 +397,7 @@ class RegisterQueue:
     steps: int
     degree: DataObject
     shift: int
-    first: DataObject
+    first: tuple[DataObject, ...]
 
 
 @dataclass(frozen=True)

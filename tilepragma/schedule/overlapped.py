@@ -98,8 +98,10 @@ workers read its rows.
 _CHUNKS = {2: 256, 3: 128}
 """Planes that a gang keeps of those it streams, by grid rank: few, so that enough gangs remain."""
 
-_MOST_STREAMED = 8
-"""The most time steps in circular buffers: more leave no room for the other dimensions."""
+_MOST_STREAMED = 4
+"""The most time steps of streamed tiles: more leave no room for the other dimensions, and no
+registers for a worker's planes: then walks take twice the instructions.
+"""
 
 _LANES = 32
 """Workers that run in lockstep, side by side in a row."""
@@ -575,7 +577,7 @@ class _TileLaunch:
             steps,
             self.tree.degree,
             self.stream.shift,
-            self.first[0],
+            tuple(self.first),
         )
         return replace(made, column=column)
 

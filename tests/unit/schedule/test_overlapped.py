@@ -628,9 +628,9 @@ def limits_of_full_positions(made: KernelPlan) -> str:
     return device_program(made, CUDA).text.split("/* From the first to the last")[1].split("/* What the first")[0]
 
 
-def test_walks_load_a_plane_ahead_and_test_planes_at_the_borders_of_the_grid_alone(streamed: KernelPlan) -> None:
+def test_walks_load_planes_ahead_and_test_planes_at_the_borders_of_the_grid_alone(streamed: KernelPlan) -> None:
     text = device_program(streamed, CUDA).text
-    assert "i_point = i_front + 1;" in text.split("i_front_start")[-1]
+    assert "i_point = i_front + 2;" in text.split("i_front_start")[-1]
     limits = limits_of_full_positions(streamed)
     assert "> i_front_first" in limits and "i_first" not in limits
     # Nor are stores beyond the tile full ones.
