@@ -67,7 +67,7 @@ from tilepragma.poly.intra_tile_schedule import InnermostCost, cost_as_written
 from tilepragma.poly.operation_limit import OperationLimitError
 from tilepragma.poly.scop import ScopStatement, place_of
 from tilepragma.poly.strongly_connected import strongly_connected
-from tilepragma.schedule.candidate import Depths, Refusal, Region, ScheduleCandidate
+from tilepragma.schedule.candidate import Depths, Refusal, Region, ScheduleCandidate, with_fallback
 from tilepragma.schedule.coalescing import worker_loop
 from tilepragma.schedule.default_sizes import JAMMED_ROWS, STRIP
 from tilepragma.schedule.in_order import keeps_order
@@ -126,9 +126,26 @@ def as_written(region: Region) -> ScheduleCandidate | Refusal:
     if isinstance(candidate, Refusal) or not candidate.is_settled or candidate.depths.launched <= depths.launched:
         return answer
     # The parts of a split statement step through memory as the statement does.
-    fallback = None if isinstance(answer, Refusal) else lambda: answer
+    candidate = _named_as_split(candidate, _innermost_cost(region), places)
+    return candidate if isinstance(answer, Refusal) else with_fallback(candidate, lambda: answer)
+
+
+def _named_as_split(
+    candidate: ScheduleCandidate, cost: InnermostCost | None, places: tuple[str, ...]
+) -> ScheduleCandidate:
+    """The candidate of a split region, and its alternatives, with what reports say of it."""
+    known = candidate.fallback
+
+    def fallback() -> ScheduleCandidate | Refusal:
+        answer = known() if known is not None else Refusal("there is no other")
+        return answer if isinstance(answer, Refusal) else _named_as_split(answer, cost, places)
+
     return replace(
-        candidate, strategy=SPLIT_NAME, innermost_cost=_innermost_cost(region), split=places, fallback=fallback
+        candidate,
+        strategy=SPLIT_NAME,
+        innermost_cost=cost,
+        split=places,
+        fallback=None if known is None else fallback,
     )
 
 
@@ -151,11 +168,14 @@ def _candidate(region: Region) -> ScheduleCandidate | Refusal:
     cost = None if region.ordered else _innermost_cost(region)
     first = next(numbers)
 
-    def made(jam: bool) -> ScheduleCandidate | Refusal:
+    def made(jam: bool, fuse: bool = True) -> ScheduleCandidate | Refusal:
         meanings = planners[0].meanings
-        mapping = _DefaultMapping(region, itertools.count(first), meanings)
+        mapping = _DefaultMapping(region, itertools.count(first), meanings, fuse)
         nodes = (mapping.nodes(host, device=False, jam=jam), mapping.nodes(device, device=True))
         answer = candidate_of(NAME, region, *nodes, sizes, tuple(dict.fromkeys(notes)), meanings=meanings)
+        apart = partial(made, jam, fuse=False)
+        if fuse and len(launches_in(nodes[1])) < len(launches_in(device)):
+            answer = apart() if isinstance(answer, Refusal) else with_fallback(answer, apart)
         return answer if isinstance(answer, Refusal) else replace(answer, innermost_cost=cost, strips=bool(sizes))
 
     answer = made(jam=False)
@@ -748,10 +768,11 @@ class _DefaultMapping:
     have distinct ones.
     """
 
-    def __init__(self, region: Region, numbers: Iterator[int], meanings: Meanings) -> None:
+    def __init__(self, region: Region, numbers: Iterator[int], meanings: Meanings, fuse: bool) -> None:
         self.region = region
         self.numbers = numbers
         self.meanings = meanings
+        self.fuse = fuse and not region.ordered and not region.kernel.directive.all_devices
         self.device = False
         self.jam = False
         self.seen: set[int] = set()
@@ -763,7 +784,7 @@ class _DefaultMapping:
 
     def _sequence(self, steps: tuple[ScheduleNode, ...], around: tuple[DataObject, ...]) -> tuple[ScheduleNode, ...]:
         nodes = tuple(self._node(step, around) for step in steps)
-        if not self.device or self.region.ordered or self.region.kernel.directive.all_devices:
+        if not (self.device and self.fuse):
             return nodes
         return LaunchFusion(self.region, self.numbers, self.meanings).fused(nodes, len(around))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -178,6 +178,19 @@ class ScheduleCandidate:
     def is_settled(self) -> bool:
         """Whether the search ends here: no sequential statement is as deep as the parallel ones."""
         return self.depths.sequential < self.depths.parallel
+
+
+def with_fallback(candidate: ScheduleCandidate, last: Callable[[], ScheduleCandidate | Refusal]) -> ScheduleCandidate:
+    """The candidate with one more alternative, behind those that it has."""
+    known = candidate.fallback
+    if known is None:
+        return replace(candidate, fallback=last)
+
+    def both() -> ScheduleCandidate | Refusal:
+        answer = known()
+        return last() if isinstance(answer, Refusal) else with_fallback(answer, last)
+
+    return replace(candidate, fallback=both)
 
 
 #: Loops with fewer iterations do not count as work.

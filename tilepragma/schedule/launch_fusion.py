@@ -1,4 +1,4 @@
-"""Run consecutive device launches that do not depend on each other as one launch.
+"""Run device launches that do not depend on each other as one launch.
 
     launch A;  launch B;   ->   launch { A;  B; }
 
@@ -6,9 +6,10 @@ Each worker executes its iterations of A, then its own of B. That is right where
 
     { S[i] -> T[j] : a dependence, S in A, T in B, in one iteration of the host's loops } is empty
 
-A launch costs microseconds, as much as thousands of instructions. Only plain nests are joined:
-every loop of theirs is distributed, so that none is staged or has points. A launch of fewer
-dimensions gets loops of one iteration for the axes that it lacks.
+A launch joins the earliest one behind all that it depends on, past launches that it does not. It
+costs microseconds, as much as thousands of instructions. Only plain nests are joined: every loop of
+theirs is distributed, so that none is staged or has points; and statements of one instance. A
+launch of fewer dimensions gets loops of one iteration for the axes that it lacks.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ import islpy as isl
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.directives import TileClause, TileKind
 from tilepragma.ir.fresh_names import Names, names_in
-from tilepragma.ir.loop_tree import Block, Loop, Statement
-from tilepragma.ir.polynomial import number
+from tilepragma.ir.loop_tree import Block, ExpressionStatement, Loop, Statement
+from tilepragma.ir.polynomial import number, polynomial
 from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.lower.band_loops import counted_loop
 from tilepragma.plan.space_time import Hyperplane, Meanings, statement_ranges
@@ -48,37 +49,52 @@ class LaunchFusion:
         """Nodes that run one after another inside `around` loops of the host."""
         result: list[ScheduleNode] = []
         for node in nodes:
-            last = result[-1] if result else None
-            joined = None
-            if isinstance(node, LaunchNode) and isinstance(last, LaunchNode):
-                joined = self._joined(last, node, around)
-            if joined is not None:
-                result[-1] = joined
+            place = len(result)
+            while place > 0 and self._are_independent(result[place - 1], node, around):
+                place -= 1
+            # The launch before `place` must run first; any behind it may take the node in.
+            places = range(place, len(result))
+            joined = ((place, self._joined(result[place], node, around)) for place in places)
+            for place, launch in joined:
+                if launch is not None:
+                    result[place] = launch
+                    break
             else:
                 result.append(node)
         return tuple(result)
 
-    def _joined(self, first: LaunchNode, second: LaunchNode, around: int) -> LaunchNode | None:
-        sources, sinks = self._statements(first), self._statements(second)
+    def _are_independent(self, first: ScheduleNode, second: ScheduleNode, around: int) -> bool:
+        """Whether two plain launches are in any order the same."""
+        if not (isinstance(first, LaunchNode) and isinstance(second, LaunchNode)):
+            return False
+        sources, sinks = self._statements(first, around), self._statements(second, around)
         if not (sources and sinks and _is_plain(first) and _is_plain(second)):
-            return None
-        if len(sources | sinks) > _MOST_STATEMENTS:
-            return None
+            return False
         between = (each for each in self.region.dependences if each.ends[0] in sources and each.ends[1] in sinks)
-        if not all(_in_one_iteration(dependence, around).is_empty() for dependence in between):
+        return all(_in_one_iteration(dependence, around).is_empty() for dependence in between)
+
+    def _joined(self, first: ScheduleNode, second: ScheduleNode, around: int) -> LaunchNode | None:
+        """The launch of two independent ones; None if it would be long, or axes differ."""
+        assert isinstance(first, LaunchNode) and isinstance(second, LaunchNode), "plain launches"
+        if len(self._statements(first, around) | self._statements(second, around)) > _MOST_STATEMENTS:
             return None
         wide = max((first, second), key=lambda node: len(_axes(node)))
-        if any(not _axes(node) <= _axes(wide) for node in (first, second)):
+        if not _axes(wide) or any(not _axes(node) <= _axes(wide) for node in (first, second)):
             return None
         parts = [self._with_axes(node, wide) for node in (first, second)]
         statements = tuple(statement for part in parts for statement in part.body.statements)
         clauses = {**parts[0].clauses, **parts[1].clauses}
         return LaunchNode(Block(statements, first.body.range), clauses, waits=False)
 
-    def _statements(self, node: LaunchNode) -> frozenset[str]:
-        """The names of the node's statements."""
+    def _statements(self, node: LaunchNode, around: int) -> frozenset[str]:
+        """The names of the node's statements. Parts of a loop that was split share their text: the
+        loops around it tell them apart.
+        """
         inside = {id(part) for part in walk(node.body)}
-        return frozenset(each.name for each in self.region.scop.statements if id(each.node) in inside)
+        loops = {loop.index for loop in loops_in(node.body)}
+        known = [each for each in self.region.scop.statements if id(each.node) in inside]
+        apart = [each for each in known if all(loop.index in loops for loop in each.loops[around:])]
+        return frozenset(each.name for each in apart or known)
 
     def _with_axes(self, node: LaunchNode, wide: LaunchNode) -> LaunchNode:
         """The node with a loop of one iteration for each axis that only the other one has."""
@@ -108,11 +124,18 @@ def _in_one_iteration(dependence: Dependence, around: int) -> isl.Map:
 
 
 def _is_plain(node: LaunchNode) -> bool:
-    """Whether the launch consists of nests of distributed loops around statements without loops."""
+    """Whether the launch consists of statements without loops, or nests of distributed loops around
+    such; loops of one iteration may be anywhere.
+    """
     if node.reductions or node.scratchpads or node.array_tiles is not None or node.pipelined:
         return False
-    nests = all(isinstance(statement, Loop) for statement in node.body.statements)
-    return nests and all(loop.index in node.clauses for loop in loops_in(node.body))
+    nests = all(isinstance(statement, (Loop, ExpressionStatement)) for statement in node.body.statements)
+    return nests and all(loop.index in node.clauses or _runs_once(loop) for loop in loops_in(node.body))
+
+
+def _runs_once(loop: Loop) -> bool:
+    distance = (polynomial(loop.upper) - polynomial(loop.lower)).constant
+    return (loop.comparison, distance) in (("<=", 0), ("<", 1))
 
 
 def _axes_of(tiles: tuple[TileClause, ...]) -> _Axes:

@@ -9,6 +9,7 @@ from tilepragma.ir.expressions import Access
 from tilepragma.ir.loop_tree import TileNest
 from tilepragma.ir.traversal import nests_in, walk
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
+from tilepragma.schedule.launch_fusion import LaunchFusion
 from tilepragma.verify.proofs import prove
 
 PARAMETERS = "int n, int m, float a[restrict n][m], float b[restrict n][m], float c[restrict n], float d[restrict m]"
@@ -80,3 +81,21 @@ def test_a_launch_has_few_statements() -> None:
 def test_hosts_keep_their_launches() -> None:
     made = region(f"{ROWS} a[i][j] *= 2; {ROWS} b[i][j] += 1;")
     assert len(made.host) == 2
+
+
+def test_launches_join_earlier_ones_past_those_they_do_not_depend_on() -> None:
+    """Shortest paths: the parts of the nest around row k and column k, and the element where both meet."""
+    made = plan(
+        "void f(int n, int p[n][n])\n{\n#pragma tilek kernel\n"
+        "for (int k = 0; k < n; k++) for (int i = 0; i < n; i++) for (int j = 0; j < n; j++)\n"
+        "    p[i][j] = p[i][j] < p[i][k] + p[k][j] ? p[i][j] : p[i][k] + p[k][j];\n}\n"
+    )
+    assert not prove(made)
+    assert [len(nests(launch)) for launch in made.device] == [1, 2, 3, 2, 1]
+
+
+def test_a_candidate_that_is_not_proven_gives_way_to_its_launches_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LaunchFusion, "_are_independent", lambda *_: True)
+    made = region(f"{ROWS} a[i][j] *= 2; {ROWS} b[i][j] += a[n - 1 - i][j];")
+    assert made.untransformed is None
+    assert len(made.device) == 2
