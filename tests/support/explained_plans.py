@@ -259,9 +259,8 @@ def _told_once(launch: Launch) -> list[tuple[str, frozenset[tuple[str, int]]]]:
     """
     nests = [node for node in walk(launch.body) if isinstance(node, TileNest)]
     named = [pair for nest in nests for pair in zip(_names(nest), nest.loops, strict=True)]
-    seen = dict.fromkeys(
-        (name, _tile_axes(loop), _other_tiles(loop)) for name, loop in named if loop.loop.iterator.host != "once"
-    )
+    told = ((name, loop) for name, loop in named if not _is_left_out(loop.loop))
+    seen = dict.fromkeys((name, _tile_axes(loop), _other_tiles(loop)) for name, loop in told)
     return [(name, axes) for name, axes, _ in seen]
 
 
@@ -355,6 +354,11 @@ def _of_registers(line: LaunchLine, launch: Launch) -> Iterator[str]:
         yield f"launch {launch.name} has {len(held)} panels: {said}"
 
 
+def _is_left_out(loop: Loop) -> bool:
+    """Whether reports omit the loop: it runs once, for the axes of other nests."""
+    return loop.header.file == NOWHERE.file and _name(loop) == "once"
+
+
 def _name(loop: Loop) -> str:
     """The loop's iterator as reports call it."""
     made = loop.header.file == NOWHERE.file
@@ -409,7 +413,7 @@ def _around(said: SaidLine, one: Executed) -> Iterator[str]:
     told = [(name, _axes(how)) for name, how in said.line.loops]
     for _, nest in one.nests:
         for name, loop in zip(_names(nest), nest.loops, strict=True):
-            if (name, _tile_axes(loop)) not in told:
+            if not _is_left_out(loop.loop) and (name, _tile_axes(loop)) not in told:
                 yield f"launch {one.launch} distributes {name} otherwise"
     for place, line in enumerate(each for each in said.around if isinstance(each.step, HostLoop)):
         yield from _bounds(line.line, one, place)

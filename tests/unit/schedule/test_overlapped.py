@@ -324,7 +324,7 @@ def test_a_gang_walks_along_the_first_dimension(streamed: KernelPlan) -> None:
     # behind the last step: 2 * degree + 1 planes of a. The border of b is filled with a's plane,
     # and read three planes behind the last step's: one more.
     (_, (planes, width)), (_, (others, _)) = scratchpads(streamed)[:2]
-    assert (degree, planes, others) == (6, 16, 16)
+    assert (degree, planes, others) == (4, 16, 16)
     assert LOCAL_BYTES - 8 * (planes + others) < 8 * width * (planes + others) <= LOCAL_BYTES
     assert all(
         scratchpad.origin[0] is None and scratchpad.origin[1]
