@@ -175,6 +175,9 @@ def test_of_large_launches_some_gangs_are_walked() -> None:
         ("div.u32 %r3, -1, %r2;", (2**32 - 1) // 5),
         ("mad.lo.s32 %r3, %r2, %r2, 7;", 32),
         ("bfe.u32 %r3, 1000, 3, 4;", 1000 >> 3 & 15),
+        ("bfi.b32 %r3, %r2, 1000, 4, 3;", 1000 & ~0x70 | 5 << 4),
+        ("prmt.b32 %r3, 287454020, %r2, 17185;", 0x05112233),
+        ("prmt.b32 %r3, -8, %r2, 32904;", 0xFFF8FFFF - 2**32),
         ("selp.b32 %r3, 7, 9, %p2;", 7),
         ("min.u32 %r3, -1, %r2;", 5),
         ("min.s32 %r3, -1, %r2;", -1),
@@ -199,5 +202,5 @@ $L__BB0_1:
 
 
 def test_an_unknown_instruction_is_named() -> None:
-    with pytest.raises(UncountableError, match=r"the instruction prmt.b32 is not known"):
-        counts(LOOP.replace("rem.s32 	%r3, %r1, %r2;", "prmt.b32 	%r3, %r1, %r2, 12816;"))
+    with pytest.raises(UncountableError, match=r"the instruction popc.b32 is not known"):
+        counts(LOOP.replace("rem.s32 	%r3, %r1, %r2;", "popc.b32 	%r3, %r1;"))
