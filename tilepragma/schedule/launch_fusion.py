@@ -23,7 +23,7 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.directives import TileClause, TileKind
 from tilepragma.ir.fresh_names import Names, names_in
 from tilepragma.ir.loop_tree import Block, ExpressionStatement, Loop, Statement
-from tilepragma.ir.polynomial import number, polynomial
+from tilepragma.ir.polynomial import number
 from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.lower.band_loops import counted_loop
 from tilepragma.plan.space_time import Hyperplane, Meanings, statement_ranges
@@ -125,17 +125,12 @@ def _in_one_iteration(dependence: Dependence, around: int) -> isl.Map:
 
 def _is_plain(node: LaunchNode) -> bool:
     """Whether the launch consists of statements without loops, or nests of distributed loops around
-    such; loops of one iteration may be anywhere.
+    such.
     """
     if node.reductions or node.scratchpads or node.array_tiles is not None or node.pipelined:
         return False
     nests = all(isinstance(statement, (Loop, ExpressionStatement)) for statement in node.body.statements)
-    return nests and all(loop.index in node.clauses or _runs_once(loop) for loop in loops_in(node.body))
-
-
-def _runs_once(loop: Loop) -> bool:
-    distance = (polynomial(loop.upper) - polynomial(loop.lower)).constant
-    return (loop.comparison, distance) in (("<=", 0), ("<", 1))
+    return nests and all(loop.index in node.clauses for loop in loops_in(node.body))
 
 
 def _axes_of(tiles: tuple[TileClause, ...]) -> _Axes:
