@@ -6,35 +6,32 @@ static const int extents[] = {0, 1, 2, 9, 34, 70};
     for (size_t place_ = 0, n = 0; place_ < sizeof extents / sizeof extents[0] && (n = (size_t)extents[place_], 1); \
          ++place_)
 
-// case fields: three independent loops of one and two dimensions, then one that reads what they wrote
-static void fields(int steps, int n, int m, float ex[n][m], float ey[n][m], float hz[n][m], const float source[steps])
+// case shared: nests and a single statement whose iterators stand outside, by a macro, with an odd step downwards
+#define UP(v, end) for (v = 0; v < (end); v++)
+static void shared(int n, int m, float a[restrict n][m], float b[restrict n], float c[restrict m], float d[restrict 2])
 {
+    int i, j;
 #pragma tilek kernel
-    for (int t = 0; t < steps; t++) {
-        for (int j = 0; j < m; j++)
-            ey[0][j] = source[t];
-        for (int i = 1; i < n; i++)
-            for (int j = 0; j < m; j++)
-                ey[i][j] = ey[i][j] - 0.5f * (hz[i][j] - hz[i - 1][j]);
-        for (int i = 0; i < n; i++)
-            for (int j = 1; j < m; j++)
-                ex[i][j] = ex[i][j] - 0.5f * (hz[i][j] - hz[i][j - 1]);
-        for (int i = 0; i < n - 1; i++)
-            for (int j = 0; j < m - 1; j++)
-                hz[i][j] = hz[i][j] - 0.7f * (ex[i][j + 1] - ex[i][j] + ey[i + 1][j] - ey[i][j]);
+    {
+        UP(j, m) c[j] = 2 * j;
+        UP(i, n) b[i] = 3 * i;
+        for (i = n - 1; i >= 0; i -= 3)
+            for (j = 1; j <= m - 1; j++)
+                a[i][j] = i - j;
+        d[0] = 4;
     }
 }
-CASE(fields)
+CASE(shared)
 {
-    EACH_EXTENT(extent) {
-        const size_t n = extent + 1, m = 2 * extent + 3;
-        float *const ex = check_floats(n * m), *const ey = check_floats(n * m), *const hz = check_floats(n * m);
-        float *const source = check_floats(3);
-        fields(3, (int)n, (int)m, (void *)ex, (void *)ey, (void *)hz, source);
-        check_record("ex", ex, n * m * sizeof *ex);
-        check_record("ey", ey, n * m * sizeof *ey);
-        check_record("hz", hz, n * m * sizeof *hz);
-        free(ex), free(ey), free(hz), free(source);
+    EACH_EXTENT(n) {
+        const size_t m = 2 * n + 3;
+        float *const a = check_floats(n * m + 1), *const b = check_floats(n + 1), *const c = check_floats(m), d[2] = {1, 2};
+        shared((int)n, (int)m, (void *)a, b, c, d);
+        check_record("a", a, n * m * sizeof *a);
+        check_record("b", b, n * sizeof *b);
+        check_record("c", c, m * sizeof *c);
+        check_record("d", d, sizeof d);
+        free(a), free(b), free(c);
     }
 }
 
