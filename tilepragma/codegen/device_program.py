@@ -195,8 +195,8 @@ class Entry:
     @cached_property
     def counting(self) -> Mapping[DataObject, str]:
         """The integers that decide how many array tiles a gang copies, with the names of the
-        numbers that the program gets for them: constants make its loops unrolled and their guards
-        constants.
+        numbers that the program gets for them. Where these are constants, compilers unroll the
+        loops over tiles and drop guards.
         """
         if self.staged is None or self.launch.staged is None:
             return {}

@@ -1035,10 +1035,10 @@ class _ConvergentNest:
             self._jammed(full, guarded=False)
             return
         with self.writer.block(f"if ({' && '.join(tests)})"):
-            self._jammed(full, guarded=False, unroll="" if not branches else self.printer.dialect.unroll)
+            self._jammed(full, guarded=False, full=True if branches else None)
             self.writer.otherwise()
             # Compilers would unroll for each number of iterations that is left over.
-            self._jammed(short, guarded=guarded, unroll="#pragma unroll 1" if branches else "")
+            self._jammed(short, guarded=guarded, full=False if branches else None)
 
     def _is_speculative(self, statements: tuple[Statement, ...]) -> bool:
         """Whether statements may run for points that do not exist: they touch copies and registers
@@ -1054,9 +1054,10 @@ class _ConvergentNest:
                 return False
         return True
 
-    def _jammed(self, statements: tuple[Statement, ...], *, guarded: bool, unroll: str = "") -> None:
-        """Print shared loops around the points, unless their bodies declare objects; `unroll` is
-        the outer ones' hint, by which those of full tiles read ahead.
+    def _jammed(self, statements: tuple[Statement, ...], *, guarded: bool, full: bool | None = None) -> None:
+        """Print shared loops around the points, unless their bodies declare objects. Outer ones of
+        `full` tiles are unrolled and read ahead, those of tiles that are cut off stay loops; None:
+        they are no tiles.
         """
         by_points = with_accesses(Block(statements), lambda access: self.elements.get(access.object, access))
         statements = _without_idle(_unwrapped(by_points).statements)
@@ -1073,7 +1074,7 @@ class _ConvergentNest:
             self._points(tuple(waiting), guarded=guarded)
             waiting = []
             body = Block(_without_idle(_unwrapped(statement.body).statements))
-            reads = self._reads_of_points(body) if unroll == self.printer.dialect.unroll and not guarded else ()
+            reads = self._reads_of_points(body) if full and not guarded else ()
             if reads:
                 self.writer.line("/* An iteration reads what the next one needs before it computes. */")
             ahead = [self._declare_points(read, "_ahead") for read in reads]
@@ -1081,8 +1082,8 @@ class _ConvergentNest:
                 first = _at(read.access, statement.iterator, statement.lower)
                 short = tuple(expression(polynomial(subscript), INT) for subscript in first.subscripts)
                 self._read_points(replace(read, access=replace(first, subscripts=short)), points)
-            if unroll:
-                self.writer.line(unroll)
+            if full is not None:
+                self.writer.line(self.printer.dialect.unroll if full else "#pragma unroll 1")
             with self.writer.block(loop_head(self.printer, statement, statement.declares_iterator)):
                 if reads:
                     self._double_buffered(replace(statement, body=body), reads, ahead)

@@ -6,10 +6,10 @@ Each worker executes its iterations of A, then its own of B. That is right where
 
     { S[i] -> T[j] : a dependence, S in A, T in B, in one iteration of the host's loops } is empty
 
-A launch joins the earliest one behind all that it depends on, past launches that it does not. It
-costs microseconds, as much as thousands of instructions. Only plain nests are joined: every loop of
-theirs is distributed, so that none is staged or has points; and statements of one instance. A
-launch of fewer dimensions gets loops of one iteration for the axes that it lacks.
+A launch joins the earliest one behind all that it depends on. A launch costs microseconds, as much
+as thousands of instructions. Only plain nests are joined, all of whose loops are distributed, so
+that none is staged or has points, and statements of one instance. A launch of fewer dimensions gets
+loops of one iteration for the axes that it lacks.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class LaunchFusion:
         return tuple(result)
 
     def _are_independent(self, first: ScheduleNode, second: ScheduleNode, around: int) -> bool:
-        """Whether two plain launches are in any order the same."""
+        """Whether two plain launches may run in either order."""
         if not (isinstance(first, LaunchNode) and isinstance(second, LaunchNode)):
             return False
         sources, sinks = self._statements(first, around), self._statements(second, around)
@@ -74,7 +74,7 @@ class LaunchFusion:
         return all(_in_one_iteration(dependence, around).is_empty() for dependence in between)
 
     def _joined(self, first: ScheduleNode, second: ScheduleNode, around: int) -> LaunchNode | None:
-        """The launch of two independent ones; None if it would be long, or axes differ."""
+        """The launch of two independent ones; None if it would be too long, or axes differ."""
         assert isinstance(first, LaunchNode) and isinstance(second, LaunchNode), "plain launches"
         if len(self._statements(first, around) | self._statements(second, around)) > _MOST_STATEMENTS:
             return None
