@@ -224,12 +224,12 @@ static void add_copying_workers(const tilek_launch_shape *launch, const tilek_ma
     }
 }
 
-/* Workers of a group that nothing is said about: 256, 32 x 8 or 32 x 4 x 2, so that workers that
- * run in step are neighbours; fewer where the device or the loops hold fewer, along the first axis
- * whole groups of lanes where a gang runs all iterations. Loops inside tiles, whose bounds the
- * launch does not know, hold what the largest tile does. On processors a group of several
- * dimensions has two along the first: where a barrier stands under a condition, PoCL 3 runs the
- * first worker of 1 x 3 twice. */
+/* Workers of a group that nothing is said about: 128, 32 x 8 or 32 x 4 x 2, so that workers that
+ * run in step are neighbours; 256 of one that reduces or runs all iterations; fewer where the
+ * device or the loops hold fewer, along the first axis whole groups of lanes where a gang runs all
+ * iterations. Loops inside tiles, whose bounds the launch does not know, hold what the largest tile
+ * does. On processors a group of several dimensions has two along the first: where a barrier stands
+ * under a condition, PoCL 3 runs the first worker of 1 x 3 twice. */
 static void choose_device_workers(const tilek_launch_shape *launch, const tilek_call *call,
                                   const tilek_machine *machine, tilek_geometry *geometry)
 {
@@ -247,13 +247,14 @@ static void choose_device_workers(const tilek_launch_shape *launch, const tilek_
                       need = known > 0 ? known : machine->tile_extent,
                       least = place == 0 && count > 1 && !machine->limits->is_gpu ? 2 : 1,
                       enough = need > 0 ? tilek_maximum(need, least) : INT64_MAX;
-        int64_t workers = preferred[count - 1][place];
+        const int held = held_by_gang(launch, open[place]), wide = held || launch->reduction_count > 0;
+        int64_t workers = wide && count == 1 ? TILEK_WIDE_GANG_WORKERS : preferred[count - 1][place];
         in_tiles |= known == 0;
         while (workers > machine->limits->group[open[place] - TILEK_AXIS_WORKER] || workers / 2 >= enough) {
             if (workers == 1) break;
             workers /= 2;
         }
-        if (place == 0 && known > 0 && held_by_gang(launch, open[place]))
+        if (place == 0 && known > 0 && held)
             workers = tilek_minimum(workers, TILEK_LANES * tilek_ceiling_quotient(known, TILEK_LANES));
         geometry->axes[open[place]] = workers;
         chosen *= workers;

@@ -56,6 +56,8 @@ _HELPERS = (
     "tilek_short",
     "tilek_floor_quotient",
     "tilek_ceiling_quotient",
+    "tilek_quotient",
+    "tilek_remainder",
     "tilek_stretch",
     "tilek_await",
 )

@@ -42,8 +42,9 @@ from tilepragma.plan.summary import copies_ahead, staged_arrays
 from tilepragma.poly.reference_spans import Values, settled_values, written_out
 
 _WORD = 8
-#: The 32-bit registers in which a worker holds elements of the next tile.
-_MOST_HELD = 16
+#: The 32-bit registers in which a worker holds elements of the next tile, and where it computes
+#: several points, which take registers too.
+_MOST_HELD, _MOST_HELD_WITH_POINTS = 32, 16
 #: Sizes of elements in bytes that CUDA copies without a register.
 _ASYNC_SIZES = (4, 8)
 
@@ -174,6 +175,7 @@ class StagingPrinter(_Pool):
             for iterator, tiled in several.items()
         }
         self.points = tuple(self.points_of.values())
+        self.most = _MOST_HELD_WITH_POINTS if self.points else _MOST_HELD
         counts = {iterator: points.count for iterator, points in self.points_of.items()}
         self.tiles: list[StagedTile] = []
         for array in arrays:
@@ -664,28 +666,35 @@ class StagedTile:
     @contextmanager
     def _each_held(self, writer: Writer, slots: str, count: int = 1) -> Iterator[tuple[str, list[str]]]:
         """An unrolled loop over a worker's registers, by `count`; yields number and indices."""
-        element, slot, worker, workers = map(self.numbers.fresh, ("element", "slot", "worker", "workers"))
+        slot, distance, workers = map(self.numbers.fresh, ("slot", "distance", "workers"))
         writer.line(self.printer.dialect.unroll)
         advance, number_, sizes = f"++{slot}", slot, self.sizes
         if count > 1:
             advance, number_ = f"{slot} += {count}", f"{slot} / {count}"
             sizes = [*self.sizes[:-1], self.vectors]
         with writer.block(f"for (int {slot} = 0; {slot} < {slots}; {advance})"):
-            writer.line(f"const unsigned {element} = {worker} + {number_} * {workers};")
-            in_row: Callable[[str], str] = str if count == 1 else lambda index: f"(int)({index}) * {count}"
-            yield slot, self._indices(writer, sizes, in_row)
+            writer.line(f"const int {distance} = {number_} * {workers};")
+            yield slot, self._indices(writer, sizes, count)
 
-    def _indices(self, writer: Writer, sizes: list[str], in_row: Callable[[str], str] = str) -> list[str]:
-        """Declare the indices of `element`, the last one `in_row`; gives their names."""
-        element = self.numbers.fresh("element")
-        indices = [self.numbers.fresh(f"index{dimension}") for dimension in range(len(sizes))]
+    def _indices(self, writer: Writer, sizes: list[str], count: int) -> list[str]:
+        """Declare the indices of element worker + distance of the tile, the last one in elements
+        where `sizes` end with vectors of `count`; gives their names.
+        """
+        worker, distance = self.numbers.fresh("worker"), self.numbers.fresh("distance")
+        indices = [self._index(dimension) for dimension in range(len(sizes))]
         for dimension, index in enumerate(indices):
             inner = sizes[dimension + 1 :]
-            product = inner[0] if len(inner) == 1 else f"({' * '.join(inner)})"
-            value = f"{element} / {product}" if inner else element
-            if dimension > 0:
-                value = f"{value} % {sizes[dimension]}"
-            writer.line(f"const int {index} = {value if inner else in_row(value)};")
+            if not inner:
+                value = f"{worker} + {distance}"
+                if dimension > 0:
+                    value = f"tilek_remainder({worker}, {distance}, {sizes[dimension]})"
+                elif count > 1:
+                    value = f"({value})"
+                value += f" * {count}" if count > 1 else ""
+            else:
+                value = f"tilek_quotient({worker}, {distance}, {' * '.join(inner)})"
+                value += f" % {sizes[dimension]}" if dimension > 0 else ""
+            writer.line(f"const int {index} = {value};")
         return indices
 
     def index(self, indices: list[str]) -> str:

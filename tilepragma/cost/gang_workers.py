@@ -18,7 +18,7 @@ from tilepragma.model.device import Gpu
 from tilepragma.model.execution_time import Integers
 from tilepragma.plan.array_bytes import host_value
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
-from tilepragma.plan.shared_constants import COPYING_WORKERS, LANES, LEAST_WORKERS, PREFERRED_WORKERS
+from tilepragma.plan.shared_constants import COPYING_WORKERS, LANES, LEAST_WORKERS, PREFERRED_WORKERS, WIDE_GANG_WORKERS
 
 
 def gang_workers(
@@ -39,10 +39,11 @@ def gang_workers(
     product = np.prod([place.batch.all(1), *workers.values()], axis=0, dtype=np.int64)
     entries = entries_of(place, ENTRIES)
     left = [dimension for dimension in dimensions if dimension not in fixed]
-    for preferred, dimension in zip(PREFERRED_WORKERS.get(len(left), ()), left, strict=True):
+    axes = [Axis(AxisKind.WORKER, dimension) for dimension in left]
+    for preferred, dimension in zip(_preferred(place.launch, axes), left, strict=True):
         need = _need(place, entries, dimension)
         workers[dimension] = _halved(place.batch.all(preferred), need, most)
-        if dimension == left[0] and _held_by_gang(place, dimension):
+        if dimension == left[0] and _held_by_gang(place.launch, axes[0]):
             workers[dimension] = np.minimum(workers[dimension], LANES * -(-need // LANES))
     for dimension in left:
         others = product * np.prod([workers[other] for other in left if other != dimension], axis=0, dtype=np.int64)
@@ -111,10 +112,16 @@ def _halved(workers: Integers, need: Integers, most: int) -> Integers:
     return workers
 
 
-def _held_by_gang(place: Place, dimension: int) -> bool:
-    """Whether each gang runs all iterations of the loops over workers of this dimension."""
-    axis = Axis(AxisKind.WORKER, dimension)
-    loops = [loop for loop in place.launch.loops if any(tile.axis == axis for tile in loop.tiles)]
+def _preferred(launch: Launch, axes: Sequence[Axis]) -> tuple[int, ...]:
+    """The runtime's preferred workers along the axes that the user leaves open."""
+    if len(axes) == 1 and (launch.reductions or _held_by_gang(launch, axes[0])):
+        return (WIDE_GANG_WORKERS,)
+    return PREFERRED_WORKERS.get(len(axes), ())
+
+
+def _held_by_gang(launch: Launch, axis: Axis) -> bool:
+    """Whether each gang runs all iterations of the loops over this axis of workers."""
+    loops = [loop for loop in launch.loops if any(tile.axis == axis for tile in loop.tiles)]
     return all(tile.kind in (TileKind.DYNAMIC, TileKind.WORKER) for loop in loops for tile in loop.tiles)
 
 
@@ -136,7 +143,7 @@ def likely_workers(plan: KernelPlan, launch: Launch, most: int) -> Mapping[Axis,
     axes = sorted((axis for axis in launch.axes if axis.kind is AxisKind.WORKER), key=lambda axis: axis.dimension)
     given = {Axis(count.axis, count.dimension): count.count.literal for count in plan.counts}
     left = [axis for axis in axes if given.get(axis) is None]
-    preferred = dict(zip(left, PREFERRED_WORKERS.get(len(left), ()), strict=True))
+    preferred = dict(zip(left, _preferred(launch, left), strict=True))
     workers = {axis: given.get(axis) or preferred[axis] for axis in axes}
     for axis in left:
         while math.prod(workers.values()) > most and workers[axis] > 1:

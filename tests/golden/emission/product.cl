@@ -19,6 +19,15 @@ typedef long tilek_index;
 #endif
 static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
 static inline long tilek_maximum(long a, long b) { return a > b ? a : b; }
+/* (worker + distance) / length. Where the distance is whole lengths, it goes into constant offsets of addresses. */
+static inline int tilek_quotient(unsigned worker, unsigned distance, unsigned length)
+{
+    return distance % length == 0 ? worker / length + distance / length : (worker + distance) / length;
+}
+static inline int tilek_remainder(unsigned worker, unsigned distance, unsigned length)
+{
+    return distance % length == 0 ? worker % length : (worker + distance) % length;
+}
 /* Reads `count` neighbours of shared memory together, which begin at a multiple of their number. */
 static inline void tilek_read_float(float *to, const __local float *from, int count)
 {
@@ -190,9 +199,10 @@ __kernel void product(
                                     if (A_whole) {
                                         TILEK_UNROLL
                                         for (int slot = 0; slot < PRODUCT_A_SLOTS; slot += 4) {
-                                            const unsigned element = worker + slot / 4 * workers;
-                                            const int index0 = element / A_vectors;
-                                            const int index1 = (int)(element % A_vectors) * 4;
+                                            const int distance = slot / 4 * workers;
+                                            const int index0 = tilek_quotient(worker, distance, A_vectors);
+                                            const int index1 = tilek_remainder(worker, distance, A_vectors)
+                                                * 4;
                                             if ((PRODUCT_A_SLOTS * workers == A_size0 * A_size1
                                                 && A_span0 == A_size0 && A_span1 == A_size1)
                                                 || (index0 < A_span0 && index1 < A_span1)) {
@@ -208,9 +218,9 @@ __kernel void product(
                                     } else {
                                         TILEK_UNROLL
                                         for (int slot = 0; slot < PRODUCT_A_SLOTS; ++slot) {
-                                            const unsigned element = worker + slot * workers;
-                                            const int index0 = element / A_size1;
-                                            const int index1 = element % A_size1;
+                                            const int distance = slot * workers;
+                                            const int index0 = tilek_quotient(worker, distance, A_size1);
+                                            const int index1 = tilek_remainder(worker, distance, A_size1);
                                             if ((PRODUCT_A_SLOTS * workers == A_size0 * A_size1
                                                 && A_span0 == A_size0 && A_span1 == A_size1)
                                                 || (index0 < A_span0 && index1 < A_span1)) A_held[slot] =
@@ -240,9 +250,10 @@ __kernel void product(
                                     if (B_whole) {
                                         TILEK_UNROLL
                                         for (int slot = 0; slot < PRODUCT_B_SLOTS; slot += 4) {
-                                            const unsigned element = worker + slot / 4 * workers;
-                                            const int index0 = element / B_vectors;
-                                            const int index1 = (int)(element % B_vectors) * 4;
+                                            const int distance = slot / 4 * workers;
+                                            const int index0 = tilek_quotient(worker, distance, B_vectors);
+                                            const int index1 = tilek_remainder(worker, distance, B_vectors)
+                                                * 4;
                                             if ((PRODUCT_B_SLOTS * workers == B_size0 * B_size1
                                                 && B_span0 == B_size0 && B_span1 == B_size1)
                                                 || (index0 < B_span0 && index1 < B_span1)) {
@@ -258,9 +269,9 @@ __kernel void product(
                                     } else {
                                         TILEK_UNROLL
                                         for (int slot = 0; slot < PRODUCT_B_SLOTS; ++slot) {
-                                            const unsigned element = worker + slot * workers;
-                                            const int index0 = element / B_size1;
-                                            const int index1 = element % B_size1;
+                                            const int distance = slot * workers;
+                                            const int index0 = tilek_quotient(worker, distance, B_size1);
+                                            const int index1 = tilek_remainder(worker, distance, B_size1);
                                             if ((PRODUCT_B_SLOTS * workers == B_size0 * B_size1
                                                 && B_span0 == B_size0 && B_span1 == B_size1)
                                                 || (index0 < B_span0 && index1 < B_span1)) B_held[slot] =
@@ -399,9 +410,9 @@ __kernel void product(
                                 if (A_whole) {
                                     TILEK_UNROLL
                                     for (int slot = 0; slot < PRODUCT_A_SLOTS; slot += 4) {
-                                        const unsigned element = worker + slot / 4 * workers;
-                                        const int index0 = element / A_vectors;
-                                        const int index1 = (int)(element % A_vectors) * 4;
+                                        const int distance = slot / 4 * workers;
+                                        const int index0 = tilek_quotient(worker, distance, A_vectors);
+                                        const int index1 = tilek_remainder(worker, distance, A_vectors) * 4;
                                         if (PRODUCT_A_SLOTS * workers == A_size0 * A_size1
                                             || index0 < A_size0) {
                                             __local float *const first_element =
@@ -415,9 +426,9 @@ __kernel void product(
                                 } else {
                                     TILEK_UNROLL
                                     for (int slot = 0; slot < PRODUCT_A_SLOTS; ++slot) {
-                                        const unsigned element = worker + slot * workers;
-                                        const int index0 = element / A_size1;
-                                        const int index1 = element % A_size1;
+                                        const int distance = slot * workers;
+                                        const int index0 = tilek_quotient(worker, distance, A_size1);
+                                        const int index1 = tilek_remainder(worker, distance, A_size1);
                                         if (PRODUCT_A_SLOTS * workers == A_size0 * A_size1
                                             || index0 < A_size0) A_next[index1 * A_pitch + index0] =
                                             A_held[slot];
@@ -426,9 +437,9 @@ __kernel void product(
                                 if (B_whole) {
                                     TILEK_UNROLL
                                     for (int slot = 0; slot < PRODUCT_B_SLOTS; slot += 4) {
-                                        const unsigned element = worker + slot / 4 * workers;
-                                        const int index0 = element / B_vectors;
-                                        const int index1 = (int)(element % B_vectors) * 4;
+                                        const int distance = slot / 4 * workers;
+                                        const int index0 = tilek_quotient(worker, distance, B_vectors);
+                                        const int index1 = tilek_remainder(worker, distance, B_vectors) * 4;
                                         if ((PRODUCT_B_SLOTS * workers == B_size0 * B_size1
                                             && B_span0 == B_size0 && B_span1 == B_size1)
                                             || (index0 < B_span0 && index1 < B_span1)) {
@@ -440,9 +451,9 @@ __kernel void product(
                                 } else {
                                     TILEK_UNROLL
                                     for (int slot = 0; slot < PRODUCT_B_SLOTS; ++slot) {
-                                        const unsigned element = worker + slot * workers;
-                                        const int index0 = element / B_size1;
-                                        const int index1 = element % B_size1;
+                                        const int distance = slot * workers;
+                                        const int index0 = tilek_quotient(worker, distance, B_size1);
+                                        const int index1 = tilek_remainder(worker, distance, B_size1);
                                         if (PRODUCT_B_SLOTS * workers == B_size0 * B_size1
                                             || index0 < B_size0) B_next[index0 * B_size1 + index1] =
                                             B_held[slot];

@@ -12,6 +12,15 @@ typedef long long tilek_index;
 #endif
 static inline __device__ long long tilek_minimum(long long a, long long b) { return a < b ? a : b; }
 static inline __device__ long long tilek_maximum(long long a, long long b) { return a > b ? a : b; }
+/* (worker + distance) / length. Where the distance is whole lengths, it goes into constant offsets of addresses. */
+static inline __device__ int tilek_quotient(unsigned worker, unsigned distance, unsigned length)
+{
+    return distance % length == 0 ? worker / length + distance / length : (worker + distance) / length;
+}
+static inline __device__ int tilek_remainder(unsigned worker, unsigned distance, unsigned length)
+{
+    return distance % length == 0 ? worker % length : (worker + distance) % length;
+}
 /* Reads `count` neighbours of shared memory together, which begin at a multiple of their number. */
 static inline __device__ void tilek_read_float(float *to, const float *from, int count)
 {
@@ -203,9 +212,10 @@ extern "C" __global__ void product(
                                     if (A_whole) {
 #pragma unroll
                                         for (int slot = 0; slot < PRODUCT_A_SLOTS; slot += 4) {
-                                            const unsigned element = worker + slot / 4 * workers;
-                                            const int index0 = element / A_vectors;
-                                            const int index1 = (int)(element % A_vectors) * 4;
+                                            const int distance = slot / 4 * workers;
+                                            const int index0 = tilek_quotient(worker, distance, A_vectors);
+                                            const int index1 = tilek_remainder(worker, distance, A_vectors)
+                                                * 4;
                                             if ((PRODUCT_A_SLOTS * workers == A_size0 * A_size1
                                                 && A_span0 == A_size0 && A_span1 == A_size1)
                                                 || (index0 < A_span0 && index1 < A_span1)) {
@@ -220,9 +230,9 @@ extern "C" __global__ void product(
                                     } else {
 #pragma unroll
                                         for (int slot = 0; slot < PRODUCT_A_SLOTS; ++slot) {
-                                            const unsigned element = worker + slot * workers;
-                                            const int index0 = element / A_size1;
-                                            const int index1 = element % A_size1;
+                                            const int distance = slot * workers;
+                                            const int index0 = tilek_quotient(worker, distance, A_size1);
+                                            const int index1 = tilek_remainder(worker, distance, A_size1);
                                             if ((PRODUCT_A_SLOTS * workers == A_size0 * A_size1
                                                 && A_span0 == A_size0 && A_span1 == A_size1)
                                                 || (index0 < A_span0 && index1 < A_span1)) A_held[slot] =
@@ -252,9 +262,10 @@ extern "C" __global__ void product(
                                     if (B_whole) {
 #pragma unroll
                                         for (int slot = 0; slot < PRODUCT_B_SLOTS; slot += 4) {
-                                            const unsigned element = worker + slot / 4 * workers;
-                                            const int index0 = element / B_vectors;
-                                            const int index1 = (int)(element % B_vectors) * 4;
+                                            const int distance = slot / 4 * workers;
+                                            const int index0 = tilek_quotient(worker, distance, B_vectors);
+                                            const int index1 = tilek_remainder(worker, distance, B_vectors)
+                                                * 4;
                                             if ((PRODUCT_B_SLOTS * workers == B_size0 * B_size1
                                                 && B_span0 == B_size0 && B_span1 == B_size1)
                                                 || (index0 < B_span0 && index1 < B_span1)) {
@@ -269,9 +280,9 @@ extern "C" __global__ void product(
                                     } else {
 #pragma unroll
                                         for (int slot = 0; slot < PRODUCT_B_SLOTS; ++slot) {
-                                            const unsigned element = worker + slot * workers;
-                                            const int index0 = element / B_size1;
-                                            const int index1 = element % B_size1;
+                                            const int distance = slot * workers;
+                                            const int index0 = tilek_quotient(worker, distance, B_size1);
+                                            const int index1 = tilek_remainder(worker, distance, B_size1);
                                             if ((PRODUCT_B_SLOTS * workers == B_size0 * B_size1
                                                 && B_span0 == B_size0 && B_span1 == B_size1)
                                                 || (index0 < B_span0 && index1 < B_span1)) B_held[slot] =
@@ -411,9 +422,9 @@ extern "C" __global__ void product(
                                 if (A_whole) {
 #pragma unroll
                                     for (int slot = 0; slot < PRODUCT_A_SLOTS; slot += 4) {
-                                        const unsigned element = worker + slot / 4 * workers;
-                                        const int index0 = element / A_vectors;
-                                        const int index1 = (int)(element % A_vectors) * 4;
+                                        const int distance = slot / 4 * workers;
+                                        const int index0 = tilek_quotient(worker, distance, A_vectors);
+                                        const int index1 = tilek_remainder(worker, distance, A_vectors) * 4;
                                         if (PRODUCT_A_SLOTS * workers == A_size0 * A_size1
                                             || index0 < A_size0) {
                                             float *const first_element = &A_next[index1 * A_pitch + index0];
@@ -426,9 +437,9 @@ extern "C" __global__ void product(
                                 } else {
 #pragma unroll
                                     for (int slot = 0; slot < PRODUCT_A_SLOTS; ++slot) {
-                                        const unsigned element = worker + slot * workers;
-                                        const int index0 = element / A_size1;
-                                        const int index1 = element % A_size1;
+                                        const int distance = slot * workers;
+                                        const int index0 = tilek_quotient(worker, distance, A_size1);
+                                        const int index1 = tilek_remainder(worker, distance, A_size1);
                                         if (PRODUCT_A_SLOTS * workers == A_size0 * A_size1
                                             || index0 < A_size0) A_next[index1 * A_pitch + index0] =
                                             A_held[slot];
@@ -437,9 +448,9 @@ extern "C" __global__ void product(
                                 if (B_whole) {
 #pragma unroll
                                     for (int slot = 0; slot < PRODUCT_B_SLOTS; slot += 4) {
-                                        const unsigned element = worker + slot / 4 * workers;
-                                        const int index0 = element / B_vectors;
-                                        const int index1 = (int)(element % B_vectors) * 4;
+                                        const int distance = slot / 4 * workers;
+                                        const int index0 = tilek_quotient(worker, distance, B_vectors);
+                                        const int index1 = tilek_remainder(worker, distance, B_vectors) * 4;
                                         if ((PRODUCT_B_SLOTS * workers == B_size0 * B_size1
                                             && B_span0 == B_size0 && B_span1 == B_size1)
                                             || (index0 < B_span0 && index1 < B_span1)) {
@@ -451,9 +462,9 @@ extern "C" __global__ void product(
                                 } else {
 #pragma unroll
                                     for (int slot = 0; slot < PRODUCT_B_SLOTS; ++slot) {
-                                        const unsigned element = worker + slot * workers;
-                                        const int index0 = element / B_size1;
-                                        const int index1 = element % B_size1;
+                                        const int distance = slot * workers;
+                                        const int index0 = tilek_quotient(worker, distance, B_size1);
+                                        const int index1 = tilek_remainder(worker, distance, B_size1);
                                         if (PRODUCT_B_SLOTS * workers == B_size0 * B_size1
                                             || index0 < B_size0) B_next[index0 * B_size1 + index1] =
                                             B_held[slot];

@@ -99,9 +99,9 @@ void f(int n, int m, const double a[n][m], const double x[m], double y[n]) {
 }"""
 
 
-@pytest.mark.parametrize(("name", "tile", "bytes_"), [("", 8, 32768), ("c1060", 4, 16384), ("a100", 16, 49152)])
+@pytest.mark.parametrize(("name", "tile", "bytes_"), [("", 16, 32768), ("c1060", 8, 16384), ("a100", 32, 49152)])
 def test_boxes_take_what_the_named_device_has(name: str, tile: int, bytes_: int) -> None:
-    """256 rows of a box: of 8 doubles and one more to lie apart, 18 KB; of 16, 34 KB."""
+    """128 rows of a box: of 16 doubles and one more to lie apart, 17 KB; of 32, 33 KB."""
     made = plan(WIDE, PlanOptions(device=named_device(name) if name else None))
     assert made.kernel.directive.local_bytes == bytes_
     (box,) = [each for each in staged_arrays(made.device[0]) if each.object.host == "a"]
