@@ -43,12 +43,13 @@ static void free_snapshot(const tilek_kernel *kernel, snapshot *taken)
     free(taken);
 }
 
-/* An array that may be smaller than its section, and so cannot be kept; NULL where there is
- * none. */
+/* An array that may be smaller than its section, or has none, and so cannot be kept; NULL where
+ * there is none. */
 static const char *without_extent(const tilek_kernel *kernel)
 {
+    const unsigned without = TILEK_POSSIBLE_EXTENT | TILEK_UNKNOWN_EXTENT;
     for (int index = 0; index < kernel->array_count; ++index)
-        if (is_written(kernel, index) && (kernel->arrays[index].flags & TILEK_POSSIBLE_EXTENT) != 0)
+        if (is_written(kernel, index) && (kernel->arrays[index].flags & without) != 0)
             return kernel->arrays[index].name;
     return NULL;
 }

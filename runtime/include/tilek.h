@@ -100,9 +100,9 @@ enum { /* tilek_array_shape.flags */
     TILEK_READS = 1, TILEK_WRITES = 2,
     TILEK_COPY_IN = 4, TILEK_COPY_OUT = 8, /* what moves where the array is not present */
     TILEK_MUST_BE_PRESENT = 16,
-    /* The section is not known: only in kernels without launches, or of arrays that are only read
-     * and share no memory with what is written. Devices need such an array to be present as far as
-     * it is read. */
+    /* The section is not known: only in kernels without launches, of arrays that are only read and
+     * share no memory with what is written, or where the user calls iterations independent. Devices
+     * need such an array to be present as far as it is touched. */
     TILEK_UNKNOWN_EXTENT = 32,
     /* The kernel's own, for the time of a launch: the runtime allocates it, and `base` is NULL in
      * the call. Its section is all of it. */

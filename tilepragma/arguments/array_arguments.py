@@ -4,7 +4,8 @@ A user's clause is obeyed or refused; the accesses supply what clauses omit (doc
 movement").
 
 Gathers are reads at places that data decide, as `x[col[k]]` in tables and sparse matrices: on
-cores, they need no extent where nothing that is written can be the array.
+cores, they need no extent where nothing that is written can be the array. Nor do writes at such
+places where the user calls the iterations independent.
 """
 
 from __future__ import annotations
@@ -209,12 +210,12 @@ def _section(
         return (), None
     doubts: list[Diagnostic] = []
     lacking = _lacking_restrict(object_, context.uses) if mention.section is None else None
-    if context.assumes_independence and lacking is not None:
+    if context.assumes_independence and mention.section is None and _is_known_array(object_, uses):
         lacking = ()
 
     def inferred(_: SourceRange) -> tuple[SectionBound, ...]:
         """The section of the accesses; a doubt where it has more than is surely touched, or is
-        empty because nothing is lacking for a gather.
+        empty because nothing is lacking for a gather or a scatter.
         """
         trial = Diagnostics()
         section = inferred_section(object_, uses, context.invariant, trial)
@@ -250,16 +251,21 @@ def _lacking_restrict(object_: DataObject, uses: Sequence[Use]) -> tuple[DataObj
     is based on the other (C99 6.7.3.1). Written variables are no pointers. Where a called function
     writes through a parameter, the array that it gets is written too, and speaks for it.
     """
-    if object_.storage is not Storage.CONTIGUOUS or object_.scope is not Scope.EXTERNAL:
-        return None
-    reads = [use for use in uses if use.object == object_]
-    if any(use.writes or len(use.subscripts) != object_.rank for use in reads):
+    of_object = [use for use in uses if use.object == object_]
+    is_row_table = object_.storage is Storage.ROWS
+    if is_row_table or not _is_known_array(object_, of_object) or any(use.writes for use in of_object):
         return None
     written = dict.fromkeys(use.object for use in uses if use.writes)
     if any(object_.storage is Storage.ROWS for object_ in written):
         return None
     pointers = (object_ for object_ in written if None in object_.lengths and object_.scope is not Scope.LOCAL)
     return tuple(pointer for pointer in (object_, *pointers) if not pointer.restrict)
+
+
+def _is_known_array(object_: DataObject, uses: Sequence[Use]) -> bool:
+    """Whether the object is an array from outside, and nothing but its elements is used."""
+    is_outer_array = object_.storage is not Storage.SCALAR and object_.scope is Scope.EXTERNAL
+    return is_outer_array and all(len(use.subscripts) == object_.rank for use in uses)
 
 
 def _with_restrict(error: Diagnostic, lacking: Sequence[DataObject]) -> Diagnostic:

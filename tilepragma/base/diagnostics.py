@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import field, replace
 from enum import Enum
 
 from tilepragma.base.frozen_values import dataclass
@@ -21,12 +21,17 @@ class Severity(Enum):
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One message about one range; `notes` tell remedies or related places."""
+    """One message about one range; `notes` tell remedies or related places. `openmp_line` is the
+    line of OpenMP whose kernel it is about, if any. `contradicts`: it says what is proven, and is
+    not what the user promises (`independent`).
+    """
 
     severity: Severity
     range: SourceRange
     message: str
     notes: tuple[Diagnostic, ...] = ()
+    openmp_line: SourceRange | None = field(default=None, compare=False)
+    contradicts: bool = False
 
 
 class SourceError(Exception):
@@ -50,6 +55,7 @@ class Diagnostics:
     """Collects every diagnostic of a run, in order of discovery."""
 
     items: list[Diagnostic] = field(default_factory=list)
+    _openmp_line: SourceRange | None = None
 
     def __iter__(self) -> Iterator[Diagnostic]:
         return iter(self.items)
@@ -62,12 +68,22 @@ class Diagnostics:
     def add(self, diagnostic: Diagnostic) -> None:
         """Keep `diagnostic` unless an equal one was kept before."""
         if diagnostic not in self.items:
-            self.items.append(diagnostic)
+            line = diagnostic.openmp_line or self._openmp_line
+            self.items.append(replace(diagnostic, openmp_line=line) if line is not None else diagnostic)
 
     def add_all(self, diagnostics: Iterable[Diagnostic]) -> None:
         """Keep the diagnostics of another run, such as an accepted trial."""
         for diagnostic in diagnostics:
             self.add(diagnostic)
+
+    @contextmanager
+    def about(self, openmp_line: SourceRange | None) -> Iterator[None]:
+        """What is reported in the block is about the kernel of this line, if there is one."""
+        outer, self._openmp_line = self._openmp_line, openmp_line
+        try:
+            yield
+        finally:
+            self._openmp_line = outer
 
     @contextmanager
     def reporting(self) -> Iterator[None]:

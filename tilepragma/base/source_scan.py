@@ -18,6 +18,7 @@ _INCLUDE = re.compile(
     rb'^[ \t]*(?:#|%:)[ \t]*(?:include|include_next|import)[ \t]*(["<])([^">\r\n]+)[">]', re.MULTILINE
 )
 _MARK = b"tilek"
+_OPENMP = re.compile(rb'\bpragma[ \t]+omp\b|_Pragma[ \t]*\([ \t]*"[ \t]*omp\b')
 _NO_CODE = re.compile(rb'/\*.*?\*/|\bR"([^()\\\s]{0,16})\(.*?\)\1"|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 _DIRECTIVE = re.compile(rb"^[ \t]*(?:#|%:)[ \t]*pragma[ \t]+tilek\b", re.MULTILINE)
 _OPERATOR = re.compile(rb'\b_Pragma[ \t]*\([ \t]*"[ \t]*tilek\b')
@@ -32,8 +33,11 @@ class Scan(NamedTuple):
     files: tuple[str, ...]
 
 
-def scan_source(path: str, quote_folders: Sequence[str], folders: Sequence[str], text: bytes | None = None) -> Scan:
-    """Scan `path` (or `text` in its place) and the headers reachable through its includes.
+def scan_source(
+    path: str, quote_folders: Sequence[str], folders: Sequence[str], text: bytes | None = None, openmp: bool = False
+) -> Scan:
+    """Scan `path` (or `text` in its place) and the headers reachable through its includes. With
+    `openmp`, OpenMP's lines count as mentions.
 
     `quote_folders` are searched for `#include "…"` only (-iquote), `folders` for both forms (-I),
     system folders never. A file that cannot be read counts as empty: the compiler will report it.
@@ -46,7 +50,7 @@ def scan_source(path: str, quote_folders: Sequence[str], folders: Sequence[str],
             continue
         seen[current] = None
         content = content_of(current) if content is None else content
-        if _MARK in content.replace(_RUNTIME_HEADER, b""):
+        if _MARK in content.replace(_RUNTIME_HEADER, b"") or (openmp and _OPENMP.search(content) is not None):
             return Scan(True, tuple(seen))
         folder = os.path.dirname(current)
         for form, name in _INCLUDE.findall(content):

@@ -5,6 +5,7 @@ Imports little: tilecc classifies every command before it knows whether there is
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -64,6 +65,7 @@ class DriverOptions(NamedTuple):
     emit_kernels: str = ""
     explain: bool = False
     keep: bool = False
+    openmp: bool = False
     warns_of_serial: bool = True
     help: bool = False
 
@@ -165,7 +167,7 @@ def _setting(argument: str, next_argument: str) -> list[tuple[str, str]]:
 
 #: tilecc's own options with a value, and those without one.
 _WITH_VALUE = ("--tilek-target", "--tilek-device", "--tilek-emit-kernels")
-_FLAGS = ("--tilek-explain", "--tilek-keep", "--tilek-help")
+_FLAGS = ("--tilek-explain", "--tilek-keep", "--tilek-openmp", "--tilek-help")
 #: Spelled like compiler warnings, but removed: the underlying compiler does not know it.
 _SERIAL_WARNING = {"-Wtilek-serial": True, "-Wno-tilek-serial": False}
 
@@ -190,8 +192,13 @@ def _take_driver_options(arguments: Sequence[str]) -> tuple[list[str], DriverOpt
             known = ", ".join([*_WITH_VALUE, *_FLAGS])
             raise CommandError(f"unknown option {argument}; tilecc's own options are {known}")
     target, device, kernels = (given.get(name, "") for name in _WITH_VALUE)
-    explain, keep, help_ = (name in given for name in _FLAGS)
-    return kept, DriverOptions(target, device, kernels, explain, keep, warns_of_serial, help_)
+    explain, keep, openmp, help_ = (name in given for name in _FLAGS)
+    return kept, DriverOptions(target, device, kernels, explain, keep, openmp, warns_of_serial, help_)
+
+
+def takes_openmp() -> bool:
+    """Whether the environment asks for lines of OpenMP as directives (TILEK_OPENMP=1)."""
+    return os.environ.get("TILEK_OPENMP", "0") not in ("", "0")
 
 
 def _expand_response_files(arguments: Sequence[str], depth: int = 0) -> list[str]:

@@ -17,7 +17,7 @@ from tilepragma.base.refusals import CommandError
 from tilepragma.base.resources import GARBAGE_COLLECTIONS
 from tilepragma.base.source_scan import directive_in, scan_source
 from tilepragma.base.user_compiler import compiler
-from tilepragma.cli.compiler_arguments import DEPENDENCIES, Command, Input, read_command
+from tilepragma.cli.compiler_arguments import DEPENDENCIES, Command, Input, read_command, takes_openmp
 
 _HELP = """\
 Usage: tilecc [options] file…
@@ -28,6 +28,7 @@ compiler underneath (TILEK_CC, default cc) pass through. Own options:
   --tilek-emit-kernels=DIR    write the readable kernels there: .cl, .cpu.cl and .cu files
   --tilek-explain             say what became of each kernel: loops, dependences, tiles, data
   --tilek-keep                keep the translated source, FILE.tilek.c
+  --tilek-openmp              take '#pragma omp parallel for' as a kernel, too (TILEK_OPENMP=1 does the same)
   --tilek-help                this text without the compiler's
   -Wno-tilek-serial           do not warn of kernels that run as written, on one core (-w: of nothing)
 See also: tilepragma --help (check, explain, tune, bench). Variables: TILEK_CC, TILEK_CACHE_DIR, and TILEK_TARGET for
@@ -98,9 +99,10 @@ def _is_ours(input_: Input, command: Command, text: bytes | None) -> bool:
         return True
     folders = command.values("-I", "-isystem", "-idirafter")
     quote_folders = command.values("-iquote")
+    openmp = command.driver.openmp or takes_openmp()
     forced = [(path, None) for path in command.values("-include", "-imacros") if os.path.isfile(path)]
     return any(
-        scan_source(path, quote_folders, folders, content).mentions
+        scan_source(path, quote_folders, folders, content, openmp).mentions
         for path, content in [(input_.path, text if input_.path == "-" else None), *forced]
     )
 

@@ -175,6 +175,7 @@ _DEVICES = """
 """
 _SOURCE = """
 --device NAME: the device to plan for
+--openmp: take lines of OpenMP (#pragma omp parallel for) as directives, too; TILEK_OPENMP=1 does the same
 --dump-after PASS…: print what a pass made (docs/ARCHITECTURE.md)
 """
 _SIZE_OPTION = """

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tilepragma.base.deep_recursion import is_too_deep, on_deep_stack
 from tilepragma.base.diagnostics import SourceError
 from tilepragma.driver import passes
 from tilepragma.driver.state import Pass, State, TranslateRequest, TranslateResult
 from tilepragma.driver.texts import too_deep
+
+if TYPE_CHECKING:
+    from tilepragma.frontend.pragma.openmp import OpenMPInput
 
 PASSES = (
     # base/: does the source mention tilek at all?
@@ -65,19 +69,18 @@ def _too_deep(state: State) -> State:
 
 @on_deep_stack
 def _translated(request: TranslateRequest, steps: Sequence[Pass]) -> TranslateResult:
-    state = State(request)
     dumps: list[tuple[str, str]] = []
-    for step in steps:
-        if state.diagnostics.has_errors and not step.collects:
-            break
-        try:
-            state = step.run(state)
-        except SourceError as error:
-            state.diagnostics.add(error.diagnostic)
-        if step.name in request.dump:
-            dumps.append((step.name, step.show(state)))
-        if step.name == request.last:
-            break
+
+    def run(state: State, openmp: OpenMPInput | None = None) -> State:
+        dumps.clear()
+        return _passed(State(state.request, openmp), steps, dumps)
+
+    if request.openmp:
+        from tilepragma.driver.openmp_rounds import settled
+
+        state = settled(State(request), run)
+    else:
+        state = run(State(request))
     failed = state.diagnostics.has_errors
     unit = state.unit
     headers = unit.files[1:] if unit is not None else ()
@@ -93,6 +96,23 @@ def _translated(request: TranslateRequest, steps: Sequence[Pass]) -> TranslateRe
         dumps=tuple(dumps),
         succeeded=not failed,
     )
+
+
+def _passed(state: State, steps: Sequence[Pass], dumps: list[tuple[str, str]]) -> State:
+    """The state after the passes; `dumps` gets what the request wants to see."""
+    request = state.request
+    for step in steps:
+        if state.diagnostics.has_errors and not step.collects:
+            break
+        try:
+            state = step.run(state)
+        except SourceError as error:
+            state.diagnostics.add(error.diagnostic)
+        if step.name in request.dump:
+            dumps.append((step.name, step.show(state)))
+        if step.name == request.last:
+            break
+    return state
 
 
 def _as_make_names(paths: Iterable[str]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilepragma.base.c_text import line_directive
-from tilepragma.base.diagnostics import Diagnostics, SourceError
+from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.files import NoFileError, file_bytes, write_atomically
 from tilepragma.base.languages import C, name_of
 from tilepragma.base.source_ranges import Position, SourceRange
@@ -39,7 +39,7 @@ def scan(state: State) -> State:
         request = replace(request, text=text)  # a pipe or a device can be read only once
     if request.language != C:
         return _other_language(state, request, text)
-    scanned = scan_source(request.source, request.quote_folders, request.folders, text)
+    scanned = scan_source(request.source, request.quote_folders, request.folders, text, request.openmp)
     marked = any("tilek" in option for option in request.options)
     return replace(state, request=request, text=text, scanned=scanned.files, plain=not scanned.mentions and not marked)
 
@@ -66,7 +66,8 @@ def parse(state: State) -> State:
 
     request = state.request
     flags = CompilerFlags(arguments=request.options)
-    return replace(state, unit=parse_translation_unit(request.source, request.text, flags, state.diagnostics))
+    unit = parse_translation_unit(request.source, request.text, flags, state.diagnostics, state.openmp)
+    return replace(state, unit=unit)
 
 
 def read_records(state: State) -> State:
@@ -113,10 +114,9 @@ def plan(state: State) -> State:
 
     regions = []
     for kernel in state.unit.kernels:
-        try:  # so that the other regions are checked too
+        # so that the other regions are checked too
+        with state.diagnostics.about(kernel.directive.openmp_line), state.diagnostics.reporting():
             regions.append(plan_region(kernel, made, state.diagnostics))
-        except SourceError as error:
-            state.diagnostics.add(error.diagnostic)
     return replace(
         state,
         unit=replace(state.unit, kernels=tuple(kernel for region in regions for kernel in region.kernels)),

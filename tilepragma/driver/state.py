@@ -13,6 +13,7 @@ from tilepragma.base.languages import C
 
 if TYPE_CHECKING:
     from tilepragma.codegen.manifest import KernelManifest
+    from tilepragma.frontend.pragma.openmp import OpenMPInput
     from tilepragma.ir.loop_tree import TranslationUnit
     from tilepragma.model.device import Device
     from tilepragma.plan.command_line import PlanOptions
@@ -37,8 +38,8 @@ class TranslateRequest:
     among them. `targets` are those to build for (empty: all). `temporal` is a value of
     TemporalTiles (empty: TILEK_TILES decides). `device` is the one to plan for (`named_device`).
     `kernel_folder` receives the readable kernels. `use_records`: whether tuning records beside the
-    source are used. `last` is the last pass to run; `dump` names passes whose result the caller
-    wants as text.
+    source are used. `openmp`: OpenMP's lines are directives too. `last` is the last pass to run;
+    `dump` names passes whose result the caller wants as text.
     """
 
     source: str
@@ -52,6 +53,7 @@ class TranslateRequest:
     device: Device | None = None
     kernel_folder: Path | None = None
     use_records: bool = True
+    openmp: bool = False
     last: str = "write_kernels"
     dump: frozenset[str] = frozenset()
     language: str = C
@@ -85,6 +87,7 @@ class State:
     """The passes' results so far. Each pass adds one part; only `diagnostics` collects."""
 
     request: TranslateRequest
+    openmp: OpenMPInput | None = None
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     text: bytes = b""
     scanned: tuple[str, ...] = ()

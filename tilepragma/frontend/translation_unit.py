@@ -26,18 +26,26 @@ from tilepragma.frontend.clang.data_regions import data_regions
 from tilepragma.frontend.clang.kernel_lowering import kernels as kernels_of
 from tilepragma.frontend.clang.regions import RegionBuilder
 from tilepragma.frontend.clang.statement_extents import check_wrapped
+from tilepragma.frontend.pragma.openmp import OpenMPInput
 from tilepragma.frontend.pragma.scanner import LocatedDirective, MacroTable, find_directives
 from tilepragma.ir.loop_tree import DataRegion, Inclusion, Kernel, SourceFile, TranslationUnit
 
 _REST_OF_LINE = re.compile(rb"(?:\\\r?\n|[^\n])*")
+#: Lines of OpenMP inside a loop through which its iterations act on each other.
+_ACTING = re.compile(rb"#[ \t]*pragma[ \t]+omp[ \t]+(?:atomic|cancel|critical|flush|ordered|scan|target)\b")
 _PRAGMA = re.compile(rb"^[ \t]*(#[ \t]*pragma[ \t]+([A-Za-z_]\w*)[^\n]*)$", re.MULTILINE)
 
 
 @signals_held_back()  # libclang calls us back for each tree
 def parse_translation_unit(
-    path: str, source: bytes | None, flags: CompilerFlags, diagnostics: Diagnostics
+    path: str,
+    source: bytes | None,
+    flags: CompilerFlags,
+    diagnostics: Diagnostics,
+    openmp: OpenMPInput | None = None,
 ) -> TranslationUnit | None:
     """Read the C file `path` and all its directives; `source` is its content from standard input.
+    `openmp` says how OpenMP's lines are read; None: they are no input.
 
     All faults go to `diagnostics`. None if the file cannot be read as C. After errors the result is
     incomplete and must not be translated.
@@ -62,14 +70,16 @@ def parse_translation_unit(
     macros = MacroTable()
     for candidate in (*headers, path):
         text = unit.text(candidate)
-        if not (b"tilek" in text or b"_Pragma" in text or macros.names):
+        is_input = b"tilek" in text or b"_Pragma" in text or (openmp is not None and b"omp" in text)
+        if not (is_input or macros.names):
             continue
         skipped[candidate] = unit.skipped(candidate)
-        directives = find_directives(candidate, text, diagnostics, skipped[candidate], macros)
+        directives = find_directives(candidate, text, diagnostics, skipped[candidate], macros, openmp)
         if directives:
             located[candidate] = directives
     _refuse_forced(included, located, diagnostics)
-    files, inclusions = _source_files(unit, included, {name: [d.range for d in ds] for name, ds in located.items()})
+    lines = {name: [d.range for d in ds if not d.stays_openmp] for name, ds in located.items()}
+    files, inclusions = _source_files(unit, included, lines)
     if broken:
         _sort(diagnostics, earlier, path)
         return None
@@ -244,4 +254,9 @@ def _note_foreign_pragmas(
                 continue
             start, text = pragma.start(1), pragma.group(1).rstrip()
             range_ = unit.span(file.path, start, start + len(text))
+            if kernel.directive.openmp_line is not None and pragma.group(2) == b"omp":
+                with diagnostics.about(kernel.directive.openmp_line):
+                    if _ACTING.match(text):
+                        diagnostics.error(range_, f"tilepragma does not translate '{text.decode(errors='replace')}'")
+                continue
             diagnostics.note(range_, f"'{text.decode(errors='replace')}' is ignored in kernels and kept for the host")

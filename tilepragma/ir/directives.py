@@ -258,6 +258,13 @@ WIDEST_VECTORS = VectorRegisters(512, 32)
 
 
 @dataclass(frozen=True)
+class OpenMPLine:
+    """A line of OpenMP that stays as it is, though it distributes what follows it."""
+
+    range: SourceRange
+
+
+@dataclass(frozen=True)
 class KernelDirective:
     """`#pragma tilek kernel …`, or the kernel part of `kernel loop`.
 
@@ -265,10 +272,12 @@ class KernelDirective:
     an argument sets `asynchronous_default`. `waits` holds the queues of `wait(…)`; `wait` alone
     sets `wait_all`. Planning begins by setting `temporal`, `host_temporal` (if cores have another),
     `local_bytes`, the shared memory that a launch may take, and `vectors`, those of the host.
+    `openmp_line` is the line of OpenMP that stands for it, if any.
     """
 
     range: SourceRange
     name: str | None = None
+    openmp_line: SourceRange | None = None
     data: tuple[DataClause, ...] = ()
     counts: tuple[CountClause, ...] = ()
     targets: tuple[Target, ...] = ()
@@ -351,4 +360,11 @@ class RoutineDirective:
     range: SourceRange
 
 
-Directive = KernelDirective | LoopDirective | tuple[KernelDirective, LoopDirective] | DataDirective | RoutineDirective
+Directive = (
+    KernelDirective
+    | LoopDirective
+    | tuple[KernelDirective, LoopDirective]
+    | DataDirective
+    | RoutineDirective
+    | OpenMPLine
+)

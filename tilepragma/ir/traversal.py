@@ -116,6 +116,11 @@ def loop_directives(node: Any) -> list[LoopDirective]:
     return [loop.directive for loop in loops_and_tiled(node) if loop.directive is not None]
 
 
+def says_independent(kernel: KernelDirective, body: Block) -> bool:
+    """Whether the user calls iterations of a kernel's loops independent."""
+    return kernel.independent or any(directive.independent for directive in loop_directives(body))
+
+
 def workers_meet(node: Any) -> bool:
     """Whether the workers of a gang synchronise in `node`, at a barrier or a copy of their tile."""
     return any(isinstance(part, (Barrier, Stage)) for part in without_expressions(node))

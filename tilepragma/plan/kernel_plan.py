@@ -42,7 +42,8 @@ class ArrayArgument:
     not present; `present` demands presence. `doubt` says why the array may be smaller than its
     section, which holds all that launches may touch (assumed extents). Such a section cannot be
     copied: hosts work in the array itself, and only compare its possible addresses with other
-    arrays. Without a section, the array is only read, and disjoint from all written arrays.
+    arrays. Without a section, the array is only read, and disjoint from all written arrays, or the
+    user calls the iterations independent.
     """
 
     object: DataObject
@@ -56,7 +57,9 @@ class ArrayArgument:
 
     @property
     def is_gathered(self) -> bool:
-        """Whether the kernel may read any element (a gather): the array has no section."""
+        """Whether the kernel may touch any element (a gather, a scatter): the array has no
+        section.
+        """
         return self.doubt is not None and not self.section
 
 

@@ -26,7 +26,7 @@ from tilepragma.ir.directives import Target, TileClause
 from tilepragma.ir.function_reach import with_reach
 from tilepragma.ir.invariance import host_evaluable, invariant_members, written_objects
 from tilepragma.ir.loop_tree import Declaration, FloatingRules, ForLoop, Kernel, Statement
-from tilepragma.ir.traversal import loop_directives, loops_in, walk, without_plain_braces
+from tilepragma.ir.traversal import loops_in, says_independent, walk, without_plain_braces
 from tilepragma.normalise.delinearisation import flattened
 from tilepragma.normalise.forward_substitution import with_substituted_subscripts
 from tilepragma.normalise.live_out import final_values
@@ -261,9 +261,7 @@ def _user_steps(
     kernel = region.kernel
     on_host, counts = host_evaluable(written_objects(kernel)), literal_counts(kernel.directive.counts)
     chains = ChainContext(region.host, loop_symbols(kernel), on_host, counts, diagnostics)
-    assumes_independence = kernel.directive.independent or any(
-        directive.independent for directive in loop_directives(kernel.body)
-    )
+    assumes_independence = says_independent(kernel.directive, kernel.body)
     names = frozenset(value.iterator.name for value in final)
     facts = (kernel.directive, kernel.functions, live_out, names, assumes_independence, region.floating)
     scalars = ScalarContext(*facts, diagnostics)

@@ -160,7 +160,8 @@ def _broken(where: SourceRange, what: str, broken: Violation, remedy: str, assum
     word = "add 'independent' if you know that no two iterations touch one element"
     remedies = ("'independent' overrules this",) if assumes_independence else (remedy, word)
     notes += [Diagnostic(Severity.NOTE, where, text) for text in remedies]
-    return Diagnostic(Severity.NOTE if assumes_independence else Severity.ERROR, where, message, tuple(notes))
+    severity = Severity.WARNING if assumes_independence else Severity.ERROR
+    return Diagnostic(severity, where, message, tuple(notes), contradicts=assumes_independence)
 
 
 def _does(writes: bool) -> str:

@@ -29,7 +29,7 @@ from tilepragma.ir.loop_tree import (
 )
 from tilepragma.ir.loop_tree_text import subscripts_text
 from tilepragma.ir.polynomial import polynomial
-from tilepragma.ir.traversal import changed_in, children, loops_in, nests_in, walk, workers_meet
+from tilepragma.ir.traversal import changed_in, children, loops_in, nests_in, says_independent, walk, workers_meet
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.array_bytes import element_bytes
 from tilepragma.plan.dispatch_table import wrong_choices
@@ -250,7 +250,8 @@ def _arguments_consistent(plan: KernelPlan) -> Iterator[str]:
         yield "an object is passed twice"
     for argument in plan.arrays:
         name = argument.object.name
-        may_lack = plan.untransformed is not None or (argument.is_gathered and not argument.writes)
+        is_apart = not argument.writes or says_independent(plan.kernel.directive, plan.kernel.body)
+        may_lack = plan.untransformed is not None or (argument.is_gathered and is_apart)
         if len(argument.section) != argument.object.stored.rank and (argument.section or not may_lack):
             yield f"the section of '{name}' has {len(argument.section)} dimensions"
         if argument.object.scope is Scope.TEMPORARY and argument.section != whole_section(argument.object):

@@ -47,7 +47,8 @@ def kernels(builder: RegionBuilder, directives: tuple[LocatedDirective, ...]) ->
     for directive, statement in bound:
         start, end = statement.range.start.offset, statement.range.end.offset
         inside = {offset: loop for offset, loop in loops.items() if start <= offset < end}
-        lowered.append(_kernel(builder, directive, statement, inside))
+        with builder.diagnostics.about(directive.openmp_line):
+            lowered.append(_kernel(builder, directive, statement, inside))
     return tuple(kernel for kernel in lowered if kernel is not None)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from itertools import combinations
 
@@ -61,9 +61,13 @@ class RegionBuilder:
         self.functions = FunctionCollector(self.unit, self.diagnostics, self.types, lower_called)
 
     def locate(self, file: SourceFile, directives: Iterable[LocatedDirective]) -> tuple[LocatedDirective, ...]:
-        """Find the statement after each directive of a file."""
+        """Find the statement after each directive of a file. A line of OpenMP before the statement
+        of a kernel that the user wrote gives way.
+        """
         ends = {d.range.start.offset: d.end_offset for d in directives}
-        return tuple(replace(d, statement=self._statement_after(file, d, ends)) for d in directives)
+        placed = [replace(d, statement=self._statement_after(file, d, ends)) for d in directives]
+        written = {d.statement for d in placed if d.kernel is not None and d.openmp_line is None}
+        return tuple(d for d in placed if d.openmp_line is None or d.statement not in written)
 
     def _statement_after(self, file: SourceFile, directive: LocatedDirective, ends: Mapping[int, int]) -> int | None:
         """Where the statement after a directive begins, behind macros that are empty or pragmas."""
@@ -134,13 +138,30 @@ class RegionBuilder:
     def bind_kernels(self, directives: tuple[LocatedDirective, ...]) -> list[tuple[LocatedDirective, BoundStatement]]:
         """One file's kernel directives with their statements, in order; reports every fault."""
         bound: list[tuple[LocatedDirective, BoundStatement]] = []
+        openmp = list(self._openmp_statements(directives))
         for directive in directives:
             if directive.kernel is not None:
-                with self.diagnostics.reporting():
+                with self.diagnostics.about(directive.openmp_line), self.diagnostics.reporting():
                     statement = self._kernel_statement(directive)
+                    if directive.openmp_line is not None:
+                        self._refuse_inner_line(directive, [*openmp, *(earlier for _, earlier in bound)])
                     self._refuse_nesting(directive, statement, [earlier for _, earlier in bound])
                     bound.append((directive, statement))
         return bound
+
+    def _openmp_statements(self, directives: Iterable[LocatedDirective]) -> Iterator[BoundStatement]:
+        """The statements that stay OpenMP's."""
+        for directive in directives:
+            if directive.stays_openmp and directive.statement is not None:
+                facts = self.function_around(directive, "#pragma omp")
+                path = find_statement(facts.node.body, directive.statement)
+                if path is not None:
+                    yield self.bound(facts, path)
+
+    def _refuse_inner_line(self, directive: LocatedDirective, outer: Iterable[BoundStatement]) -> None:
+        """OpenMP's threads and a kernel's iterations run OpenMP's lines inside by themselves."""
+        if any(statement.range.holds(directive.range.file, directive.range.start.offset) for statement in outer):
+            raise source_error(directive.range, "what is around it is parallel already")
 
     def _kernel_statement(self, directive: LocatedDirective) -> BoundStatement:
         what = "#pragma tilek kernel" if directive.loop is None else "#pragma tilek kernel loop"
@@ -173,7 +194,7 @@ class RegionBuilder:
         loops: dict[int, LoopDirective] = {}
         for directive in directives:
             if directive.loop is not None:
-                with self.diagnostics.reporting():
+                with self.diagnostics.about(directive.openmp_line), self.diagnostics.reporting():
                     offset = self._loop_offset(directive, kernels)
                     if offset in loops:
                         remedy = "put all clauses into one of them"

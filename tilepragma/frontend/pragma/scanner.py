@@ -1,4 +1,5 @@
-"""Finds tilek directives in a C file: `#pragma tilek …`, `_Pragma("tilek …")`, and their macros.
+"""Finds tilek directives in a C file: `#pragma tilek …`, `_Pragma("tilek …")`, and their macros;
+and OpenMP's lines, `#pragma omp …` and `_Pragma("omp …")`, where they are input.
 
 A hand lexer that knows only comments, literals, continuations and preprocessing lines. So the
 directives of a file and their exact bytes are known before C is parsed. Macros are seen as far as
@@ -14,13 +15,17 @@ and nothing else; uses of other macros are refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.pragma.spliced_source import DirectiveText, SplicedSource, tokenize
-from tilepragma.ir.directives import DataDirective, Directive, KernelDirective, LoopDirective
+from tilepragma.ir.directives import DataDirective, Directive, KernelDirective, LoopDirective, OpenMPLine
+
+if TYPE_CHECKING:
+    from tilepragma.frontend.pragma.openmp import OpenMPInput
 
 _COMMENT = rb"//[^\n]*|/\*.*?(?:\*/|\Z)"
 _LITERAL = rb"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'"
@@ -30,6 +35,7 @@ _OPERATOR = re.compile(
 )
 _NAME = re.compile(rb"[A-Za-z_$][A-Za-z0-9_$]*")
 _TILEK = re.compile(_SPACE + rb"tilek(?![A-Za-z0-9_$\x80-\xff])", re.DOTALL)
+_OPENMP = re.compile(_SPACE + rb"omp(?![A-Za-z0-9_$\x80-\xff])", re.DOTALL)
 _GAP = re.compile(_SPACE, re.DOTALL)
 _PARENTHESIS = re.compile(_COMMENT + rb"|" + _LITERAL + rb"|[()]", re.DOTALL)
 _PARAMETER = re.compile(rb"\(" + _SPACE + rb"(?:([A-Za-z_$][A-Za-z0-9_$]*)|\.\.\.)" + _SPACE + rb"\)", re.DOTALL)
@@ -65,6 +71,16 @@ class LocatedDirective:
         return directive if isinstance(directive, KernelDirective) else None
 
     @property
+    def openmp_line(self) -> SourceRange | None:
+        """The line of OpenMP that stands for the directive, if any."""
+        return None if self.kernel is None else self.kernel.openmp_line
+
+    @property
+    def stays_openmp(self) -> bool:
+        """Whether this is a line of OpenMP that stays as it is."""
+        return isinstance(self.directive, OpenMPLine)
+
+    @property
     def loop(self) -> LoopDirective | None:
         """The loop part of the directive."""
         directive = self.directive[1] if isinstance(self.directive, tuple) else self.directive
@@ -82,8 +98,10 @@ def find_directives(
     diagnostics: Diagnostics,
     skipped: Sequence[tuple[int, int]] = (),
     macros: MacroTable | None = None,
+    openmp: OpenMPInput | None = None,
 ) -> tuple[LocatedDirective, ...]:
-    """All tilek directives of the file `path` with the bytes `text`, in textual order.
+    """All tilek directives of the file `path` with the bytes `text`, in textual order, and those
+    that `openmp` makes of OpenMP's lines.
 
     Errors go to `diagnostics`; a directive with errors is returned as far as it is understood,
     unless its construct is unknown. `skipped` lists the byte ranges [start, end) that the
@@ -92,15 +110,22 @@ def find_directives(
     """
     # Loading the grammar takes time, which only files with directives need.
     from tilepragma.frontend.pragma.grammar import parse_directive
+    from tilepragma.frontend.pragma.openmp import openmp_directive
 
     source = SplicedSource(path, text)
     directives = []
-    for text_or_macro, start, end in _sites(source, skipped, macros or MacroTable()):
+    is_input = _is_tilek if openmp is None else lambda text: _is_tilek(text) or _is_openmp(text)
+    for text_or_macro, start, end in _sites(source, skipped, macros or MacroTable(), is_input):
         place = source.range(source.origin(start), source.origin_end(end))
         if isinstance(text_or_macro, PragmaMacro):
             _refuse(text_or_macro, place, diagnostics)
             continue
-        directive = parse_directive(tokenize(text_or_macro)[1:], place, diagnostics)
+        directive: Directive | None
+        if openmp is not None and _is_openmp(text_or_macro):
+            with diagnostics.about(place):
+                directive = openmp_directive(tokenize(text_or_macro)[1:], place, openmp, diagnostics)
+        else:
+            directive = parse_directive(tokenize(text_or_macro)[1:], place, diagnostics)
         if directive is not None:
             directives.append(LocatedDirective(directive, place, _continuation(source, start, end)))
     return tuple(directives)
@@ -125,15 +150,19 @@ def _continuation(source: SplicedSource, start: int, end: int) -> int:
 
 
 def _sites(
-    source: SplicedSource, skipped: Sequence[tuple[int, int]], macros: MacroTable
+    source: SplicedSource,
+    skipped: Sequence[tuple[int, int]],
+    macros: MacroTable,
+    is_input: Callable[[DirectiveText], bool],
 ) -> Iterator[tuple[DirectiveText | PragmaMacro, int, int]]:
-    """The directives of `source` outside `skipped`, or faulty macros, each with begin and end.
+    """The directives of `source` outside `skipped` that are input, or faulty macros, each with
+    begin and end.
 
     Offsets are those of the spliced text. The walk jumps between places of interest.
     """
     text = source.text
     macros.names |= _pragma_macros(text, macros.names)
-    if b"tilek" not in text and not macros.names:
+    if b"tilek" not in text and b"omp" not in text and not macros.names:
         return
     pattern = _interesting(macros.names)
     comment_starts: dict[int, int] = {}
@@ -148,7 +177,7 @@ def _sites(
                 continue
             position = _end_of_line(text, start)
             pragma = _preprocessing_line(source, start, position, macros)
-            if pragma is not None:
+            if pragma is not None and is_input(pragma):
                 yield pragma, start, position
         elif word[:1] == b"/":
             comment_starts[position] = start
@@ -157,7 +186,7 @@ def _sites(
             if operator is not None:
                 position = operator.end()
                 content = _operator_text(source, operator)
-                if _is_tilek(content):
+                if is_input(content):
                     yield content, start, position
         elif (macro := macros.get(word)) is not None:
             use = _use(source, position, macro)
@@ -209,13 +238,12 @@ def _end_of_line(text: bytes, start: int) -> int:
 
 
 def _preprocessing_line(source: SplicedSource, start: int, end: int, macros: MacroTable) -> DirectiveText | None:
-    """The directive text of a tilek pragma at `start`; a macro definition updates `macros`."""
+    """The text of a pragma at `start`; a macro definition updates `macros`."""
     keyword = _KEYWORD.match(source.text, start, end)
     if keyword is None:
         return None
     if keyword[1] == b"pragma":
-        content = _piece(source, keyword.end(), end)
-        return content if _is_tilek(content) else None
+        return _piece(source, keyword.end(), end)
     name = _NAME.match(source.text, keyword.end(), end)
     if name is not None:
         if keyword[1] == b"define":
@@ -246,6 +274,10 @@ class PragmaMacro:
 
 def _is_tilek(text: DirectiveText) -> bool:
     return _TILEK.match(text.content) is not None
+
+
+def _is_openmp(text: DirectiveText) -> bool:
+    return _OPENMP.match(text.content) is not None
 
 
 def _piece(source: SplicedSource, start: int, end: int) -> DirectiveText:

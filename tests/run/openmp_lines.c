@@ -1,0 +1,112 @@
+/* Loops with lines of OpenMP, compiled with and without them. */
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { N = 613, M = 37 };
+
+static double a[N][M], b[N][M], *rows[N];
+static double x[N], y[N];
+static int order[N], counts[N];
+
+static void heat(int n, int m)
+{
+    int i, j;
+#pragma omp parallel for private(j) schedule(static)
+    for (i = 1; i < n - 1; i++)
+        for (j = 1; j < m - 1; j++) b[i][j] = 0.25 * (a[i - 1][j] + a[i + 1][j] + a[i][j - 1] + a[i][j + 1]);
+}
+
+static void gather(int n, const int *places, const double *from, double *to)
+{
+    int i, k;
+    double sum;
+#pragma omp parallel for private(k, sum) num_threads(2)
+    for (i = 0; i < n; i++) {
+        sum = 0;
+        for (k = 0; k < 5; k++) sum += from[places[(i + k) % n]] * k;
+        to[i] = sum;
+    }
+}
+
+static void scatter(int n, const int *places, double *to)
+{
+#pragma omp parallel for default(shared)
+    for (int i = 0; i < n; i++) {
+        to[places[i]] = i;
+        rows[places[i]][i % M] += 1;
+    }
+}
+
+static int sums(int n, double *product, double *largest)
+{
+    int last = -1, odd = 0;
+    double total = 0, most = 0;
+#pragma omp parallel for reduction(+ : total, odd) reduction(max : most) if (n > 10)
+    for (int i = 0; i < n; i++) {
+        total += x[i] * y[i];
+        odd += order[i] % 2;
+        most = most > y[i] ? most : y[i];
+    }
+#pragma omp parallel for lastprivate(last)
+    for (int i = 0; i < n; i++) {
+        last = order[i];
+        counts[i] = last + 1;
+    }
+    *product = total;
+    *largest = most;
+    return last + odd;
+}
+
+static int kept(int n)
+{
+    int hits = 0;
+#pragma omp parallel for
+    for (int i = 0; i < n; i++)
+        if (order[i] % 3 == 0) {
+#pragma omp atomic
+            hits += 1;
+        }
+#pragma omp parallel
+    {
+#pragma omp for
+        for (int i = 0; i < n; i++) y[i] = y[i] * 0.5;
+    }
+#pragma omp parallel for collapse(2)
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < M; j++) a[i][j] = b[i][j] + order[i];
+    return hits;
+}
+
+static void both(int n)
+{
+#pragma omp parallel for
+#pragma tilek kernel name(user)
+    for (int i = 0; i < n; i++) counts[i] *= 3;
+#pragma omp parallel for
+    for (int i = 0; i < n; i++) {
+#pragma omp parallel for
+        for (int j = 0; j < M; j++) b[i][j] -= a[i][j];
+    }
+}
+
+int main(void)
+{
+    double product, largest, check = 0;
+    for (int i = 0; i < N; i++) {
+        order[i] = i * 100 % N;
+        x[i] = i % 17 * 0.25;
+        rows[i] = calloc(M, sizeof(double));
+        for (int j = 0; j < M; j++) a[i][j] = (i * M + j) % 29;
+    }
+    heat(N, M);
+    gather(N, order, x, y);
+    scatter(N, order, x);
+    const int whole = sums(N, &product, &largest), hits = kept(N);
+    both(N);
+    for (int i = 0; i < N; i++) {
+        check += x[i] + 2 * y[i] + 3 * counts[i];
+        for (int j = 0; j < M; j++) check += (a[i][j] - b[i][j]) * (i % 7) + rows[i][j] * j;
+    }
+    printf("%d %d %.17g %.17g %.17g\n", whole, hits, product, largest, check);
+    return 0;
+}

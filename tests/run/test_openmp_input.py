@@ -1,0 +1,94 @@
+"""OpenMP's lines as input: `openmp_lines.c` runs on every target with the bits of the plain program,
+and what stays OpenMP's is said.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.programs import BUILD_SECONDS, PLAIN, TILECC, TILEPRAGMA, Workshop, tool_environment
+from tests.support.targets import TargetEnvironment
+
+SOURCE = Path(__file__).parent / "openmp_lines.c"
+FLAGS = ("-std=c99", "-O1", "-ffp-contract=off", "-Wall", "-Wextra", "-Wno-unknown-pragmas")
+OPENMP = "-fopenmp"
+
+pytestmark = pytest.mark.xdist_group("openmp")
+
+
+def run(workshop: Workshop, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = tool_environment(workshop.cache) | variables
+    return subprocess.run(
+        words, capture_output=True, text=True, env=environment, timeout=BUILD_SECONDS, check=False, cwd=workshop.folder
+    )
+
+
+@pytest.fixture(scope="module")
+def source(workshop: Workshop) -> Path:
+    workshop.folder.mkdir(parents=True, exist_ok=True)
+    path = workshop.folder / SOURCE.name
+    path.write_text(SOURCE.read_text())
+    return path
+
+
+@pytest.fixture(scope="module")
+def programs(workshop: Workshop, source: Path) -> tuple[Path, Path]:
+    return workshop.build_original(source, FLAGS), workshop.build_translated(source, (*FLAGS, OPENMP, "--tilek-openmp"))
+
+
+def lines_of(said: str) -> dict[int, str]:
+    """What is said of each line of OpenMP, by the text behind its directive."""
+    texts = SOURCE.read_text().splitlines()
+    result = {}
+    for each in said.splitlines():
+        parts = each.split(":", 3)
+        if len(parts) == 4 and parts[1].isdigit() and "#pragma omp" in texts[int(parts[1]) - 1]:
+            result[int(parts[1])] = parts[3].strip()
+    return result
+
+
+def test_every_target_has_the_bits_of_the_plain_program(
+    workshop: Workshop, programs: tuple[Path, Path], target: TargetEnvironment
+) -> None:
+    expected = workshop.run(programs[0], PLAIN)
+    assert expected.strip().splitlines()[-1] in workshop.run(programs[1], target, TILEK_STRICT="0").splitlines()
+
+
+def test_what_stays_is_said(workshop: Workshop, source: Path) -> None:
+    said = run(workshop, *TILEPRAGMA, "check", "--openmp", source.name, *FLAGS, OPENMP)
+    assert said.returncode == 0
+    stays = {line: text for line, text in lines_of(said.stderr).items() if "stays OpenMP's" in text}
+    texts = SOURCE.read_text().splitlines()
+    atomic = next(number for number, text in enumerate(texts, 1) if "omp atomic" in text)
+    parallel = next(number for number, text in enumerate(texts, 1) if text == "#pragma omp parallel")
+    inner = max(number for number, text in enumerate(texts, 1) if text == "#pragma omp parallel for")
+    assert set(stays) == {atomic - 3, parallel, parallel + 2, inner}
+    assert "tilepragma does not translate '#pragma omp atomic'" in said.stderr
+    assert stays[inner].endswith("what is around it is parallel already")
+    # Without OpenMP in the compiler, what stays runs on one core, which is a warning.
+    plain = run(workshop, *TILEPRAGMA, "check", "--openmp", source.name, *FLAGS)
+    assert plain.stderr.count("warning: this line stays OpenMP's") == 4
+    assert plain.stderr.count("without -fopenmp it runs on one core") == 4
+
+
+def test_a_false_promise_is_disproved(workshop: Workshop) -> None:
+    """The program is what the compiler alone would build."""
+    workshop.folder.mkdir(parents=True, exist_ok=True)
+    source = workshop.folder / "false_promise.c"
+    loop = "    for (int i = 1; i < n; i++) x[i] = x[i - 1] + 1;\n"
+    source.write_text(f"void f(int n, double *x)\n{{\n#pragma omp parallel for\n{loop}}}\n")
+    said = run(workshop, *TILECC, "--tilek-openmp", "--tilek-keep", OPENMP, "-c", source.name)
+    assert said.returncode == 0
+    message = "iterations of this loop depend on each other, though the line says that they may run in any order"
+    assert f"false_promise.c:3:1: warning: {message}" in said.stderr
+    assert "an iteration writes 'x' here" in said.stderr and "a later one reads the same element here" in said.stderr
+    assert "#pragma omp parallel for" in (workshop.folder / "false_promise.tilek.c").read_text()
+
+
+@pytest.mark.parametrize("value", ["0", "1"])
+def test_the_environment_asks_for_it_too(workshop: Workshop, source: Path, value: str) -> None:
+    said = run(workshop, *TILEPRAGMA, "explain", source.name, *FLAGS, OPENMP, TILEK_OPENMP=value)
+    assert said.returncode == 0 and ("kernel heat" in said.stdout) is (value == "1")

@@ -1,0 +1,104 @@
+"""OpenMP's lines as input: which are kernels, which with their promise, and which stay OpenMP's.
+
+A source is translated again until every line is settled: a kernel by the analysis alone, a kernel
+whose loop is `independent` by the user's word, or `left` as it is written. Only the last costs
+anything: the program is then what the compiler alone would build there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tilepragma.base.diagnostics import Diagnostic, Severity
+from tilepragma.base.source_ranges import SourceRange
+
+if TYPE_CHECKING:
+    from tilepragma.driver.state import State
+    from tilepragma.frontend.pragma.openmp import OpenMPInput
+    from tilepragma.plan.kernel_plan import KernelPlan
+
+#: The compiler's option for OpenMP, also with a value.
+_OPTION = "-fopenmp"
+
+
+def settled(state: State, run: Callable[[State, OpenMPInput], State]) -> State:
+    """The state of the last round; `run` translates from the start, as the lines are read."""
+    from tilepragma.frontend.pragma.openmp import OpenMPInput, place_of
+
+    openmp = OpenMPInput()
+    reasons: dict[SourceRange, Diagnostic] = {}
+    while True:
+        state = run(state, openmp)
+        unsettled = dict(_unsettled(state))
+        if not unsettled:
+            state.diagnostics.add_all(_left(line, reasons[line], state) for line in sorted(reasons, key=place_of))
+            return state
+        refused = {
+            line: why for line, why in unsettled.items() if place_of(line) in openmp.independent or _is_final(why)
+        }
+        reasons |= refused
+        openmp = replace(
+            openmp,
+            independent=openmp.independent | {place_of(line) for line in unsettled},
+            left=openmp.left | {place_of(line) for line in refused},
+        )
+
+
+def _unsettled(state: State) -> Iterator[tuple[SourceRange, Diagnostic]]:
+    """Lines of OpenMP whose kernels are refused, or do not run in parallel, with the reason."""
+    for diagnostic in reversed(state.diagnostics.items):
+        is_fault = diagnostic.severity is Severity.ERROR or diagnostic.contradicts
+        if is_fault and diagnostic.openmp_line is not None:
+            yield diagnostic.openmp_line, diagnostic
+    if state.diagnostics.has_errors:
+        return
+    of_lines: dict[SourceRange, list[KernelPlan]] = {}
+    for plan in state.plans:
+        line = plan.kernel.directive.openmp_line
+        if line is not None:
+            of_lines.setdefault(line, []).append(plan)
+    for line, plans in of_lines.items():
+        reason = _serial_part(plans)
+        if reason is not None:
+            yield line, Diagnostic(Severity.NOTE, line, reason)
+
+
+def _serial_part(plans: list[KernelPlan]) -> str | None:
+    """Why the loop of a line does not run in parallel on cores; None if it does."""
+    from tilepragma.ir.directives import AxisKind
+    from tilepragma.plan.kernel_plan import Launch
+
+    for plan in plans:
+        if plan.untransformed is not None:
+            return f"it would run on one core: {plan.untransformed}"
+        for step in plan.host_steps:
+            if not isinstance(step, Launch):
+                return "its loop would run in order, with parallel loops inside"
+            if not any(axis.kind is AxisKind.THREAD for axis in step.axes):
+                return "it would run on one core"
+    return "its loop would run on the host, with parallel loops inside" if len(plans) > 1 else None
+
+
+def _is_final(why: Diagnostic) -> bool:
+    """Whether no promise of independence changes the reason: the line itself is not understood."""
+    return (
+        why.openmp_line is not None
+        and why.range.start.offset < why.openmp_line.end.offset
+        and (why.range.start.offset >= why.openmp_line.start.offset and why.range.file == why.openmp_line.file)
+    )
+
+
+def _left(line: SourceRange, why: Diagnostic, state: State) -> Diagnostic:
+    """What is said of a line that stays OpenMP's."""
+    is_parallel = any(option.startswith(_OPTION) for option in state.request.options)
+    severity = Severity.NOTE if is_parallel and not why.contradicts else Severity.WARNING
+    remedy = () if is_parallel else (Diagnostic(Severity.NOTE, line, f"without {_OPTION} it runs on one core"),)
+    cause = (Diagnostic(Severity.NOTE, why.range, why.message),) if why.range != line else ()
+    message = "this line stays OpenMP's" + ("" if cause else f": {why.message}")
+    notes = why.notes
+    if why.contradicts:
+        message = "iterations of this loop depend on each other, though the line says that they may run in any order"
+        notes = tuple(note for note in why.notes if note.range != why.range)
+    return Diagnostic(severity, line, message, (*cause, *notes, *remedy))
