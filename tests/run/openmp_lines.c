@@ -68,6 +68,10 @@ static int kept(int n)
         }
 #pragma omp parallel
     {
+#pragma omp sections
+        {
+            y[0] += 1;
+        }
 #pragma omp for
         for (int i = 0; i < n; i++) y[i] = y[i] * 0.5;
     }
@@ -75,6 +79,69 @@ static int kept(int n)
     for (int i = 0; i < n; i++)
         for (int j = 0; j < M; j++) a[i][j] = b[i][j] + order[i];
     return hits;
+}
+
+/* Threads that take the steps together: one may take them alone. */
+static double together(int n, int times)
+{
+    int i, rounds = 0;
+    double w, total = 0;
+#pragma omp parallel private(i, w) shared(rounds) firstprivate(times) reduction(+ : total)
+    {
+        double *from = x, *to = y;
+        int k = 0;
+        do {
+#pragma omp for schedule(static) nowait
+            for (i = 1; i < n - 1; i++) {
+                w = from[i - 1] + from[i + 1];
+                to[i] = 0.5 * w;
+                total += w;
+            }
+#pragma omp barrier
+            double *turn = from;
+            from = to;
+            to = turn;
+            k++;
+        } while (k < times);
+#pragma omp master
+        rounds += k;
+    }
+#pragma omp parallel private(i)
+#pragma omp for
+    for (i = 0; i < n; i++) y[i] += rounds;
+    return total;
+}
+
+/* Threads that one cannot stand for. */
+static int apart(int n)
+{
+    int last = 5;
+#pragma omp parallel
+    {
+        double pair[2];
+#pragma omp for
+        for (int i = 0; i < n; i++) {
+            pair[i % 2] = x[i];
+            y[i] += pair[i % 2];
+        }
+    }
+#pragma omp parallel
+    {
+        double *scratch = malloc(4 * sizeof *scratch), *same = scratch;
+#pragma omp for
+        for (int i = 0; i < n; i++) {
+            for (int j = 0; j < 4; j++) same[j] = x[i] + j;
+            y[i] += same[i % 4];
+        }
+        free(scratch);
+    }
+#pragma omp parallel private(last)
+    {
+        last = 3;
+#pragma omp for
+        for (int i = 0; i < n; i++) x[i] += last;
+    }
+    return last;
 }
 
 static void both(int n)
@@ -103,10 +170,12 @@ int main(void)
     scatter(N, order, x);
     const int whole = sums(N, &product, &largest), hits = kept(N);
     both(N);
+    const double total = together(N, 5);
+    const int last = apart(N);
     for (int i = 0; i < N; i++) {
         check += x[i] + 2 * y[i] + 3 * counts[i];
         for (int j = 0; j < M; j++) check += (a[i][j] - b[i][j]) * (i % 7) + rows[i][j] * j;
     }
-    printf("%d %d %.17g %.17g %.17g\n", whole, hits, product, largest, check);
+    printf("last %d\n%d %d %.17g %.17g %.17g %.17g\n", last, whole, hits, product, largest, total, check);
     return 0;
 }

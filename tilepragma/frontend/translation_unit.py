@@ -24,6 +24,7 @@ from tilepragma.frontend.clang.compiler import (
 from tilepragma.frontend.clang.cursor_tree import ClangUnit, parse
 from tilepragma.frontend.clang.data_regions import data_regions
 from tilepragma.frontend.clang.kernel_lowering import kernels as kernels_of
+from tilepragma.frontend.clang.openmp_regions import merge_regions
 from tilepragma.frontend.clang.regions import RegionBuilder
 from tilepragma.frontend.clang.statement_extents import check_wrapped
 from tilepragma.frontend.pragma.openmp import OpenMPInput
@@ -33,6 +34,7 @@ from tilepragma.ir.loop_tree import DataRegion, Inclusion, Kernel, SourceFile, T
 _REST_OF_LINE = re.compile(rb"(?:\\\r?\n|[^\n])*")
 #: Lines of OpenMP inside a loop through which its iterations act on each other.
 _ACTING = re.compile(rb"#[ \t]*pragma[ \t]+omp[ \t]+(?:atomic|cancel|critical|flush|ordered|scan|target)\b")
+_THREAD_PRIVATE = re.compile(rb"\bpragma[ \t]+omp[ \t]+threadprivate[ \t]*\(([^)]*)\)")
 _PRAGMA = re.compile(rb"^[ \t]*(#[ \t]*pragma[ \t]+([A-Za-z_]\w*)[^\n]*)$", re.MULTILINE)
 
 
@@ -87,11 +89,13 @@ def parse_translation_unit(
     kernels: list[Kernel] = []
     regions: list[DataRegion] = []
     for file in files:
-        placed = builder.locate(file, located.get(file.path, ()))
+        placed = merge_regions(builder, builder.locate(file, located.get(file.path, ())))
         of_file = kernels_of(builder, placed)
         kernels += of_file
         regions += data_regions(builder, placed, of_file)
         _note_foreign_pragmas(unit, file, of_file, skipped.get(file.path, ()), diagnostics)
+    if openmp is not None:
+        _refuse_thread_private(map(unit.text, (path, *headers)), kernels, diagnostics)
     launched = {kernel.range for kernel in _launched(kernels)} | {region.range for region in regions}
     check_wrapped(unit, builder.wrapped, launched, diagnostics)
     _sort(diagnostics, earlier, path)
@@ -233,6 +237,17 @@ def _line(unit: ClangUnit, path: str, offset: int) -> SourceRange:
     start = text.rfind(b"#", 0, offset)
     line = _REST_OF_LINE.match(text, start)
     return unit.span(path, start, offset if line is None else line.end())
+
+
+def _refuse_thread_private(texts: Iterable[bytes], kernels: Iterable[Kernel], diagnostics: Diagnostics) -> None:
+    """Refuse kernels of OpenMP's lines that use a variable of which each thread has its own."""
+    lists = (match[1].decode(errors="replace") for text in texts for match in _THREAD_PRIVATE.finditer(text))
+    names = {name.strip() for names in lists for name in names.split(",")}
+    for kernel in kernels:
+        used = [object_.host for object_ in kernel.objects if re.split(r"\W", object_.host)[0] in names]
+        if used and kernel.directive.openmp_line is not None:
+            with diagnostics.about(kernel.directive.openmp_line):
+                diagnostics.error(kernel.range, f"each thread has a '{used[0]}' of its own (threadprivate)")
 
 
 def _note_foreign_pragmas(

@@ -265,6 +265,20 @@ class OpenMPLine:
 
 
 @dataclass(frozen=True)
+class OpenMPRegion:
+    """`#pragma omp parallel …`: what it says of variables in the loops of its region."""
+
+    range: SourceRange
+    privates: tuple[PrivateClause, ...] = ()
+    reductions: tuple[ReductionClause, ...] = ()
+
+    @property
+    def private_names(self) -> tuple[tuple[str, PrivateClause], ...]:
+        """The names of private variables, each with its clause."""
+        return tuple((name, clause) for clause in self.privates for name in clause.names)
+
+
+@dataclass(frozen=True)
 class KernelDirective:
     """`#pragma tilek kernel …`, or the kernel part of `kernel loop`.
 
@@ -272,12 +286,14 @@ class KernelDirective:
     an argument sets `asynchronous_default`. `waits` holds the queues of `wait(…)`; `wait` alone
     sets `wait_all`. Planning begins by setting `temporal`, `host_temporal` (if cores have another),
     `local_bytes`, the shared memory that a launch may take, and `vectors`, those of the host.
-    `openmp_line` is the line of OpenMP that stands for it, if any.
+    `openmp_line` is the line of OpenMP that stands for it, if any; `in_openmp_region`: it is for
+    the threads of a region around.
     """
 
     range: SourceRange
     name: str | None = None
     openmp_line: SourceRange | None = None
+    in_openmp_region: bool = False
     data: tuple[DataClause, ...] = ()
     counts: tuple[CountClause, ...] = ()
     targets: tuple[Target, ...] = ()
@@ -367,4 +383,5 @@ Directive = (
     | DataDirective
     | RoutineDirective
     | OpenMPLine
+    | OpenMPRegion
 )

@@ -139,7 +139,8 @@ def buffers(sums: tuple[Sum, ...], names: Names) -> tuple[Panel, ...]:
 def sums_of(loop: Loop) -> tuple[Sum, ...]:
     """The elements of arrays that each iteration of a sequential loop updates."""
     written = {use.object for use in uses(loop.body) if use.writes and use.object.rank > 0}
-    updated = list(_updated(loop.body, (_not_empty(loop),), (), frozenset({loop.iterator})))
+    moving = frozenset({loop.iterator}) | changed_in(loop.body)
+    updated = list(_updated(loop.body, (_not_empty(loop),), (), moving))
     sums = []
     for object_ in sorted(written, key=lambda array: array.name):
         first, *others = (sum_ for sum_ in updated if sum_.access.object == object_)
@@ -181,7 +182,8 @@ def _updated(
             for declaration in reversed(declared):
                 if any(declarator.object in read for declarator in declaration.declarators):
                     needed.insert(0, declaration)
-                    read |= _read(tuple(declarator.initializer for declarator in declaration.declarators))
+                    initializers = (declarator.initializer for declarator in declaration.declarators)
+                    read |= _read(tuple(part for part in initializers if part is not None))
             yield Sum(node, tuple(needed), conditions, bool(read & moving))
         for child in children(node):
             yield from _updated(child, conditions, declared, moving)

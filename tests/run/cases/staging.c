@@ -629,3 +629,27 @@ CASE(one_iterator)
         free(a), free(b);
     }
 }
+
+// case set_later: sums into elements whose place is in a variable that is declared without a value
+static void set_later(int n, int m, float *restrict out, const float *restrict in, const float *restrict p)
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++) {
+        int c;
+        for (int k = 0; k < m; k++) {
+            c = 4 * i + k % 3;
+            out[c] += in[i * m + k] * p[k];
+        }
+    }
+}
+
+CASE(set_later)
+{
+    for (int n = 1; n < 90; n += 44) {
+        const size_t rows = (size_t)n, m = 61;
+        float *const out = check_floats(4 * rows), *const in = check_floats(rows * m), *const p = check_floats(m);
+        set_later(n, (int)m, out, in, p);
+        check_record("out", out, 4 * rows * sizeof *out);
+        free(out), free(in), free(p);
+    }
+}

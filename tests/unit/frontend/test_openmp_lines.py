@@ -60,7 +60,8 @@ def test_what_speaks_of_threads_is_dropped(line: str) -> None:
     [
         ("#pragma omp parallel for linear(k)", "tilepragma does not translate the clause 'linear' of OpenMP"),
         ("#pragma omp parallel for ordered", "tilepragma does not translate the clause 'ordered' of OpenMP"),
-        ("#pragma omp parallel", "tilepragma does not translate 'omp parallel'"),
+        ("#pragma omp parallel sections", "tilepragma does not translate 'omp parallel sections'"),
+        ("#pragma omp parallel copyin(c)", "tilepragma does not translate the clause 'copyin' of OpenMP"),
         ("#pragma omp sections", "tilepragma does not translate 'omp sections'"),
         ("#pragma omp target teams", "tilepragma does not translate 'omp target teams'"),
     ],
@@ -70,6 +71,18 @@ def test_what_has_no_meaning_here_stays(line: str, message: str) -> None:
     assert found.stays_openmp and found.kernel is None
     assert [item.message for item in diagnostics] == [message]
     assert [item.openmp_line for item in diagnostics] == [found.range]
+
+
+def test_a_region_has_the_roles_of_variables() -> None:
+    (found,), diagnostics = read("#pragma omp parallel default(shared) private(i, j) reduction(-: s)", OpenMPInput())
+    assert not diagnostics.items and found.openmp_region is not None and not found.stays_openmp
+    assert [name for name, _ in found.openmp_region.private_names] == ["i", "j"]
+    assert [(clause.operator, clause.names) for clause in found.openmp_region.reductions] == [("+", ("s",))]
+
+
+def test_a_loop_in_a_region_needs_its_threads() -> None:
+    found = kernel_of("#pragma omp for schedule(static) nowait private(j)")
+    assert found.in_openmp_region and found.loop is not None and found.loop.privates[0].names == ("j",)
 
 
 def test_a_line_that_is_left_stays_without_a_word() -> None:

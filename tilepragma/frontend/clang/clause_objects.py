@@ -68,7 +68,7 @@ def refuse_inner_variables(
 
 def _names_something(function: Node, name: str, offset: int) -> bool:
     """Whether a variable, or an enumeration constant of the file, has this name at `offset`."""
-    if _visible(function, name, offset) is not None:
+    if visible_declaration(function, name, offset) is not None:
         return True
     enumerations = (node for node in function.unit.file_scope() if node.kind == CursorKind.ENUM_DECL)
     return any(constant.spelling == name for node in enumerations for constant in node.children)
@@ -77,7 +77,7 @@ def _names_something(function: Node, name: str, offset: int) -> bool:
 def resolve_path(context: Context, section: Section, offset: int) -> DataObject:
     """The object that a section's path names at `offset` in the function, or a SourceError."""
     name = re.split(r"->|\.", section.path, maxsplit=1)[0].strip()
-    declaration = _visible(context.facts.node, name, offset)
+    declaration = visible_declaration(context.facts.node, name, offset)
     if declaration is None:
         raise source_error(section.range, f"there is no variable '{name}' here", "name a variable that is visible here")
     host, clang_type = name, declaration.type
@@ -102,7 +102,7 @@ def _member_type(clang_type: Any, operator: str, member: str, host: str, range_:
     raise source_error(range_, f"'{host}' has no member '{member}'", "name a member of its struct")
 
 
-def _visible(function: Node, name: str, offset: int) -> Node | None:
+def visible_declaration(function: Node, name: str, offset: int) -> Node | None:
     """The innermost declaration of `name` that is visible at `offset`."""
     for declaration in (*reversed(_declared_before(function, offset)), *reversed(function.parameters)):
         if declaration.spelling == name:

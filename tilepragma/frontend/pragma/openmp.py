@@ -1,4 +1,5 @@
-"""OpenMP lines as tilek directives: `#pragma omp parallel for …` is a kernel over its loop.
+"""OpenMP lines as tilek directives: `#pragma omp parallel for …` is a kernel over its loop, and so
+is `#pragma omp for …` in a region of threads (`frontend/clang/openmp_regions.py`).
 
 What the line promises is the user's word: the iterations of its loop are independent, named
 variables are private or sums. A kernel is first planned without the promise of independence, so
@@ -20,12 +21,12 @@ from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.pragma.grammar import parse_directive
 from tilepragma.frontend.pragma.spliced_source import Token
 from tilepragma.frontend.pragma.syntax import RawClause, matched, split_clauses
-from tilepragma.ir.directives import KernelDirective, LoopDirective, OpenMPLine
+from tilepragma.ir.directives import KernelDirective, LoopDirective, OpenMPLine, OpenMPRegion
 
 #: Where a directive begins: its file and the offset there.
 Place = tuple[str, int]
 
-_PARALLEL_LOOPS = (("parallel", "for", "simd"), ("parallel", "for"))
+_LOOPS = (("parallel", "for", "simd"), ("parallel", "for"), ("for", "simd"), ("for",))
 #: Clauses of tilek with the same meaning, those of the loop part last.
 _KERNEL_CLAUSES, _LOOP_CLAUSES = ("reduction", "firstprivate", "if"), ("private", "collapse")
 _DROPPED = (
@@ -46,6 +47,10 @@ class OpenMPInput:
     left: frozenset[Place] = frozenset()
 
 
+#: Constructs that may follow `parallel` on a line.
+_INNER = ("sections", "loop", "master", "masked")
+
+
 def place_of(range_: SourceRange) -> Place:
     """Where a directive with this range begins."""
     return range_.file, range_.start.offset
@@ -53,8 +58,9 @@ def place_of(range_: SourceRange) -> Place:
 
 def openmp_directive(
     tokens: Sequence[Token], place: SourceRange, openmp: OpenMPInput, diagnostics: Diagnostics
-) -> tuple[KernelDirective, LoopDirective] | OpenMPLine | None:
-    """The kernel that `tokens`, those behind `omp`, spell, and its loop; `place` is their range.
+) -> tuple[KernelDirective, LoopDirective] | OpenMPRegion | OpenMPLine | None:
+    """The kernel that `tokens`, those behind `omp`, spell, and its loop, or the region; `place` is
+    their range.
 
     The line itself where it stays OpenMP's; None where it distributes nothing. Errors go to
     `diagnostics`.
@@ -64,12 +70,15 @@ def openmp_directive(
     if place_of(place) in openmp.left:
         return OpenMPLine(place)
     with diagnostics.reporting():
-        construct = next((words for words in _PARALLEL_LOOPS if _begins_with(tokens, words)), None)
-        if construct is None:
+        construct = next((words for words in _LOOPS if _begins_with(tokens, words)), None)
+        if construct is None and (len(tokens) > 1 and tokens[1].text in _INNER or tokens[0].text != "parallel"):
             name = " ".join(token.text for token in tokens[:2] if token.is_identifier)
             raise source_error(place, f"tilepragma does not translate 'omp {name}'")
-        clauses = split_clauses(matched(tokens[len(construct) :], diagnostics), diagnostics)
-        return _kernel(tokens, clauses, place, openmp, diagnostics)
+        clauses = split_clauses(matched(tokens[len(construct or ("parallel",)) :], diagnostics), diagnostics)
+        kernel, loop = _kernel(tokens, clauses, place, openmp, diagnostics)
+        if construct is None:
+            return OpenMPRegion(place, (*kernel.privates, *loop.privates), kernel.reductions)
+        return replace(kernel, in_openmp_region=construct[0] == "for"), loop
     return OpenMPLine(place)
 
 
@@ -86,18 +95,23 @@ def _kernel(
             raise source_error(clause.range, f"tilepragma does not translate the clause '{clause.name}' of OpenMP")
     is_independent = place_of(place) in openmp.independent
 
-    def text_of(names: Sequence[str]) -> list[Token]:
+    def tokens_of(names: Sequence[str]) -> list[Token]:
         ranges = [clause.range for clause in clauses if clause.name in names]
+        chosen = [each for each in tokens if any(one.holds(place.file, each.range.start.offset) for one in ranges)]
+        # A difference is a sum: OpenMP adds the copies of `reduction(-: x)`.
+        is_sign = ["reduction", "(", "-"]
+        texts = [each.text for each in chosen]
         return [
-            token for token in tokens if any(range_.holds(place.file, token.range.start.offset) for range_ in ranges)
+            replace(each, text="+") if texts[max(index - 2, 0) : index + 1] == is_sign else each
+            for index, each in enumerate(chosen)
         ]
 
     def word(text: str) -> Token:
         return Token(text, place, True, True)
 
-    kernel = parse_directive([word("kernel"), *text_of(_KERNEL_CLAUSES)], place, diagnostics)
+    kernel = parse_directive([word("kernel"), *tokens_of(_KERNEL_CLAUSES)], place, diagnostics)
     head = [word("loop"), *([word("independent")] if is_independent else [])]
-    loop = parse_directive([*head, *text_of(_LOOP_CLAUSES if is_independent else ("private",))], place, diagnostics)
+    loop = parse_directive([*head, *tokens_of(_LOOP_CLAUSES if is_independent else ("private",))], place, diagnostics)
     assert isinstance(kernel, KernelDirective) and isinstance(loop, LoopDirective), "these are their words"
     return replace(kernel, openmp_line=place), loop
 

@@ -22,7 +22,7 @@ from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.pragma.spliced_source import DirectiveText, SplicedSource, tokenize
-from tilepragma.ir.directives import DataDirective, Directive, KernelDirective, LoopDirective, OpenMPLine
+from tilepragma.ir.directives import DataDirective, Directive, KernelDirective, LoopDirective, OpenMPLine, OpenMPRegion
 
 if TYPE_CHECKING:
     from tilepragma.frontend.pragma.openmp import OpenMPInput
@@ -74,6 +74,16 @@ class LocatedDirective:
     def openmp_line(self) -> SourceRange | None:
         """The line of OpenMP that stands for the directive, if any."""
         return None if self.kernel is None else self.kernel.openmp_line
+
+    @property
+    def in_openmp_region(self) -> bool:
+        """Whether a line of OpenMP stands for it that needs the threads of a region around."""
+        return self.kernel is not None and self.kernel.in_openmp_region
+
+    @property
+    def openmp_region(self) -> OpenMPRegion | None:
+        """The line of OpenMP, if it begins a region of threads."""
+        return self.directive if isinstance(self.directive, OpenMPRegion) else None
 
     @property
     def stays_openmp(self) -> bool:
