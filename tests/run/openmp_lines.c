@@ -1,6 +1,12 @@
 /* Loops with lines of OpenMP, compiled with and without them. */
 #include <stdio.h>
 #include <stdlib.h>
+#ifdef _OPENMP
+#include <omp.h>
+#else
+static int omp_get_max_threads(void) { return 1; }
+static int omp_get_num_threads(void) { return 1; }
+#endif
 
 enum { N = 613, M = 37 };
 
@@ -20,10 +26,12 @@ static void gather(int n, const int *places, const double *from, double *to)
 {
     int i, k;
     double sum;
-#pragma omp parallel for private(k, sum) num_threads(2)
+    const int *row;
+#pragma omp parallel for private(k, sum, row) num_threads(2)
     for (i = 0; i < n; i++) {
         sum = 0;
-        for (k = 0; k < 5; k++) sum += from[places[(i + k) % n]] * k;
+        row = places;
+        for (k = 0; k < 5; k++) sum += from[row[(i + k) % n]] * k;
         to[i] = sum;
     }
 }
@@ -82,7 +90,7 @@ static int kept(int n)
 }
 
 /* Threads that take the steps together: one may take them alone. */
-static double together(int n, int times)
+static double together(int n, int times, int *threads)
 {
     int i, rounds = 0;
     double w, total = 0;
@@ -104,7 +112,10 @@ static double together(int n, int times)
             k++;
         } while (k < times);
 #pragma omp master
-        rounds += k;
+        {
+            rounds += k;
+            *threads = omp_get_num_threads();
+        }
     }
 #pragma omp parallel private(i)
 #pragma omp for
@@ -170,12 +181,13 @@ int main(void)
     scatter(N, order, x);
     const int whole = sums(N, &product, &largest), hits = kept(N);
     both(N);
-    const double total = together(N, 5);
+    int threads = 0;
+    const double total = together(N, 5, &threads);
     const int last = apart(N);
     for (int i = 0; i < N; i++) {
         check += x[i] + 2 * y[i] + 3 * counts[i];
         for (int j = 0; j < M; j++) check += (a[i][j] - b[i][j]) * (i % 7) + rows[i][j] * j;
     }
-    printf("last %d\n%d %d %.17g %.17g %.17g %.17g\n", last, whole, hits, product, largest, total, check);
+    printf("last %d, usual threads %d\n%d %d %.17g %.17g %.17g %.17g\n", last, threads == omp_get_max_threads(), whole, hits, product, largest, total, check);
     return 0;
 }

@@ -47,7 +47,7 @@ def test_every_target_has_the_bits_of_the_plain_program(
     said = workshop.run(programs[1], target, TILEK_STRICT="0").splitlines()
     assert expected.strip().splitlines()[-1] in said
     # A private variable keeps the value that it had before the region.
-    assert "last 5" in said
+    assert "last 5, usual threads 1" in said
 
 
 def test_what_stays_is_said(workshop: Workshop, source: Path) -> None:

@@ -88,8 +88,10 @@ def parse_translation_unit(
     builder = RegionBuilder(unit, diagnostics, skipped)
     kernels: list[Kernel] = []
     regions: list[DataRegion] = []
+    rewritten = []
     for file in files:
-        placed = merge_regions(builder, builder.locate(file, located.get(file.path, ())))
+        placed, replacements = merge_regions(builder, builder.locate(file, located.get(file.path, ())))
+        rewritten.append(replace(file, replacements=replacements))
         of_file = kernels_of(builder, placed)
         kernels += of_file
         regions += data_regions(builder, placed, of_file)
@@ -100,7 +102,7 @@ def parse_translation_unit(
     check_wrapped(unit, builder.wrapped, launched, diagnostics)
     _sort(diagnostics, earlier, path)
     return TranslationUnit(
-        files=files,
+        files=tuple(rewritten),
         inclusions=inclusions,
         kernels=tuple(kernels),
         data_regions=tuple(regions),

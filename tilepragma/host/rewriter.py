@@ -181,6 +181,7 @@ class _Rewriting:
     def edits(self, file: SourceFile) -> tuple[Edit, ...]:
         """All edits of a file, also those of inlined headers."""
         edits = [Edit(range_.start.offset, range_.end.offset, Rank.REPLACE, None) for range_ in file.pragmas]
+        edits += [Edit(place.start.offset, place.end.offset, Rank.REPLACE, text) for place, text in file.replacements]
         if file.text.startswith(BOM_UTF8):  # compilers accept it at a file's begin alone, where OUT.c has a #line
             edits.append(Edit(0, len(BOM_UTF8), Rank.REPLACE, None))
         edits += self._inclusions(file)
@@ -331,7 +332,8 @@ def check_user_text(user_text: bytes, unit: TranslationUnit) -> None:
 
 def _expected(file: SourceFile, files: Mapping[str, SourceFile], inclusions: tuple[Inclusion, ...]) -> Iterator[bytes]:
     """The text of a file, with headers in place of their `#include` lines."""
-    gone = [(range_.start.offset, range_.end.offset, "") for range_ in file.pragmas]
+    ranges = (*file.pragmas, *(range_ for range_, _ in file.replacements))
+    gone = [(range_.start.offset, range_.end.offset, "") for range_ in ranges]
     gone += [(i.range.start.offset, i.range.end.offset, i.included) for i in inclusions if i.range.file == file.path]
     behind = len(BOM_UTF8) if file.text.startswith(BOM_UTF8) else 0
     for start, end, header in sorted(gone):

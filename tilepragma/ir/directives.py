@@ -266,11 +266,15 @@ class OpenMPLine:
 
 @dataclass(frozen=True)
 class OpenMPRegion:
-    """`#pragma omp parallel …`: what it says of variables in the loops of its region."""
+    """`#pragma omp parallel …`: what it says of variables in the loops of its region.
+
+    `has_usual_threads`: no clause says how many threads it has.
+    """
 
     range: SourceRange
     privates: tuple[PrivateClause, ...] = ()
     reductions: tuple[ReductionClause, ...] = ()
+    has_usual_threads: bool = True
 
     @property
     def private_names(self) -> tuple[tuple[str, PrivateClause], ...]:

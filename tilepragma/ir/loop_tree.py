@@ -553,12 +553,14 @@ class DataRegion:
 class SourceFile:
     """A file with tilek directives: the main file, or a header of it.
 
-    `pragmas` are the byte ranges of the directives, which host rewriting blanks out.
+    `pragmas` are the byte ranges of the directives, which host rewriting blanks out, and
+    `replacements` other ranges of a line each, with the text that takes their place.
     """
 
     path: str
     text: bytes
     pragmas: tuple[SourceRange, ...]
+    replacements: tuple[tuple[SourceRange, bytes], ...] = ()
 
 
 @dataclass(frozen=True)

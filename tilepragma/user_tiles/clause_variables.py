@@ -11,7 +11,10 @@ from tilepragma.ir.traversal import walk
 
 
 def check_names(kernel: Kernel, diagnostics: Diagnostics) -> None:
-    """Report names in clauses of the kernel and its loops that are no scalar of the kernel."""
+    """Report names in clauses of the kernel and its loops that are no scalar of the kernel.
+
+    Lines of OpenMP also name pointers, which take part in subscripts alone once they are set.
+    """
     clauses: list[PrivateClause | ReductionClause] = [*kernel.directive.privates, *kernel.directive.reductions]
     for node in walk(kernel.body):
         if isinstance(node, (Loop, ForLoop)) and node.directive is not None:
@@ -20,6 +23,8 @@ def check_names(kernel: Kernel, diagnostics: Diagnostics) -> None:
     for clause in clauses:
         word = "reduced" if isinstance(clause, ReductionClause) else "private"
         for name in clause.names:
+            if name not in known and kernel.directive.openmp_line is not None and word == "private":
+                continue
             _check(name, known.get(name), word, clause.range, diagnostics)
 
 

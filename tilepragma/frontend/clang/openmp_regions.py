@@ -20,9 +20,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from tilepragma.base.diagnostics import Diagnostic, Severity, SourceError, source_error
 from tilepragma.base.frozen_values import dataclass
+from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.clause_objects import visible_declaration
 from tilepragma.frontend.clang.cursor_tree import CursorKind, Key, Node, strip
 from tilepragma.frontend.clang.liveness import Liveness
@@ -33,18 +35,30 @@ from tilepragma.frontend.clang.type_conversion import is_array, is_pointer
 from tilepragma.frontend.pragma.scanner import LocatedDirective
 from tilepragma.ir.directives import OpenMPRegion, PrivateClause, ReductionClause
 
+_Clause = TypeVar("_Clause", PrivateClause, ReductionClause)
+
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _LINE = re.compile(rb"#[ \t]*pragma[ \t]+omp[ \t]+([a-z]+)([^\n]*)")
 #: What one thread alone may meet in a region, with the same effect.
 _HARMLESS = (b"for", b"simd", b"single", b"master", b"masked", b"barrier", b"flush", b"critical", b"atomic")
-#: Functions of OpenMP with the same value in all threads: one thread alone may call them.
-_SAME_IN_ALL = tuple(f"omp_get_{name}" for name in ("wtime", "wtick", "num_threads", "max_threads", "num_procs"))
+#: The number of threads in a region, and outside: the number that a region would have.
+_COUNT, _COUNT_OUTSIDE = "omp_get_num_threads", "omp_get_max_threads"
+#: Functions of OpenMP that tell one thread alone what they tell each of several.
+_SAME_IN_ALL = tuple(f"omp_get_{name}" for name in ("wtime", "wtick", "max_threads", "num_procs"))
 
 
-def merge_regions(builder: RegionBuilder, directives: tuple[LocatedDirective, ...]) -> tuple[LocatedDirective, ...]:
-    """The directives of a file, where loops of parallel regions have the regions' clauses. Reports
-    the regions that stay OpenMP's, and the loops that stay with them.
+#: Ranges of a file, with the text that takes their place.
+Replacements = tuple[tuple[SourceRange, bytes], ...]
+
+
+def merge_regions(
+    builder: RegionBuilder, directives: tuple[LocatedDirective, ...]
+) -> tuple[tuple[LocatedDirective, ...], Replacements]:
+    """The directives of a file, where loops of parallel regions have the regions' clauses, and
+    what regions name otherwise without their threads. Reports the regions that stay OpenMP's, and
+    the loops that stay with them.
     """
+    replacements: list[tuple[SourceRange, bytes]] = []
     merged: dict[int, LocatedDirective] = {}
     for directive in directives:
         region = directive.openmp_region
@@ -60,13 +74,20 @@ def merge_regions(builder: RegionBuilder, directives: tuple[LocatedDirective, ..
             with builder.diagnostics.about(directive.range):
                 builder.diagnostics.add(Diagnostic(Severity.ERROR, directive.range, why.message, (place, *why.notes)))
             continue
+        replacements += [(name.range, _COUNT_OUTSIDE.encode()) for name in _named_counts(statement)]
         loops = (other for other in inside if other.in_openmp_region)
         merged |= {loop.range.start.offset: _with_clauses(loop, region, statement) for loop in loops}
     for directive in directives:
-        if directive.in_openmp_region and directive.range.start.offset not in merged:
-            with builder.diagnostics.about(directive.range):
-                builder.diagnostics.error(directive.range, "its loop needs the threads of an 'omp parallel' that stays")
-    return tuple(merged.get(directive.range.start.offset, directive) for directive in directives)
+        offset = directive.range.start.offset
+        if directive.openmp_line is None or offset in merged:
+            continue
+        with builder.diagnostics.about(directive.range), builder.diagnostics.reporting():
+            if directive.in_openmp_region:
+                raise source_error(directive.range, "its loop needs the threads of an 'omp parallel' that stays")
+            statement = builder.bind(directive, _statement(directive), "#pragma omp parallel for")
+            merged[offset] = _with_clauses(directive, OpenMPRegion(directive.range), statement)
+    merged_directives = tuple(merged.get(directive.range.start.offset, directive) for directive in directives)
+    return merged_directives, tuple(replacements)
 
 
 def _statement(directive: LocatedDirective) -> int:
@@ -93,13 +114,21 @@ def _check_region(
             raise source_error(
                 other.range, "a line in it stays OpenMP's" if other.stays_openmp else "a line in it is no loop's"
             )
-    for line in _LINE.finditer(statement.node.unit.text(directive.range.file), *_extent(statement)):
-        if line[1] not in _HARMLESS or b"copyprivate" in line[2]:
-            range_ = statement.node.unit.span(directive.range.file, *line.span())
+    unit, file = statement.node.unit, directive.range.file
+    skipped = unit.skipped(file)
+    for line in _LINE.finditer(unit.text(file), *_extent(statement)):
+        is_skipped = any(first <= line.start() < last for first, last in skipped)
+        if not is_skipped and (line[1] not in _HARMLESS or b"copyprivate" in line[2]):
+            range_ = unit.span(file, *line.span())
             raise source_error(range_, f"tilepragma does not translate 'omp {line[1].decode()}' in a region")
     for call in statement.node.walk():
         if call.kind == CursorKind.CALL_EXPR:
             _check_call(call)
+    for count in _named_counts(statement):
+        text = unit.text(file)[count.start : count.end]
+        is_declared = any(node.spelling == _COUNT_OUTSIDE for node in unit.file_scope())
+        if not region.has_usual_threads or text != _COUNT.encode() or not is_declared:
+            raise source_error(count.range, f"'{_COUNT}' asks for OpenMP's threads")
     loops = [loop for loop in inside if loop.in_openmp_region]
     _check_memory(region, statement, loops)
     liveness = Liveness(statement.facts, statement.path)
@@ -109,6 +138,12 @@ def _check_region(
             raise source_error(clause.range, f"the value of '{name}' before the region may be read behind it")
 
 
+def _named_counts(statement: BoundStatement) -> Iterator[Node]:
+    """Where a region asks for the number of its threads."""
+    references = (node for node in statement.node.walk() if node.kind == CursorKind.DECL_REF_EXPR)
+    return (node for node in references if node.spelling == _COUNT)
+
+
 def _extent(statement: BoundStatement) -> tuple[int, int]:
     return statement.range.start.offset, statement.range.end.offset
 
@@ -116,13 +151,16 @@ def _extent(statement: BoundStatement) -> tuple[int, int]:
 def _check_call(call: Node) -> None:
     """Raises SourceError for a call that asks for the thread, or that OpenMP's threads share."""
     function = call.called
-    if function is None:
+    if function is None or function.spelling == _COUNT:
         return
     name, definition = function.spelling, function.definition
     if name.startswith("omp_") and name not in _SAME_IN_ALL:
-        raise source_error(call.range, f"'{name}' tells OpenMP's threads apart")
-    if definition is not None and _LINE.search(definition.unit.text(definition.file), definition.start, definition.end):
-        raise source_error(call.range, f"'{name}' has lines of OpenMP, which the threads of this region may share")
+        raise source_error(call.range, f"'{name}' asks for OpenMP's threads")
+    if definition is None:
+        return
+    text = definition.unit.text(definition.file)[definition.start : definition.end]
+    if _LINE.search(text) or b"omp_" in text:
+        raise source_error(call.range, f"'{name}' has lines or calls of OpenMP, for the threads of this region")
 
 
 @dataclass(frozen=True)
@@ -192,22 +230,26 @@ def _is_pointer_to_own(key: Key, value: Node, memory: _Memory) -> bool:
 
 
 def _with_clauses(loop: LocatedDirective, region: OpenMPRegion, statement: BoundStatement) -> LocatedDirective:
-    """The loop with what the region's clauses say of the variables that it uses."""
-    kernel, inner = loop.kernel, loop.loop
+    """The loop with what its and the region's clauses say of the variables that it uses."""
+    kernel, inner, start = loop.kernel, loop.loop, loop.statement
     assert kernel is not None and inner is not None, "lines of OpenMP are kernels over loops"
-    start = loop.statement
-    node = next(node for node in statement.node.walk() if node.start == start and node.kind == CursorKind.FOR_STMT)
+    nodes = (node for node in statement.node.walk() if node.start == start)
+    node = next((node for node in nodes if node.kind == CursorKind.FOR_STMT), None)
+    if node is None:
+        raise source_error(loop.range, "no 'for' loop follows")
     text = node.unit.text(loop.range.file)[node.start : node.end].decode(errors="replace")
     clauses: list[PrivateClause | ReductionClause] = [*kernel.reductions, *kernel.privates, *inner.privates]
-    said = {name for clause in clauses for name in clause.names}
-    used = set(_WORD.findall(text)) - said
+    used = set(_WORD.findall(text))
+    others = used - {name for clause in clauses for name in clause.names}
+    first = (*_about(kernel.privates, used), *_about((each for each in region.privates if each.first), others))
+    private = (*_about(inner.privates, used), *_about((each for each in region.privates if not each.first), others))
+    reductions = (*_about(kernel.reductions, used), *_about(region.reductions, others))
+    return replace(
+        loop, directive=(replace(kernel, privates=first, reductions=reductions), replace(inner, privates=private))
+    )
 
-    def names_in_loop(clause: PrivateClause | ReductionClause) -> tuple[str, ...]:
-        return tuple(name for name in clause.names if name in used)
 
-    privates = [replace(each, names=names_in_loop(each)) for each in region.privates if names_in_loop(each)]
-    first = tuple(each for each in privates if each.first)
-    others = tuple(each for each in privates if not each.first)
-    reductions = tuple(replace(each, names=names_in_loop(each)) for each in region.reductions if names_in_loop(each))
-    kernel = replace(kernel, reductions=(*kernel.reductions, *reductions), privates=(*kernel.privates, *first))
-    return replace(loop, directive=(kernel, replace(inner, privates=(*inner.privates, *others))))
+def _about(clauses: Iterable[_Clause], names: set[str]) -> tuple[_Clause, ...]:
+    """The clauses as far as they are about these variables."""
+    about = (replace(each, names=tuple(name for name in each.names if name in names)) for each in clauses)
+    return tuple(each for each in about if each.names)

@@ -77,7 +77,8 @@ def openmp_directive(
         clauses = split_clauses(matched(tokens[len(construct or ("parallel",)) :], diagnostics), diagnostics)
         kernel, loop = _kernel(tokens, clauses, place, openmp, diagnostics)
         if construct is None:
-            return OpenMPRegion(place, (*kernel.privates, *loop.privates), kernel.reductions)
+            is_usual = not any(clause.name in ("num_threads", "if") for clause in clauses)
+            return OpenMPRegion(place, (*kernel.privates, *loop.privates), kernel.reductions, is_usual)
         return replace(kernel, in_openmp_region=construct[0] == "for"), loop
     return OpenMPLine(place)
 
