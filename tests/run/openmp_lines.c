@@ -6,6 +6,7 @@
 #else
 static int omp_get_max_threads(void) { return 1; }
 static int omp_get_num_threads(void) { return 1; }
+static int omp_get_thread_num(void) { return 0; }
 #endif
 
 enum { N = 613, M = 37 };
@@ -155,6 +156,57 @@ static int apart(int n)
     return last;
 }
 
+/* Loops in functions, for the threads of whoever calls them. */
+static void smooth(int n, const double *from, double *to)
+{
+    int i;
+    double w;
+#pragma omp for
+    for (i = 1; i < n - 1; i++) {
+        w = from[i - 1] + from[i + 1];
+        to[i] += 0.125 * w;
+    }
+}
+
+static void smooth_twice(int n)
+{
+    smooth(n, x, y);
+#pragma omp single
+    x[0] += 1;
+    smooth(n, y, x);
+}
+
+static void mark(int n, double *to)
+{
+#pragma omp for
+    for (int i = 0; i < n; i++) to[i] += 1;
+}
+
+void count_up(int n)
+{
+#pragma omp for
+    for (int i = 0; i < n; i++) counts[i] += 1;
+}
+
+static void through_calls(int n)
+{
+    int least = n;
+#pragma omp parallel
+    {
+        smooth_twice(n);
+        smooth(n, x, y);
+    }
+#pragma omp parallel
+    {
+        if (omp_get_thread_num() < n) mark(n, y);
+    }
+#pragma omp parallel
+    {
+        count_up(n);
+    }
+    mark(least, x);
+}
+
 static void both(int n)
 {
 #pragma omp parallel for
@@ -184,6 +236,7 @@ int main(void)
     int threads = 0;
     const double total = together(N, 5, &threads);
     const int last = apart(N);
+    through_calls(N);
     for (int i = 0; i < N; i++) {
         check += x[i] + 2 * y[i] + 3 * counts[i];
         for (int j = 0; j < M; j++) check += (a[i][j] - b[i][j]) * (i % 7) + rows[i][j] * j;

@@ -13,12 +13,16 @@ All threads run what stands between the loops, and each has the same values ther
 may run it, the loops are kernels, and the line of the region goes. That does not hold where threads
 ask for their numbers, where each has memory of its own that a loop uses, or where a private
 variable's old value is read behind the region. Such a region stays OpenMP's with all its loops.
+
+A region may call functions with loops under `omp for`. These are kernels where all that calls them
+is such a region, or one thread.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TypeVar
 
@@ -39,6 +43,7 @@ _Clause = TypeVar("_Clause", PrivateClause, ReductionClause)
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _LINE = re.compile(rb"#[ \t]*pragma[ \t]+omp[ \t]+([a-z]+)([^\n]*)")
+_CALL = re.compile(rb"\bomp_\w+")
 #: What one thread alone may meet in a region, with the same effect.
 _HARMLESS = (b"for", b"simd", b"single", b"master", b"masked", b"barrier", b"flush", b"critical", b"atomic")
 #: The number of threads in a region, and outside: the number that a region would have.
@@ -58,36 +63,163 @@ def merge_regions(
     what regions name otherwise without their threads. Reports the regions that stay OpenMP's, and
     the loops that stay with them.
     """
-    replacements: list[tuple[SourceRange, bytes]] = []
+    merger = _Merger(builder, directives)
+    if any(directive.openmp_region or directive.in_openmp_region for directive in directives):
+        merger.decide()
     merged: dict[int, LocatedDirective] = {}
     for directive in directives:
-        region = directive.openmp_region
-        if region is None:
-            continue
+        if directive.openmp_line is not None:
+            with builder.diagnostics.about(directive.range), builder.diagnostics.reporting():
+                merged[directive.range.start.offset] = merger.merged(directive)
+    result = tuple(merged.get(directive.range.start.offset, directive) for directive in directives)
+    return result, tuple(merger.replacements())
+
+
+@dataclass(frozen=True)
+class _Threads:
+    """What the threads of a region run: its statement, or a function that regions call, and what
+    `region` says there (nothing in functions). `inside` are the lines of OpenMP in it.
+    """
+
+    range: SourceRange
+    region: OpenMPRegion
+    statement: BoundStatement
+    inside: tuple[LocatedDirective, ...]
+    is_function: bool
+
+
+class _Merger:
+    """Decides for a file what one thread may run in place of several: `refused` are the places of
+    regions, and the keys of functions, that stay OpenMP's.
+    """
+
+    def __init__(self, builder: RegionBuilder, directives: tuple[LocatedDirective, ...]) -> None:
+        self.builder, self.directives = builder, directives
+        self.regions: list[_Threads] = []
+        self.functions: dict[Key, _Threads] = {}
+        self.refused: dict[SourceRange, Diagnostic] = {}
+        self._calls: dict[Key, tuple[Node, ...]] = {}
+
+    def decide(self) -> None:
+        """Find the regions and the functions with loops for their threads, and refuse those that
+        need several threads, until no more are refused. Reports the refused regions.
+        """
+        for directive in self.directives:
+            if directive.openmp_region is not None:
+                with self._refusing(directive.range):
+                    statement = self.builder.bind(directive, _statement(directive), "#pragma omp parallel")
+                    inside = tuple(other for other in self.directives if _is_inside(other, directive, statement))
+                    region = directive.openmp_region
+                    self.regions.append(_Threads(directive.range, region, statement, inside, False))
+        for directive in self.directives:
+            if directive.in_openmp_region and self._region_of(directive) is None:
+                with self._refusing(directive.range):
+                    self._add_function(directive)
+        for threads in (*self.regions, *self.functions.values()):
+            with self._refusing(threads.range):
+                _check_threads(threads, self.functions)
+        before = -1
+        while len(self.refused) != before:
+            before = len(self.refused)
+            for threads in (*self.regions, *self.functions.values()):
+                if threads.range not in self.refused:
+                    with self._refusing(threads.range):
+                        self._check_calls(threads)
+            self._refuse_called()
+        for threads in self.regions:
+            if threads.range in self.refused:
+                with self.builder.diagnostics.about(threads.range):
+                    self.builder.diagnostics.add(self.refused[threads.range])
+
+    @contextmanager
+    def _refusing(self, line: SourceRange) -> Iterator[None]:
+        """What a SourceError says is why the region of this line stays."""
         try:
-            statement = builder.bind(directive, _statement(directive), "#pragma omp parallel")
-            inside = [other for other in directives if _is_inside(other, directive, statement)]
-            _check_region(directive, region, statement, inside)
+            yield
         except SourceError as refusal:
             why = refusal.diagnostic
             place = Diagnostic(Severity.NOTE, why.range, "here")
-            with builder.diagnostics.about(directive.range):
-                builder.diagnostics.add(Diagnostic(Severity.ERROR, directive.range, why.message, (place, *why.notes)))
-            continue
-        replacements += [(name.range, _COUNT_OUTSIDE.encode()) for name in _named_counts(statement)]
-        loops = (other for other in inside if other.in_openmp_region)
-        merged |= {loop.range.start.offset: _with_clauses(loop, region, statement) for loop in loops}
-    for directive in directives:
-        offset = directive.range.start.offset
-        if directive.openmp_line is None or offset in merged:
-            continue
-        with builder.diagnostics.about(directive.range), builder.diagnostics.reporting():
-            if directive.in_openmp_region:
-                raise source_error(directive.range, "its loop needs the threads of an 'omp parallel' that stays")
-            statement = builder.bind(directive, _statement(directive), "#pragma omp parallel for")
-            merged[offset] = _with_clauses(directive, OpenMPRegion(directive.range), statement)
-    merged_directives = tuple(merged.get(directive.range.start.offset, directive) for directive in directives)
-    return merged_directives, tuple(replacements)
+            self.refused[line] = Diagnostic(Severity.ERROR, line, why.message, (place, *why.notes))
+
+    def _add_function(self, loop: LocatedDirective) -> None:
+        """The function around a loop for threads of a region that calls it. Raises SourceError."""
+        facts = self.builder.function_around(loop, "#pragma omp for")
+        node = facts.node
+        if node.key in self.functions:
+            return
+        path = (node.body,)
+        statement = BoundStatement(facts, path, node.body.range)
+        inside = tuple(
+            other
+            for other in self.directives
+            if statement.range.holds(other.range.file, other.range.start.offset)
+            and self._region_of(other) is None
+            and other.openmp_region is None
+        )
+        self.functions[node.key] = _Threads(node.range, OpenMPRegion(node.range), statement, inside, True)
+
+    def _region_of(self, directive: LocatedDirective) -> _Threads | None:
+        return next((region for region in self.regions if directive in region.inside), None)
+
+    def _called(self, function: Node) -> tuple[Node, ...]:
+        """The definitions that a function, or a statement, calls, and those that these call."""
+        if function.key not in self._calls:
+            found: dict[Key, Node] = {}
+            pending = [function]
+            while pending:
+                for node in pending.pop().walk():
+                    definition = node.named.definition if node.named is not None else None
+                    is_function = definition is not None and definition.kind == CursorKind.FUNCTION_DECL
+                    if definition is not None and is_function and definition.key not in found:
+                        found[definition.key] = definition
+                        pending.append(definition)
+            self._calls[function.key] = tuple(found.values())
+        return self._calls[function.key]
+
+    def _check_calls(self, threads: _Threads) -> None:
+        """Raises SourceError where a called function needs several threads."""
+        for definition in self._called(threads.statement.node):
+            text = definition.unit.text(definition.file)[definition.start : definition.end]
+            known = self.functions.get(definition.key)
+            if known is not None and known.range in self.refused:
+                raise source_error(definition.range, f"'{definition.spelling}', which it calls, needs its threads")
+            is_of_openmp = definition.spelling.startswith("omp_")  # a stub for compilers without it
+            if known is None and not is_of_openmp and not _is_harmless(text):
+                raise source_error(definition.range, f"'{definition.spelling}', which it calls, may need its threads")
+
+    def _refuse_called(self) -> None:
+        """Refuse functions that what stays OpenMP's calls: each thread would run all of a loop."""
+        staying = [region.statement.node for region in self.regions if region.range in self.refused]
+        for directive in self.directives:
+            if directive.stays_openmp and directive.statement is not None:
+                with suppress(SourceError):
+                    staying.append(self.builder.bind(directive, directive.statement, "#pragma omp").node)
+        for node in staying:
+            for definition in self._called(node):
+                threads = self.functions.get(definition.key)
+                if threads is not None and threads.range not in self.refused:
+                    with self._refusing(threads.range):
+                        raise source_error(node.range, "threads that stay OpenMP's call it")
+
+    def merged(self, directive: LocatedDirective) -> LocatedDirective:
+        """A loop's directive with its region's clauses. Raises SourceError if it stays."""
+        if not directive.in_openmp_region:
+            statement = self.builder.bind(directive, _statement(directive), "#pragma omp parallel for")
+            return _with_clauses(directive, OpenMPRegion(directive.range), statement)
+        for threads in (*self.regions, *self.functions.values()):
+            if directive in threads.inside:
+                why = self.refused.get(threads.range)
+                if why is None:
+                    return _with_clauses(directive, threads.region, threads.statement)
+                if threads.is_function:
+                    raise source_error(directive.range, f"its function needs several threads: {why.message}")
+        raise source_error(directive.range, "its loop needs the threads of an 'omp parallel' that stays")
+
+    def replacements(self) -> Iterator[tuple[SourceRange, bytes]]:
+        """What regions that go name otherwise without their threads."""
+        for region in self.regions:
+            if region.range not in self.refused:
+                yield from ((name.range, _COUNT_OUTSIDE.encode()) for name in _named_counts(region.statement))
 
 
 def _statement(directive: LocatedDirective) -> int:
@@ -105,16 +237,20 @@ def _is_inside(directive: LocatedDirective, region: LocatedDirective, statement:
     return is_behind and place is not None and statement.range.holds(region.range.file, place)
 
 
-def _check_region(
-    directive: LocatedDirective, region: OpenMPRegion, statement: BoundStatement, inside: Sequence[LocatedDirective]
-) -> None:
-    """Raises SourceError where one thread cannot run the region's text with the same effect."""
+def _check_threads(threads: _Threads, functions: Collection[Key]) -> None:
+    """Raises SourceError where one thread cannot run the text with the same effect. `functions`
+    have loops for the threads.
+    """
+    region, statement, inside = threads.region, threads.statement, threads.inside
+    function, file = statement.facts.node, threads.range.file
+    if threads.is_function and (function.storage != "STATIC" or _is_address_taken(function)):
+        raise source_error(function.range, "threads of other files may call it, as it is not static")
     for other in inside:
         if not other.in_openmp_region:
             raise source_error(
                 other.range, "a line in it stays OpenMP's" if other.stays_openmp else "a line in it is no loop's"
             )
-    unit, file = statement.node.unit, directive.range.file
+    unit = statement.node.unit
     skipped = unit.skipped(file)
     for line in _LINE.finditer(unit.text(file), *_extent(statement)):
         is_skipped = any(first <= line.start() < last for first, last in skipped)
@@ -130,10 +266,10 @@ def _check_region(
         if not region.has_usual_threads or text != _COUNT.encode() or not is_declared:
             raise source_error(count.range, f"'{_COUNT}' asks for OpenMP's threads")
     loops = [loop for loop in inside if loop.in_openmp_region]
-    _check_memory(region, statement, loops)
+    _check_memory(region, statement, loops, functions)
     liveness = Liveness(statement.facts, statement.path)
     for name, clause in region.private_names:
-        declaration = visible_declaration(statement.facts.node, name, directive.range.start.offset)
+        declaration = visible_declaration(function, name, threads.range.start.offset)
         if declaration is not None and liveness.read_after(declaration):
             raise source_error(clause.range, f"the value of '{name}' before the region may be read behind it")
 
@@ -149,18 +285,32 @@ def _extent(statement: BoundStatement) -> tuple[int, int]:
 
 
 def _check_call(call: Node) -> None:
-    """Raises SourceError for a call that asks for the thread, or that OpenMP's threads share."""
-    function = call.called
-    if function is None or function.spelling == _COUNT:
-        return
-    name, definition = function.spelling, function.definition
-    if name.startswith("omp_") and name not in _SAME_IN_ALL:
+    """Raises SourceError for a call that asks for the thread."""
+    name = "" if call.called is None else call.called.spelling
+    if name.startswith("omp_") and name not in (*_SAME_IN_ALL, _COUNT):
         raise source_error(call.range, f"'{name}' asks for OpenMP's threads")
-    if definition is None:
-        return
-    text = definition.unit.text(definition.file)[definition.start : definition.end]
-    if _LINE.search(text) or b"omp_" in text:
-        raise source_error(call.range, f"'{name}' has lines or calls of OpenMP, for the threads of this region")
+
+
+def _is_harmless(text: bytes) -> bool:
+    """Whether one thread may run the text of a function without loops for several."""
+    lines = all(
+        line[1] in _HARMLESS and line[1] != b"for" and b"copyprivate" not in line[2] for line in _LINE.finditer(text)
+    )
+    return lines and all(call.decode() in _SAME_IN_ALL for call in _CALL.findall(text))
+
+
+def _is_address_taken(function: Node) -> bool:
+    """Whether anything but a call names the function in its file."""
+    for definition in function.unit.file_scope():
+        called = {
+            strip(node.children[0]).start
+            for node in definition.walk()
+            if node.kind == CursorKind.CALL_EXPR and node.children
+        }
+        for node in definition.walk():
+            if node.named is not None and node.named.key == function.key and node.start not in called:
+                return True
+    return False
 
 
 @dataclass(frozen=True)
@@ -171,9 +321,12 @@ class _Memory:
     own: set[Key]
 
 
-def _check_memory(region: OpenMPRegion, statement: BoundStatement, loops: Sequence[LocatedDirective]) -> None:
-    """Raises SourceError where a loop uses memory that each thread has for itself: an array, or
-    what a pointer leads to that a thread has got from a call, or from nowhere.
+def _check_memory(
+    region: OpenMPRegion, statement: BoundStatement, loops: Sequence[LocatedDirective], functions: Collection[Key]
+) -> None:
+    """Raises SourceError where a loop, or a call of these functions, uses memory that each thread
+    has for itself: an array, or what a pointer leads to that a thread has got from a call, or from
+    nowhere.
     """
     places = {loop.statement for loop in loops}
     bodies = [node for node in statement.node.walk() if node.start in places and node.kind == CursorKind.FOR_STMT]
@@ -198,8 +351,9 @@ def _check_memory(region: OpenMPRegion, statement: BoundStatement, loops: Sequen
     while len(memory.own) != before:
         before = len(memory.own)
         memory.own.update(key for key, value in assigned if _is_pointer_to_own(key, value, memory))
-    for body in bodies:
-        for node in body.walk():
+    calls = (node for node in nodes if node.kind == CursorKind.CALL_EXPR and node.called is not None)
+    for user in (*bodies, *(call for call in calls if call.called is not None and call.called.key in functions)):
+        for node in user.walk():
             named = node.named
             if named is not None and named.key in memory.own:
                 raise source_error(node.range, f"each thread has a '{named.spelling}' of its own")
