@@ -121,6 +121,16 @@ static double together(int n, int times, int *threads)
 #pragma omp parallel private(i)
 #pragma omp for
     for (i = 0; i < n; i++) y[i] += rounds;
+#pragma omp parallel private(i)
+    {
+        double scratch[3][2], weights[2];
+        weights[0] = 0.5, weights[1] = 0.25;
+#pragma omp for
+        for (i = 0; i < n; i++) {
+            for (int k = 0; k < 6; k++) scratch[k % 3][k / 3] = x[i] + k;
+            y[i] += scratch[order[i] % 3][i % 2] * weights[i % 2];
+        }
+    }
     return total;
 }
 
@@ -130,11 +140,11 @@ static int apart(int n)
     int last = 5;
 #pragma omp parallel
     {
-        double pair[2];
+        double pair[2] = {1, 2};
 #pragma omp for
         for (int i = 0; i < n; i++) {
-            pair[i % 2] = x[i];
-            y[i] += pair[i % 2];
+            pair[1] = x[i];
+            y[i] += pair[0];
         }
     }
 #pragma omp parallel

@@ -98,6 +98,7 @@ class _Merger:
         self.regions: list[_Threads] = []
         self.functions: dict[Key, _Threads] = {}
         self.refused: dict[SourceRange, Diagnostic] = {}
+        self.arrays: dict[int, tuple[str, ...]] = {}
         self._calls: dict[Key, tuple[Node, ...]] = {}
 
     def decide(self) -> None:
@@ -117,7 +118,7 @@ class _Merger:
                     self._add_function(directive)
         for threads in (*self.regions, *self.functions.values()):
             with self._refusing(threads.range):
-                _check_threads(threads, self.functions)
+                self.arrays |= _check_threads(threads, self.functions)
         before = -1
         while len(self.refused) != before:
             before = len(self.refused)
@@ -210,7 +211,10 @@ class _Merger:
             if directive in threads.inside:
                 why = self.refused.get(threads.range)
                 if why is None:
-                    return _with_clauses(directive, threads.region, threads.statement)
+                    arrays = self.arrays.get(_statement(directive), ())
+                    private = (PrivateClause(arrays, False, directive.range),) if arrays else ()
+                    region = replace(threads.region, privates=(*threads.region.privates, *private))
+                    return _with_clauses(directive, region, threads.statement)
                 if threads.is_function:
                     raise source_error(directive.range, f"its function needs several threads: {why.message}")
         raise source_error(directive.range, "its loop needs the threads of an 'omp parallel' that stays")
@@ -237,9 +241,11 @@ def _is_inside(directive: LocatedDirective, region: LocatedDirective, statement:
     return is_behind and place is not None and statement.range.holds(region.range.file, place)
 
 
-def _check_threads(threads: _Threads, functions: Collection[Key]) -> None:
-    """Raises SourceError where one thread cannot run the text with the same effect. `functions`
-    have loops for the threads.
+def _check_threads(threads: _Threads, functions: Collection[Key]) -> dict[int, tuple[str, ...]]:
+    """The arrays of each thread that are private to a loop's iterations, by the loop's place.
+
+    Raises SourceError where one thread cannot run the text with the same effect. `functions` have
+    loops for the threads.
     """
     region, statement, inside = threads.region, threads.statement, threads.inside
     function, file = statement.facts.node, threads.range.file
@@ -266,12 +272,13 @@ def _check_threads(threads: _Threads, functions: Collection[Key]) -> None:
         if not region.has_usual_threads or text != _COUNT.encode() or not is_declared:
             raise source_error(count.range, f"'{_COUNT}' asks for OpenMP's threads")
     loops = [loop for loop in inside if loop.in_openmp_region]
-    _check_memory(region, statement, loops, functions)
+    arrays = _private_arrays(region, statement, loops, functions)
     liveness = Liveness(statement.facts, statement.path)
     for name, clause in region.private_names:
         declaration = visible_declaration(function, name, threads.range.start.offset)
         if declaration is not None and liveness.read_after(declaration):
             raise source_error(clause.range, f"the value of '{name}' before the region may be read behind it")
+    return arrays
 
 
 def _named_counts(statement: BoundStatement) -> Iterator[Node]:
@@ -321,12 +328,14 @@ class _Memory:
     own: set[Key]
 
 
-def _check_memory(
+def _private_arrays(
     region: OpenMPRegion, statement: BoundStatement, loops: Sequence[LocatedDirective], functions: Collection[Key]
-) -> None:
-    """Raises SourceError where a loop, or a call of these functions, uses memory that each thread
-    has for itself: an array, or what a pointer leads to that a thread has got from a call, or from
-    nowhere.
+) -> dict[int, tuple[str, ...]]:
+    """The arrays of each thread that a loop fills and nothing else uses, by the loop's place.
+
+    Raises SourceError where a loop, or a call of these functions, otherwise uses memory that each
+    thread has for itself: an array, or what a pointer leads to that a thread has got from a call,
+    or from nowhere.
     """
     places = {loop.statement for loop in loops}
     bodies = [node for node in statement.node.walk() if node.start in places and node.kind == CursorKind.FOR_STMT]
@@ -352,11 +361,31 @@ def _check_memory(
         before = len(memory.own)
         memory.own.update(key for key, value in assigned if _is_pointer_to_own(key, value, memory))
     calls = (node for node in nodes if node.kind == CursorKind.CALL_EXPR and node.called is not None)
+    elsewhere = {node.named.key for node in nodes if node.named is not None} | values
+    result = {}
     for user in (*bodies, *(call for call in calls if call.called is not None and call.called.key in functions)):
-        for node in user.walk():
-            named = node.named
-            if named is not None and named.key in memory.own:
-                raise source_error(node.range, f"each thread has a '{named.spelling}' of its own")
+        uses = {node.named.key: node for node in user.walk() if node.named is not None and node.named.key in memory.own}
+        filled = set(_filled(user))
+        arrays = []
+        for key, node in uses.items():
+            name, is_loop = node.spelling, user.kind == CursorKind.FOR_STMT
+            if not is_loop or not is_array(memory.variables[key].type) or (key in filled and key in elsewhere):
+                raise source_error(node.range, f"each thread has a '{name}' of its own")
+            arrays += [name] if key in filled else []
+        result[user.start] = tuple(arrays)
+    return result
+
+
+def _filled(loop: Node) -> Iterator[Key]:
+    """The arrays of which a loop may change elements: those that it assigns, or passes on."""
+    for node in loop.walk():
+        target = changed_operand(node)
+        while target is not None and target.kind in (CursorKind.ARRAY_SUBSCRIPT_EXPR, CursorKind.MEMBER_REF_EXPR):
+            target = strip(target.children[0]) if target.children else None
+        if target is not None and target.named is not None:
+            yield target.named.key
+        arguments = node.children[1:] if node.kind == CursorKind.CALL_EXPR else ()
+        yield from (part.named.key for each in arguments for part in each.walk() if part.named is not None)
 
 
 def _assigned(nodes: Iterable[Node]) -> Iterator[tuple[Key, Node]]:
