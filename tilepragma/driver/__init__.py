@@ -8,16 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from tilepragma.base.deep_recursion import is_too_deep, on_deep_stack
 from tilepragma.base.diagnostics import SourceError
 from tilepragma.driver import passes
 from tilepragma.driver.state import Pass, State, TranslateRequest, TranslateResult
 from tilepragma.driver.texts import too_deep
-
-if TYPE_CHECKING:
-    from tilepragma.frontend.pragma.openmp import OpenMPInput
 
 PASSES = (
     # base/: does the source mention tilek at all?
@@ -71,16 +67,18 @@ def _too_deep(state: State) -> State:
 def _translated(request: TranslateRequest, steps: Sequence[Pass]) -> TranslateResult:
     dumps: list[tuple[str, str]] = []
 
-    def run(state: State, openmp: OpenMPInput | None = None) -> State:
-        dumps.clear()
-        return _passed(State(state.request, openmp), steps, dumps)
+    def run(state: State, after: str, last: str) -> State:
+        if not after:
+            dumps.clear()
+        begin = [step.name for step in steps].index(after) + 1 if after else 0
+        return _passed(state, steps[begin:], last, dumps)
 
     if request.openmp:
         from tilepragma.driver.openmp_rounds import settled
 
-        state = settled(State(request), run)
+        state = settled(request, run)
     else:
-        state = run(State(request))
+        state = run(State(request), "", request.last)
     failed = state.diagnostics.has_errors
     unit = state.unit
     headers = unit.files[1:] if unit is not None else ()
@@ -98,8 +96,8 @@ def _translated(request: TranslateRequest, steps: Sequence[Pass]) -> TranslateRe
     )
 
 
-def _passed(state: State, steps: Sequence[Pass], dumps: list[tuple[str, str]]) -> State:
-    """The state after the passes; `dumps` gets what the request wants to see."""
+def _passed(state: State, steps: Sequence[Pass], last: str, dumps: list[tuple[str, str]]) -> State:
+    """The state after the passes up to `last`; `dumps` gets what the request wants to see."""
     request = state.request
     for step in steps:
         if state.diagnostics.has_errors and not step.collects:
@@ -110,7 +108,7 @@ def _passed(state: State, steps: Sequence[Pass], dumps: list[tuple[str, str]]) -
             state.diagnostics.add(error.diagnostic)
         if step.name in request.dump:
             dumps.append((step.name, step.show(state)))
-        if step.name == request.last:
+        if step.name == last:
             break
     return state
 

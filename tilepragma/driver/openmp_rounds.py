@@ -1,8 +1,9 @@
 """OpenMP's lines as input: which are kernels, which with their promise, and which stay OpenMP's.
 
-A source is translated again until every line is settled: a kernel by the analysis alone, a kernel
-whose loop is `independent` by the user's word, or `left` as it is written. Only the last costs
-anything: the program is then what the compiler alone would build there.
+A source is read, then planned again until every line is settled: a kernel by the analysis alone, a
+kernel whose loop is `independent` by the user's word, or `left` as it is written. Only the last
+costs anything: the program is then what the compiler alone would build there. What reading refuses
+is settled before anything is planned, and plans of kernels that are as before are taken again.
 """
 
 from __future__ import annotations
@@ -15,26 +16,34 @@ from tilepragma.base.diagnostics import Diagnostic, Severity
 from tilepragma.base.source_ranges import SourceRange
 
 if TYPE_CHECKING:
-    from tilepragma.driver.state import State
-    from tilepragma.frontend.pragma.openmp import OpenMPInput
+    from tilepragma.driver.state import State, TranslateRequest
     from tilepragma.plan.kernel_plan import KernelPlan
 
+#: Passes after which lines are settled, before all others run.
+_STAGES = ("parse", "plan")
 #: The compiler's option for OpenMP, also with a value.
 _OPTION = "-fopenmp"
 
 
-def settled(state: State, run: Callable[[State, OpenMPInput], State]) -> State:
-    """The state of the last round; `run` translates from the start, as the lines are read."""
+def settled(request: TranslateRequest, run: Callable[[State, str, str], State]) -> State:
+    """The state after the request's last pass; `run` executes the passes behind one (none: from the
+    first), up to another, by their names.
+    """
+    from tilepragma.driver.state import State
     from tilepragma.frontend.pragma.openmp import OpenMPInput, place_of
 
     openmp = OpenMPInput()
     reasons: dict[SourceRange, Diagnostic] = {}
+    state, done, stages = State(request, openmp), "", [*_STAGES, request.last]
     while True:
-        state = run(state, openmp)
+        state = run(state, done, stages[0])
         unsettled = dict(_unsettled(state))
-        if not unsettled:
+        if not unsettled and (stages[0] == request.last or state.diagnostics.has_errors):
             state.diagnostics.add_all(_left(line, reasons[line], state) for line in sorted(reasons, key=place_of))
             return state
+        if not unsettled:
+            done = stages.pop(0)
+            continue
         refused = {
             line: why for line, why in unsettled.items() if place_of(line) in openmp.independent or _is_final(why)
         }
@@ -44,6 +53,8 @@ def settled(state: State, run: Callable[[State, OpenMPInput], State]) -> State:
             independent=openmp.independent | {place_of(line) for line in unsettled},
             left=openmp.left | {place_of(line) for line in refused},
         )
+        # The request that was read stays, since a pipe can be read only once.
+        state, done = State(state.request, openmp, state.region_plans), ""
 
 
 def _unsettled(state: State) -> Iterator[tuple[SourceRange, Diagnostic]]:

@@ -17,7 +17,7 @@ from tilepragma.base.files import NoFileError, file_bytes, write_atomically
 from tilepragma.base.languages import C, name_of
 from tilepragma.base.source_ranges import Position, SourceRange
 from tilepragma.base.source_scan import directive_in_text, scan_source
-from tilepragma.driver.state import TARGET_NAMES, State, TranslateRequest
+from tilepragma.driver.state import TARGET_NAMES, RegionPlans, State, TranslateRequest
 
 if TYPE_CHECKING:
     from tilepragma.ir.directives import Target, TemporalTiles
@@ -112,13 +112,21 @@ def plan(state: State) -> State:
             region_defaults = replace(defaults, host_temporal=recorded_tiles(kernel.name, state.records))
         return make_plan(kernel, floating, diagnostics, region_defaults)
 
-    regions = []
+    made_plans = []
     for kernel in state.unit.kernels:
-        # so that the other regions are checked too
-        with state.diagnostics.about(kernel.directive.openmp_line), state.diagnostics.reporting():
-            regions.append(plan_region(kernel, made, state.diagnostics))
+        plans = state.region_plans.get(kernel.range)
+        if plans is None or plans.kernel != kernel:
+            said, region = Diagnostics(), None
+            with said.reporting():  # so that the other regions are checked too
+                region = plan_region(kernel, made, said)
+            plans = RegionPlans(kernel, region, tuple(said))
+        with state.diagnostics.about(kernel.directive.openmp_line):
+            state.diagnostics.add_all(plans.said)
+        made_plans.append(plans)
+    regions = [plans.region for plans in made_plans if plans.region is not None]
     return replace(
         state,
+        region_plans={plans.kernel.range: plans for plans in made_plans},
         unit=replace(state.unit, kernels=tuple(kernel for region in regions for kernel in region.kernels)),
         defaults=defaults,
         planned=tuple(planned for region in regions for planned in region.planned),

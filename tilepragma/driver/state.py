@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,13 +12,15 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.languages import C
 
 if TYPE_CHECKING:
+    from tilepragma.base.source_ranges import SourceRange
     from tilepragma.codegen.manifest import KernelManifest
     from tilepragma.frontend.pragma.openmp import OpenMPInput
-    from tilepragma.ir.loop_tree import TranslationUnit
+    from tilepragma.ir.loop_tree import Kernel, TranslationUnit
     from tilepragma.model.device import Device
     from tilepragma.plan.command_line import PlanOptions
     from tilepragma.plan.kernel_plan import KernelPlan, ResidentRegion
     from tilepragma.planner.assembly import Planned
+    from tilepragma.planner.region_splitting import PlannedRegion
     from tilepragma.planner.versions import Candidates
     from tilepragma.sizes.records import TuningRecord
     from tilepragma.verify.certificate import Proof
@@ -83,11 +85,25 @@ class TranslateResult:
 
 
 @dataclass(frozen=True)
+class RegionPlans:
+    """What planning made of a kernel, None if it refused it, and what it said."""
+
+    kernel: Kernel
+    region: PlannedRegion | None
+    said: tuple[Diagnostic, ...]
+
+
+@dataclass(frozen=True)
 class State:
-    """The passes' results so far. Each pass adds one part; only `diagnostics` collects."""
+    """The passes' results so far. Each pass adds one part; only `diagnostics` collects.
+
+    `openmp` is how OpenMP's lines are read, None if they are no input. `region_plans` holds, by the
+    kernels' ranges, the plans made so far, which later rounds of reading them take again.
+    """
 
     request: TranslateRequest
     openmp: OpenMPInput | None = None
+    region_plans: Mapping[SourceRange, RegionPlans] = field(default_factory=dict)
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     text: bytes = b""
     scanned: tuple[str, ...] = ()
