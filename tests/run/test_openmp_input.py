@@ -98,3 +98,34 @@ def test_a_false_promise_is_disproved(workshop: Workshop) -> None:
 def test_the_environment_asks_for_it_too(workshop: Workshop, source: Path, value: str) -> None:
     said = run(workshop, *TILEPRAGMA, "explain", source.name, *FLAGS, OPENMP, TILEK_OPENMP=value)
     assert said.returncode == 0 and ("kernel heat" in said.stdout) is (value == "1")
+
+
+#: Regions that one thread cannot stand for, each with the reason, and one that it can ("").
+REGIONS = {
+    "double *p;\n fill((void **)&p);\n @ { for (int j = 0; j < 4; j++) p[j] = x[i]; y[i] = p[i % 4]; }": (
+        "each thread has a 'p' of its own"
+    ),
+    "struct work w;\n w.n = 3;\n @ { w.buf[i % 4] = x[i]; y[i] += w.buf[i % 4] + w.n; }": (
+        "each thread has a 'w' of its own"
+    ),
+    "@ s += x[i];\n s += 1;": "each thread changes its 's' outside the loops",
+    "struct work w;\n @ { for (int j = 0; j < 4; j++) w.buf[j] = x[i]; y[i] += w.buf[i % 4]; }": "",
+    "double *p = x, *q = y;\n @ q[i] = p[i];": "",
+}
+
+
+@pytest.mark.parametrize("text", REGIONS)
+def test_memory_of_each_thread_keeps_a_region(workshop: Workshop, text: str) -> None:
+    workshop.folder.mkdir(parents=True, exist_ok=True)
+    source = workshop.folder / "region.c"
+    loop = "\n#pragma omp for\n for (int i = 0; i < n; i++)"
+    source.write_text(
+        "struct work { double buf[4]; int n; };\nvoid fill(void **to);\n"
+        "double f(int n, double *x, double *y)\n{\n double s = 0;\n#pragma omp parallel reduction(+: s)\n {\n "
+        f"{text.replace('@', loop)}\n }}\n return s;\n}}\n"
+    )
+    said = run(workshop, *TILEPRAGMA, "check", "--openmp", source.name, OPENMP)
+    assert said.returncode == 0
+    why = REGIONS[text]
+    assert (f"region.c:6:1: note: this line stays OpenMP's: {why}" in said.stderr) is bool(why)
+    assert ("stays OpenMP's" in said.stderr) is bool(why)

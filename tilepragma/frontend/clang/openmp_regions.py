@@ -35,7 +35,7 @@ from tilepragma.frontend.clang.liveness import Liveness
 from tilepragma.frontend.clang.lowering_context import changed_operand
 from tilepragma.frontend.clang.regions import RegionBuilder
 from tilepragma.frontend.clang.statement_extents import BoundStatement
-from tilepragma.frontend.clang.type_conversion import is_array, is_pointer
+from tilepragma.frontend.clang.type_conversion import is_array, is_pointer, is_record
 from tilepragma.frontend.pragma.scanner import LocatedDirective
 from tilepragma.ir.directives import OpenMPRegion, PrivateClause, ReductionClause
 
@@ -269,7 +269,8 @@ def _check_threads(threads: _Threads, functions: Collection[Key]) -> dict[int, t
     for count in _named_counts(statement):
         text = unit.text(file)[count.start : count.end]
         is_declared = any(node.spelling == _COUNT_OUTSIDE for node in unit.file_scope())
-        if not region.has_usual_threads or text != _COUNT.encode() or not is_declared:
+        is_elsewhere = threads.is_function or not region.has_usual_threads
+        if is_elsewhere or text != _COUNT.encode() or not is_declared:
             raise source_error(count.range, f"'{_COUNT}' asks for OpenMP's threads")
     loops = [loop for loop in inside if loop.in_openmp_region]
     arrays = _private_arrays(region, statement, loops, functions)
@@ -353,8 +354,13 @@ def _private_arrays(
     ]
     memory = _Memory({node.key: node for node in (*declared, *private)}, set())
     assigned = list(_assigned(nodes))
-    memory.own.update(key for key, node in memory.variables.items() if is_array(node.type))
+    memory.own.update(key for key, node in memory.variables.items() if _is_aggregate(node))
     values = {key for key, _ in assigned}
+    for clause in region.reductions:
+        for name in clause.names:
+            declaration = visible_declaration(function, name, place)
+            if declaration is not None and declaration.key in values:
+                raise source_error(clause.range, f"each thread changes its '{name}' outside the loops")
     memory.own.update(node.key for node in private if is_pointer(node.type) and node.key not in values)
     before = -1
     while len(memory.own) != before:
@@ -369,11 +375,15 @@ def _private_arrays(
         arrays = []
         for key, node in uses.items():
             name, is_loop = node.spelling, user.kind == CursorKind.FOR_STMT
-            if not is_loop or not is_array(memory.variables[key].type) or (key in filled and key in elsewhere):
+            if not is_loop or not _is_aggregate(memory.variables[key]) or (key in filled and key in elsewhere):
                 raise source_error(node.range, f"each thread has a '{name}' of its own")
             arrays += [name] if key in filled else []
         result[user.start] = tuple(arrays)
     return result
+
+
+def _is_aggregate(variable: Node) -> bool:
+    return is_array(variable.type) or is_record(variable.type)
 
 
 def _filled(loop: Node) -> Iterator[Key]:
@@ -388,8 +398,8 @@ def _filled(loop: Node) -> Iterator[Key]:
         yield from (part.named.key for each in arguments for part in each.walk() if part.named is not None)
 
 
-def _assigned(nodes: Iterable[Node]) -> Iterator[tuple[Key, Node]]:
-    """Variables and the values that they get: by initialisers, assignments and other changes."""
+def _assigned(nodes: Iterable[Node]) -> Iterator[tuple[Key, Node | None]]:
+    """Variables and the values that they get; None where only their address is passed on."""
     for node in nodes:
         if node.kind == CursorKind.VAR_DECL:
             value = node.unit.initializer(node)
@@ -398,13 +408,16 @@ def _assigned(nodes: Iterable[Node]) -> Iterator[tuple[Key, Node]]:
             continue
         target = changed_operand(node)
         if target is not None and target.named is not None:
-            yield target.named.key, node.children[-1]
+            yield target.named.key, None if node.takes_address else node.children[-1]
 
 
-def _is_pointer_to_own(key: Key, value: Node, memory: _Memory) -> bool:
+def _is_pointer_to_own(key: Key, value: Node | None, memory: _Memory) -> bool:
+    """Whether the variable is a pointer that gets this value, or one by its address (None)."""
     variable = memory.variables.get(key)
     if variable is None or not is_pointer(variable.type):
         return False
+    if value is None:
+        return True
     parts = list(value.walk())
     if any(part.kind == CursorKind.CALL_EXPR for part in parts):
         return True
