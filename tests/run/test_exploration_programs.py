@@ -30,7 +30,7 @@ def programs(folder: Path, **sources: str) -> MadePrograms:
     builds = {name: Build(text.encode(), {"CPATH": str(folder)}, None) for name, text in sources.items()}
     made = folder / "made"
     made.mkdir()
-    return MadePrograms(made, folder / "a.c", ("-DRESULT=7",), builds, Calling())  # type: ignore[arg-type]
+    return MadePrograms(made, folder / "a.c", ("-DRESULT=7",), False, builds, Calling())  # type: ignore[arg-type]
 
 
 @pytest.fixture(autouse=True)

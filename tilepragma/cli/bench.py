@@ -19,7 +19,7 @@ from tilepragma.base.refusals import CommandError, RefusalError
 from tilepragma.base.user_compiler import compiler
 from tilepragma.cli.command_options import asked_kernels, listed, targets_of
 from tilepragma.cli.devices import accelerators, machine_of
-from tilepragma.cli.exploration_programs import OPTIONS, TILECC, compiled, fitting, local_headers, with_optimisation
+from tilepragma.cli.exploration_programs import OPTIONS, compiled, fitting, local_headers, tilecc, with_optimisation
 from tilepragma.cli.output import measuring_progress, new_table, print_error, print_table
 from tilepragma.cli.tune import ended_by_sigterm
 from tilepragma.driver.texts import as_written, calling_program, source_text
@@ -187,7 +187,7 @@ def _made(
     flags = (*OPTIONS, *with_optimisation(request.options), "-w", *local_headers(source), str(text), str(clock))
     original, translated = build / "original", build / "translated"
     compiled([*compiler(), *flags, "-o", str(original), "-lm"], build, {})
-    compiled([*TILECC, *flags, "-o", str(translated), "-lm"], build, {})
+    compiled([*tilecc(request.openmp), *flags, "-o", str(translated), "-lm"], build, {})
     return _Function(name, calling, original, translated, targets)
 
 

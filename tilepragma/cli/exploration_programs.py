@@ -33,11 +33,16 @@ _BUILD_SECONDS = 600
 #: The share of free memory that the arrays of a made program may take.
 _SHARE = 0.9
 #: The command for tilecc.
-TILECC = (sys.executable, "-m", "tilepragma.cli.tilecc")
+_TILECC = (sys.executable, "-m", "tilepragma.cli.tilecc")
 #: Renames the user's main in programs that have another one.
 OPTIONS = ("-Dmain=tilek_users_main",)
 _PLACE = re.compile(r"\{([^{}]+)\}")
 _ERROR = re.compile(r"(?:fatal )?error: (.*)")
+
+
+def tilecc(openmp: bool) -> tuple[str, ...]:
+    """The command for tilecc, which takes OpenMP's lines as directives if `openmp`."""
+    return (*_TILECC, *(("--tilek-openmp",) if openmp else ()))
 
 
 def with_numbers(words: Sequence[str], numbers: Mapping[str, int]) -> list[str]:
@@ -112,12 +117,13 @@ def compiled(command: Sequence[str], folder: Path, environment: Mapping[str, str
 @dataclass
 class MadePrograms:
     """Programs that call the kernel's function, in a folder. tilecc builds each program on its
-    first run, with these compiler options.
+    first run, with these compiler options; `openmp`: OpenMP's lines are directives.
     """
 
     folder: Path
     source: Path
     options: tuple[str, ...]
+    openmp: bool
     builds: Mapping[str, Build]
     calling: CallingProgram
     built: dict[str, Path] = field(default_factory=dict)
@@ -159,7 +165,7 @@ class MadePrograms:
         # The source's own name: profiles identify the kernel by it.
         text, program = folder / self.source.name, folder / "program"
         text.write_bytes(self.calling.text(build.source))
-        words = (*TILECC, *OPTIONS, *with_optimisation(self.options))
+        words = (*tilecc(self.openmp), *OPTIONS, *with_optimisation(self.options))
         compiled([*words, *local_headers(self.source), "-o", str(program), str(text), "-lm"], folder, build.environment)
         return program
 

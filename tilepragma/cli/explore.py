@@ -312,7 +312,8 @@ def _made_subject(job: _Job, task: _Task) -> _Subject:
         raise TuningError("has no sizes that fit in memory", "name smaller ones with --sizes")
     builds = _builds(job, task.plan, task.target)
     folder = Path(tempfile.mkdtemp(prefix=f"{task.plan.kernel.name}-{task.target}-", dir=job.folder))
-    programs = MadePrograms(folder, Path(job.request.source), job.request.options, builds, calling)
+    request = job.request
+    programs = MadePrograms(folder, Path(request.source), request.options, request.openmp, builds, calling)
     numbers = next(iter(points.values()))
     first = _first_run(programs.command, task, numbers, is_made=True)
     keeps_arrays = programs.may_keep_arrays(task.plan, task.target, numbers, first)
