@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tilepragma.base.deferred_signals import signals_held_back
@@ -67,6 +67,7 @@ def parse_translation_unit(
     included = _inclusions(unit)
     headers = _user_headers(path, included)
     broken = _report_clang(unit, diagnostics)
+    forced = {file.path for file in included if not file.includer}
     skipped: dict[str, tuple[tuple[int, int], ...]] = {}
     located = {}
     macros = MacroTable()
@@ -76,10 +77,12 @@ def parse_translation_unit(
         if not (is_input or macros.names):
             continue
         skipped[candidate] = unit.skipped(candidate)
-        directives = find_directives(candidate, text, diagnostics, skipped[candidate], macros, openmp)
+        # No line stands where the text of a header of -include could go.
+        lines_of_openmp = None if candidate in forced else openmp
+        directives = find_directives(candidate, text, diagnostics, skipped[candidate], macros, lines_of_openmp)
         if directives:
             located[candidate] = directives
-    _refuse_forced(included, located, diagnostics)
+    _refuse_forced(forced, located, diagnostics)
     lines = {name: [d.range for d in ds if not d.stays_openmp] for name, ds in located.items()}
     files, inclusions = _source_files(unit, included, lines)
     if broken:
@@ -172,11 +175,11 @@ def _user_headers(path: str, included: tuple[_Included, ...]) -> tuple[str, ...]
 
 
 def _refuse_forced(
-    included: tuple[_Included, ...], located: Mapping[str, tuple[LocatedDirective, ...]], diagnostics: Diagnostics
+    forced: Collection[str], located: Mapping[str, tuple[LocatedDirective, ...]], diagnostics: Diagnostics
 ) -> None:
-    """Refuse a header that -include brings in: no line stands where its text could go."""
+    """Refuse a header that -include brings in."""
     for path, directives in located.items():
-        if "" in {file.includer for file in included if file.path == path}:
+        if path in forced:
             message = f"'{path}' has directives but is brought in by the option -include"
             diagnostics.error(directives[0].range, message, "include it by a line '#include' of the source")
 
