@@ -19,7 +19,7 @@ typedef long tilek_index;
 #endif
 static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
 static inline long tilek_maximum(long a, long b) { return a > b ? a : b; }
-/* (worker + distance) / length. Where the distance is whole lengths, it goes into constant offsets of addresses. */
+/* (worker + distance) / length, such that a constant distance of whole lengths becomes a constant offset of an address. */
 static inline int tilek_quotient(unsigned worker, unsigned distance, unsigned length)
 {
     return distance % length == 0 ? worker / length + distance / length : (worker + distance) / length;

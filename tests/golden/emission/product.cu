@@ -12,7 +12,7 @@ typedef long long tilek_index;
 #endif
 static inline __device__ long long tilek_minimum(long long a, long long b) { return a < b ? a : b; }
 static inline __device__ long long tilek_maximum(long long a, long long b) { return a > b ? a : b; }
-/* (worker + distance) / length. Where the distance is whole lengths, it goes into constant offsets of addresses. */
+/* (worker + distance) / length, such that a constant distance of whole lengths becomes a constant offset of an address. */
 static inline __device__ int tilek_quotient(unsigned worker, unsigned distance, unsigned length)
 {
     return distance % length == 0 ? worker / length + distance / length : (worker + distance) / length;
