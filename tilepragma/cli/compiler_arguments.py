@@ -168,6 +168,7 @@ def _setting(argument: str, next_argument: str) -> list[tuple[str, str]]:
 #: tilecc's own options with a value, and those without one.
 _WITH_VALUE = ("--tilek-target", "--tilek-device", "--tilek-emit-kernels")
 _FLAGS = ("--tilek-explain", "--tilek-keep", "--tilek-openmp", "--tilek-help")
+_OPENMP_VARIABLE = "TILEK_OPENMP"
 #: Spelled like compiler warnings, but removed: the underlying compiler does not know it.
 _SERIAL_WARNING = {"-Wtilek-serial": True, "-Wno-tilek-serial": False}
 
@@ -193,12 +194,16 @@ def _take_driver_options(arguments: Sequence[str]) -> tuple[list[str], DriverOpt
             raise CommandError(f"unknown option {argument}; tilecc's own options are {known}")
     target, device, kernels = (given.get(name, "") for name in _WITH_VALUE)
     explain, keep, openmp, help_ = (name in given for name in _FLAGS)
+    openmp |= _takes_openmp()
     return kept, DriverOptions(target, device, kernels, explain, keep, openmp, warns_of_serial, help_)
 
 
-def takes_openmp() -> bool:
-    """Whether the environment asks for lines of OpenMP as directives (TILEK_OPENMP=1)."""
-    return os.environ.get("TILEK_OPENMP", "0") not in ("", "0")
+def _takes_openmp() -> bool:
+    """Whether the environment asks for lines of OpenMP as directives. Raises CommandError."""
+    value = os.environ.get(_OPENMP_VARIABLE, "")
+    if value not in ("", "0", "1"):
+        raise CommandError(f"{_OPENMP_VARIABLE}={value}: the value is 0 or 1")
+    return value == "1"
 
 
 def _expand_response_files(arguments: Sequence[str], depth: int = 0) -> list[str]:

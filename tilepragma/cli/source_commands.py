@@ -13,7 +13,7 @@ from tilepragma.base.files import write_atomically
 from tilepragma.base.languages import C
 from tilepragma.base.refusals import CommandError
 from tilepragma.cli.command_options import check_output, chosen_device, targets_of
-from tilepragma.cli.compiler_arguments import read_command, takes_openmp
+from tilepragma.cli.compiler_arguments import read_command
 from tilepragma.cli.dependency_files import make_rule
 from tilepragma.cli.output import as_json, print_diagnostics, print_report, report_fault
 from tilepragma.driver import PASSES, translate
@@ -60,7 +60,7 @@ def _request(options: argparse.Namespace, compiler_options: tuple[str, ...]) -> 
         quote_folders=tuple(command.values("-iquote")),
         folders=tuple(command.values("-I", "-isystem", "-idirafter")),
         device=chosen_device("--device", options.device),
-        openmp=options.openmp or takes_openmp(),
+        openmp=options.openmp or command.driver.openmp,
         use_records=options.command not in ("tune", "report"),  # what was measured is what launches take without
         last="verify",
         dump=frozenset(options.dump_after),

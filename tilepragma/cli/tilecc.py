@@ -17,7 +17,7 @@ from tilepragma.base.refusals import CommandError
 from tilepragma.base.resources import GARBAGE_COLLECTIONS
 from tilepragma.base.source_scan import directive_in, scan_source
 from tilepragma.base.user_compiler import compiler
-from tilepragma.cli.compiler_arguments import DEPENDENCIES, Command, Input, read_command, takes_openmp
+from tilepragma.cli.compiler_arguments import DEPENDENCIES, Command, Input, read_command
 
 _HELP = """\
 Usage: tilecc [options] file…
@@ -99,10 +99,9 @@ def _is_ours(input_: Input, command: Command, text: bytes | None) -> bool:
         return True
     folders = command.values("-I", "-isystem", "-idirafter")
     quote_folders = command.values("-iquote")
-    openmp = command.driver.openmp or takes_openmp()
     forced = [(path, None) for path in command.values("-include", "-imacros") if os.path.isfile(path)]
     return any(
-        scan_source(path, quote_folders, folders, content, openmp).mentions
+        scan_source(path, quote_folders, folders, content, command.driver.openmp).mentions
         for path, content in [(input_.path, text if input_.path == "-" else None), *forced]
     )
 

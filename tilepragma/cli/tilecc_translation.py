@@ -21,7 +21,7 @@ from tilepragma.base.user_compiler import compiler
 from tilepragma.base.user_folders import cache_folder, inner_folder
 from tilepragma.cli import runtime_library
 from tilepragma.cli.command_options import chosen_device, targets_of
-from tilepragma.cli.compiler_arguments import LINK, Command, Input, takes_openmp
+from tilepragma.cli.compiler_arguments import LINK, Command, Input
 from tilepragma.cli.dependency_files import Translated, mend_dependency_files
 from tilepragma.cli.output import SOURCE_ERRORS, print_diagnostics, print_error, report_fault
 from tilepragma.cli.runtime_library import open_lock
@@ -178,7 +178,7 @@ def _translate(input_: Input, command: Command, text: bytes | None, files: Trans
         folders=tuple(command.values("-I", "-isystem", "-idirafter")),
         targets=targets,
         device=device,
-        openmp=command.driver.openmp or takes_openmp(),
+        openmp=command.driver.openmp,
         kernel_folder=Path(command.driver.emit_kernels) if command.driver.emit_kernels else None,
     )
     try:
