@@ -18,7 +18,7 @@ _INCLUDE = re.compile(
     rb'^[ \t]*(?:#|%:)[ \t]*(?:include|include_next|import)[ \t]*(["<])([^">\r\n]+)[">]', re.MULTILINE
 )
 _MARK = b"tilek"
-_OPENMP = re.compile(rb'\bpragma[ \t]+omp\b|_Pragma[ \t]*\([ \t]*"[ \t]*omp\b')
+_OPENMP = re.compile(rb"\bomp\b")
 _NO_CODE = re.compile(rb'/\*.*?\*/|\bR"([^()\\\s]{0,16})\(.*?\)\1"|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 _DIRECTIVE = re.compile(rb"^[ \t]*(?:#|%:)[ \t]*pragma[ \t]+tilek\b", re.MULTILINE)
 _OPERATOR = re.compile(rb'\b_Pragma[ \t]*\([ \t]*"[ \t]*tilek\b')
@@ -37,7 +37,7 @@ def scan_source(
     path: str, quote_folders: Sequence[str], folders: Sequence[str], text: bytes | None = None, openmp: bool = False
 ) -> Scan:
     """Scan `path` (or `text` in its place) and the headers reachable through its includes. With
-    `openmp`, OpenMP's lines count as mentions.
+    `openmp`, the word `omp` is a mention too.
 
     `quote_folders` are searched for `#include "…"` only (-iquote), `folders` for both forms (-I),
     system folders never. A file that cannot be read counts as empty: the compiler will report it.

@@ -1,9 +1,9 @@
 """OpenMP's lines as input: which are kernels, which with their promise, and which stay OpenMP's.
 
-A source is read, then planned again until every line is settled: a kernel by the analysis alone, a
-kernel whose loop is `independent` by the user's word, or `left` as it is written. Only the last
-costs anything: the program is then what the compiler alone would build there. What reading refuses
-is settled before anything is planned, and plans of kernels that are as before are taken again.
+A source is read, and then planned, until every line is settled: a kernel by the analysis alone, a
+kernel whose loop is `independent` by the user's word, or `left` as it is written, where the
+compiler alone builds what it would without us. What reading refuses is settled before anything is
+planned. A kernel that is the same as in the round before keeps its plan.
 """
 
 from __future__ import annotations
@@ -94,11 +94,8 @@ def _serial_part(plans: list[KernelPlan]) -> str | None:
 
 def _is_final(why: Diagnostic) -> bool:
     """Whether no promise of independence changes the reason: the line itself is not understood."""
-    return (
-        why.openmp_line is not None
-        and why.range.start.offset < why.openmp_line.end.offset
-        and (why.range.start.offset >= why.openmp_line.start.offset and why.range.file == why.openmp_line.file)
-    )
+    line = why.openmp_line
+    return line is not None and line.holds(why.range.file, why.range.start.offset)
 
 
 def _left(line: SourceRange, why: Diagnostic, state: State) -> Diagnostic:

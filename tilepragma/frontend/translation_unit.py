@@ -24,17 +24,23 @@ from tilepragma.frontend.clang.compiler import (
 from tilepragma.frontend.clang.cursor_tree import ClangUnit, parse
 from tilepragma.frontend.clang.data_regions import data_regions
 from tilepragma.frontend.clang.kernel_lowering import kernels as kernels_of
-from tilepragma.frontend.clang.openmp_regions import merge_regions
+from tilepragma.frontend.clang.openmp_regions import Replacements, merge_regions
 from tilepragma.frontend.clang.regions import RegionBuilder
 from tilepragma.frontend.clang.statement_extents import check_wrapped
-from tilepragma.frontend.pragma.openmp import OpenMPInput
-from tilepragma.frontend.pragma.scanner import LocatedDirective, MacroTable, find_directives
+from tilepragma.frontend.pragma.openmp import OpenMPInput, openmp_directives, thread_private_names
+from tilepragma.frontend.pragma.scanner import (
+    LocatedDirective,
+    MacroTable,
+    OpenMPText,
+    find_directives,
+    find_openmp,
+    openmp_macro,
+)
 from tilepragma.ir.loop_tree import DataRegion, Inclusion, Kernel, SourceFile, TranslationUnit
 
 _REST_OF_LINE = re.compile(rb"(?:\\\r?\n|[^\n])*")
-#: Lines of OpenMP inside a loop through which its iterations act on each other.
-_ACTING = re.compile(rb"#[ \t]*pragma[ \t]+omp[ \t]+(?:atomic|cancel|critical|flush|ordered|scan|target)\b")
-_THREAD_PRIVATE = re.compile(rb"\bpragma[ \t]+omp[ \t]+threadprivate[ \t]*\(([^)]*)\)")
+#: Constructs of OpenMP inside a loop through which its iterations act on each other.
+_ACTING = frozenset(("atomic", "cancel", "critical", "flush", "ordered", "scan", "target"))
 _PRAGMA = re.compile(rb"^[ \t]*(#[ \t]*pragma[ \t]+([A-Za-z_]\w*)[^\n]*)$", re.MULTILINE)
 
 
@@ -71,41 +77,43 @@ def parse_translation_unit(
     skipped: dict[str, tuple[tuple[int, int], ...]] = {}
     located = {}
     macros = MacroTable()
+    lines = {} if openmp is None else _openmp_lines(unit, (*headers, path), diagnostics)
     for candidate in (*headers, path):
         text = unit.text(candidate)
-        is_input = b"tilek" in text or b"_Pragma" in text or (openmp is not None and b"omp" in text)
-        if not (is_input or macros.names):
+        if not (b"tilek" in text or b"_Pragma" in text or macros.names or lines.get(candidate)):
             continue
         skipped[candidate] = unit.skipped(candidate)
+        directives = find_directives(candidate, text, diagnostics, skipped[candidate], macros)
         # No line stands where the text of a header of -include could go.
-        lines_of_openmp = None if candidate in forced else openmp
-        directives = find_directives(candidate, text, diagnostics, skipped[candidate], macros, lines_of_openmp)
+        if openmp is not None and candidate not in forced:
+            of_openmp = openmp_directives(lines.get(candidate, ()), openmp, diagnostics)
+            directives = tuple(sorted((*directives, *of_openmp), key=lambda each: each.range.start.offset))
         if directives:
             located[candidate] = directives
     _refuse_forced(forced, located, diagnostics)
-    lines = {name: [d.range for d in ds if not d.stays_openmp] for name, ds in located.items()}
-    files, inclusions = _source_files(unit, included, lines)
+    pragmas = {name: [d.range for d in ds if not d.stays_openmp] for name, ds in located.items()}
+    files, inclusions = _source_files(unit, included, pragmas)
     if broken:
         _sort(diagnostics, earlier, path)
         return None
     builder = RegionBuilder(unit, diagnostics, skipped)
     kernels: list[Kernel] = []
     regions: list[DataRegion] = []
-    rewritten = []
-    for file in files:
-        placed, replacements = merge_regions(builder, builder.locate(file, located.get(file.path, ())))
-        rewritten.append(replace(file, replacements=replacements))
-        of_file = kernels_of(builder, placed)
-        kernels += of_file
-        regions += data_regions(builder, placed, of_file)
-        _note_foreign_pragmas(unit, file, of_file, skipped.get(file.path, ()), diagnostics)
+    placed = {file.path: builder.locate(file, located.get(file.path, ())) for file in files}
+    replacements: dict[str, Replacements] = {}
     if openmp is not None:
-        _refuse_thread_private(map(unit.text, (path, *headers)), kernels, diagnostics)
+        placed, replacements = merge_regions(builder, placed, lines)
+    for file in files:
+        of_file = kernels_of(builder, placed[file.path])
+        kernels += of_file
+        regions += data_regions(builder, placed[file.path], of_file)
+        _note_foreign_pragmas(unit, file, of_file, skipped.get(file.path, ()), diagnostics)
+    _refuse_acting_lines(kernels, lines, diagnostics)
     launched = {kernel.range for kernel in _launched(kernels)} | {region.range for region in regions}
     check_wrapped(unit, builder.wrapped, launched, diagnostics)
     _sort(diagnostics, earlier, path)
     return TranslationUnit(
-        files=tuple(rewritten),
+        files=tuple(replace(file, replacements=replacements.get(file.path, ())) for file in files),
         inclusions=inclusions,
         kernels=tuple(kernels),
         data_regions=tuple(regions),
@@ -244,14 +252,39 @@ def _line(unit: ClangUnit, path: str, offset: int) -> SourceRange:
     return unit.span(path, start, offset if line is None else line.end())
 
 
-def _refuse_thread_private(texts: Iterable[bytes], kernels: Iterable[Kernel], diagnostics: Diagnostics) -> None:
-    """Refuse kernels of OpenMP's lines that use a variable of which each thread has its own."""
-    lists = (match[1].decode(errors="replace") for text in texts for match in _THREAD_PRIVATE.finditer(text))
-    names = {name.strip() for names in lists for name in names.split(",")}
+def _openmp_lines(unit: ClangUnit, files: Iterable[str], diagnostics: Diagnostics) -> dict[str, tuple[OpenMPText, ...]]:
+    """The lines of OpenMP in each file; none where macros make lines, which are not read."""
+    lines = {}
+    for file in files:
+        text = unit.text(file)
+        macro = openmp_macro(file, text) if b"omp" in text else None
+        if macro is not None:
+            message = "this macro makes lines of OpenMP, so that all lines of OpenMP in this source stay as they are"
+            diagnostics.note(macro, message)
+            return {}
+        if b"omp" in text:
+            lines[file] = find_openmp(file, text, unit.skipped(file))
+    return lines
+
+
+def _refuse_acting_lines(
+    kernels: Iterable[Kernel], lines: Mapping[str, tuple[OpenMPText, ...]], diagnostics: Diagnostics
+) -> None:
+    """Refuse kernels of OpenMP's lines in which iterations act on each other, or on what each
+    thread has for itself.
+    """
+    thread_private = thread_private_names(lines.values())
     for kernel in kernels:
-        used = [object_.host for object_ in kernel.objects if re.split(r"\W", object_.host)[0] in names]
-        if used and kernel.directive.openmp_line is not None:
-            with diagnostics.about(kernel.directive.openmp_line):
+        with diagnostics.about(kernel.directive.openmp_line):
+            if kernel.directive.openmp_line is None:
+                continue
+            for range_ in (kernel.range, *(function.range for function in kernel.functions)):
+                for line in lines.get(range_.file, ()):
+                    if range_.holds(line.range.file, line.range.start.offset) and set(line.words[:1]) & _ACTING:
+                        message = f"tilepragma does not translate 'omp {line.words[0]}' in a loop"
+                        diagnostics.error(line.range, message)
+            used = [object_.host for object_ in kernel.objects if re.split(r"\W", object_.host)[0] in thread_private]
+            if used:
                 diagnostics.error(kernel.range, f"each thread has a '{used[0]}' of its own (threadprivate)")
 
 
@@ -275,8 +308,5 @@ def _note_foreign_pragmas(
             start, text = pragma.start(1), pragma.group(1).rstrip()
             range_ = unit.span(file.path, start, start + len(text))
             if kernel.directive.openmp_line is not None and pragma.group(2) == b"omp":
-                with diagnostics.about(kernel.directive.openmp_line):
-                    if _ACTING.match(text):
-                        diagnostics.error(range_, f"tilepragma does not translate '{text.decode(errors='replace')}'")
                 continue
             diagnostics.note(range_, f"'{text.decode(errors='replace')}' is ignored in kernels and kept for the host")

@@ -258,7 +258,7 @@ WIDEST_VECTORS = VectorRegisters(512, 32)
 
 
 @dataclass(frozen=True)
-class OpenMPLine:
+class UntranslatedOpenMP:
     """A line of OpenMP that stays as it is, though it distributes what follows it."""
 
     range: SourceRange
@@ -386,6 +386,6 @@ Directive = (
     | tuple[KernelDirective, LoopDirective]
     | DataDirective
     | RoutineDirective
-    | OpenMPLine
+    | UntranslatedOpenMP
     | OpenMPRegion
 )

@@ -6,16 +6,17 @@ import pytest
 
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.source_scan import scan_source
-from tilepragma.frontend.pragma.openmp import OpenMPInput
-from tilepragma.frontend.pragma.scanner import LocatedDirective, find_directives
-from tilepragma.ir.directives import OpenMPLine
+from tilepragma.frontend.pragma.openmp import OpenMPInput, openmp_directives, thread_private_names
+from tilepragma.frontend.pragma.scanner import LocatedDirective, find_directives, find_openmp, openmp_macro
+from tilepragma.ir.directives import UntranslatedOpenMP
 
 LOOP = "for (;;) ;\n"
 
 
-def read(line: str, openmp: OpenMPInput | None) -> tuple[tuple[LocatedDirective, ...], Diagnostics]:
+def read(line: str, openmp: OpenMPInput) -> tuple[tuple[LocatedDirective, ...], Diagnostics]:
     diagnostics = Diagnostics()
-    return find_directives("a.c", f"{line}\n{LOOP}".encode(), diagnostics, openmp=openmp), diagnostics
+    lines = find_openmp("a.c", f"{line}\n{LOOP}".encode())
+    return openmp_directives(lines, openmp, diagnostics), diagnostics
 
 
 def kernel_of(line: str, *, independent: bool = False) -> LocatedDirective:
@@ -87,7 +88,7 @@ def test_a_loop_in_a_region_needs_its_threads() -> None:
 
 def test_a_line_that_is_left_stays_without_a_word() -> None:
     (found,), diagnostics = read("#pragma omp parallel for linear(k)", OpenMPInput(left=frozenset({("a.c", 0)})))
-    assert isinstance(found.directive, OpenMPLine) and not diagnostics.items
+    assert isinstance(found.directive, UntranslatedOpenMP) and not diagnostics.items
 
 
 @pytest.mark.parametrize("line", ["#pragma omp simd", "#pragma omp atomic", "#pragma ompx parallel for", "#pragma omp"])
@@ -96,9 +97,31 @@ def test_lines_that_distribute_nothing_are_none(line: str) -> None:
     assert not found and not diagnostics.items
 
 
-def test_without_the_option_no_line_is_input() -> None:
-    found, diagnostics = read("#pragma omp parallel for", None)
-    assert not found and not diagnostics.items
+def test_tilek_and_openmp_are_found_apart() -> None:
+    text = b"#pragma omp parallel for\n/* #pragma omp for */\n#pragma tilek kernel\nfor (;;) ;\n"
+    assert [line.words for line in find_openmp("a.c", text)] == [("parallel", "for")]
+    assert [found.range.start.line for found in find_directives("a.c", text, Diagnostics())] == [3]
+    assert not find_openmp("a.c", text, ((0, 10),))
+
+
+def test_variables_of_each_thread() -> None:
+    lines = find_openmp("a.c", b"#pragma omp threadprivate(a, b)\n#pragma omp for private(c)\n")
+    assert thread_private_names([lines]) == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (b'int a;\n#define FOR _Pragma("omp parallel for")\n', 2),
+        (b"#define OMP(x) PRAGMA(omp \\\n parallel x)\n", 1),
+        (b'#define SIMD _Pragma("omp simd")\n', None),
+        (b"#define THREADS 4 /* omp threads */\nvoid f(void);\n", None),
+        (b"#pragma omp parallel for\n", None),
+    ],
+)
+def test_macros_that_make_lines_are_found(text: bytes, line: int | None) -> None:
+    found = openmp_macro("a.c", text)
+    assert (None if found is None else found.start.line) == line
 
 
 @pytest.mark.parametrize(
@@ -106,7 +129,7 @@ def test_without_the_option_no_line_is_input() -> None:
     [
         (b"#pragma omp parallel for\n", True),
         (b'_Pragma("omp parallel for")', True),
-        (b"int compare, omp;", False),
+        (b"int compare, ompx;", False),
     ],
 )
 def test_sources_with_openmp_are_translated_where_it_is_input(text: bytes, mentions: bool) -> None:

@@ -332,7 +332,7 @@ _INNER_NAMES = {
 _INFINITE = {"huge_val": DOUBLE, "huge_valf": FLOAT, "inf": DOUBLE, "inff": FLOAT}
 _NOT_A_NUMBER = {"nan": DOUBLE, "nanf": FLOAT}
 _OUTPUT = {"printf", "fprintf", "puts", "putchar", "putc", "fputs", "perror", "fwrite", "scanf", "fscanf", "fflush"}
-_MEMORY = {"malloc", "calloc", "realloc", "free", "alloca", "posix_memalign", "aligned_alloc"}
+MEMORY = {"malloc", "calloc", "realloc", "free", "alloca", "posix_memalign", "aligned_alloc"}
 _RANDOM = {"rand", "srand", "random", "drand48", "rand_r"}
 
 
@@ -347,15 +347,15 @@ def _call(context: Context, node: Node) -> Expression:
         return context.lower(node.children[1])
     result = context.convert(node.type, node.range)
     definition = declaration.definition
-    if definition is None or node.unit.is_system(definition.file) and _math_name(name) is not None:
+    if definition is None or node.unit.is_system(definition.file) and math_name(name) is not None:
         constant = _constant(name, node)
         if constant is not None:
             return constant
-        math_name = _math_name(name)
-        if math_name is None:
+        plain = math_name(name)
+        if plain is None:
             raise _unknown(name, node)
         arguments = tuple(_converted(context, argument) for argument in node.children[1:])
-        return Call(math_name, Callee.MATH, arguments, result, node.range)
+        return Call(plain, Callee.MATH, arguments, result, node.range)
     passed = tuple(
         storage_accesses.pointer_argument(context, argument) if is_address(argument.type) else context.lower(argument)
         for argument in node.children[1:]
@@ -382,7 +382,7 @@ def _converted(context: Context, argument: Node) -> Expression:
     return lowered if lowered.type == type_ else Cast(type_, lowered, argument.range)
 
 
-def _math_name(name: str) -> str | None:
+def math_name(name: str) -> str | None:
     """The math.h name of a function, or of a builtin from a macro of math.h; else None."""
     if name in _INNER_NAMES:
         return _INNER_NAMES[name]
@@ -405,13 +405,13 @@ def _constant(name: str, node: Node) -> Expression | None:
 
 def _unknown(name: str, node: Node) -> Exception:
     plain = name.removeprefix("__builtin_")
-    name = plain if plain in _OUTPUT | _MEMORY else name
+    name = plain if plain in _OUTPUT | MEMORY else name
     if name == "__builtin_classify_type":
         message = "the macros of tgmath.h cannot be used in a kernel"
         return source_error(node.range, message, "include math.h and call the function of the type (sqrtf, sqrt)")
     if name in _OUTPUT:
         remedy = "do input and output before or after the kernel"
-    elif name in _MEMORY:
+    elif name in MEMORY:
         remedy = "get and give back memory outside the kernel; small scratch arrays may be declared in it"
     elif name in _RANDOM:
         remedy = "fill an array with random numbers before the kernel"

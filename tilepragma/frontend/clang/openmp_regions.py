@@ -9,19 +9,21 @@
         count++;
     }
 
-All threads run what stands between the loops, and each has the same values there. So one thread
-may run it, the loops are kernels, and the line of the region goes. That does not hold where threads
-ask for their numbers, where each has memory of its own that a loop uses, or where a private
-variable's old value is read behind the region. Such a region stays OpenMP's with all its loops.
+A team of threads executes the region. What stands between the loops each thread computes from the
+same values, with the same effect as one thread alone. So one thread executes it, the loops are
+kernels, and the line of the region goes. A region stays OpenMP's, with all its loops, where that
+does not hold: where it asks for the thread, calls what may have an effect for each thread, or has a
+lock; where a thread has memory of its own that a loop uses; where a private variable's old value
+may be read behind it; and where no loop would become a kernel.
 
-A region may call functions with loops under `omp for`. These are kernels where all that calls them
-is such a region, or one thread.
+A region may call functions with loops under `omp for`. These are kernels where everything that
+calls the functions is such a region, or one thread.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TypeVar
@@ -31,199 +33,321 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.clause_objects import visible_declaration
 from tilepragma.frontend.clang.cursor_tree import CursorKind, Key, Node, strip
+from tilepragma.frontend.clang.expression_lowering import MEMORY, math_name
 from tilepragma.frontend.clang.liveness import Liveness
 from tilepragma.frontend.clang.lowering_context import changed_operand
 from tilepragma.frontend.clang.regions import RegionBuilder
 from tilepragma.frontend.clang.statement_extents import BoundStatement
 from tilepragma.frontend.clang.type_conversion import is_array, is_pointer, is_record
-from tilepragma.frontend.pragma.scanner import LocatedDirective
+from tilepragma.frontend.pragma.openmp import thread_private_names
+from tilepragma.frontend.pragma.scanner import LocatedDirective, OpenMPText
+from tilepragma.frontend.pragma.text_scan import next_statement
 from tilepragma.ir.directives import OpenMPRegion, PrivateClause, ReductionClause
 
 _Clause = TypeVar("_Clause", PrivateClause, ReductionClause)
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_LINE = re.compile(rb"#[ \t]*pragma[ \t]+omp[ \t]+([a-z]+)([^\n]*)")
-_CALL = re.compile(rb"\bomp_\w+")
-#: What one thread alone may meet in a region, with the same effect.
-_HARMLESS = (b"for", b"simd", b"single", b"master", b"masked", b"barrier", b"flush", b"critical", b"atomic")
+#: Constructs whose statement one thread of a team executes, and those without an effect there.
+_FOR_ONE_THREAD, _WITHOUT_EFFECT = ("single", "master", "masked"), ("simd", "barrier", "flush")
 #: The number of threads in a region, and outside: the number that a region would have.
 _COUNT, _COUNT_OUTSIDE = "omp_get_num_threads", "omp_get_max_threads"
 #: Functions of OpenMP that tell one thread alone what they tell each of several.
-_SAME_IN_ALL = tuple(f"omp_get_{name}" for name in ("wtime", "wtick", "max_threads", "num_procs"))
-
+_SAME_IN_ALL = frozenset(f"omp_get_{name}" for name in ("wtime", "wtick", "max_threads", "num_procs"))
 
 #: Ranges of a file, with the text that takes their place.
 Replacements = tuple[tuple[SourceRange, bytes], ...]
 
 
 def merge_regions(
-    builder: RegionBuilder, directives: tuple[LocatedDirective, ...]
-) -> tuple[tuple[LocatedDirective, ...], Replacements]:
-    """The directives of a file, where loops of parallel regions have the regions' clauses, and
-    what regions name otherwise without their threads. Reports the regions that stay OpenMP's, and
-    the loops that stay with them.
+    builder: RegionBuilder,
+    located: Mapping[str, tuple[LocatedDirective, ...]],
+    lines: Mapping[str, tuple[OpenMPText, ...]],
+) -> tuple[dict[str, tuple[LocatedDirective, ...]], dict[str, Replacements]]:
+    """The directives of each file, where loops have the clauses of their parallel regions; and what
+    a file calls otherwise without a region's threads. `lines` has all lines of OpenMP.
+
+    Reports the regions that stay OpenMP's, and the loops that stay with them.
     """
-    merger = _Merger(builder, directives)
-    if any(directive.openmp_region or directive.in_openmp_region for directive in directives):
-        merger.decide()
-    merged: dict[int, LocatedDirective] = {}
-    for directive in directives:
-        if directive.openmp_line is not None:
-            with builder.diagnostics.about(directive.range), builder.diagnostics.reporting():
-                merged[directive.range.start.offset] = merger.merged(directive)
-    result = tuple(merged.get(directive.range.start.offset, directive) for directive in directives)
-    return result, tuple(merger.replacements())
+    teams = _Teams(builder, tuple(each for of_file in located.values() for each in of_file), lines)
+    teams.decide()
+
+    def merged(directive: LocatedDirective) -> LocatedDirective:
+        if directive.openmp_line is None:
+            return directive
+        with builder.diagnostics.about(directive.range), builder.diagnostics.reporting():
+            return teams.merged(directive)
+        return directive
+
+    result = {path: tuple(map(merged, of_file)) for path, of_file in located.items()}
+    replaced = teams.replacements()
+    return result, {path: tuple(each for each in replaced if each[0].file == path) for path in located}
 
 
 @dataclass(frozen=True)
-class _Threads:
-    """What the threads of a region run: its statement, or a function that regions call, and what
-    `region` says there (nothing in functions). `inside` are the lines of OpenMP in it.
+class _Team:
+    """What a team of threads executes: the region of the line at `place`, or a function (`region`
+    is None) at `place` that regions call. `inside` are the directives in it.
     """
 
-    range: SourceRange
-    region: OpenMPRegion
+    place: SourceRange
+    region: OpenMPRegion | None
     statement: BoundStatement
     inside: tuple[LocatedDirective, ...]
-    is_function: bool
+
+    @property
+    def loops(self) -> tuple[LocatedDirective, ...]:
+        """The loops that the team divides."""
+        return tuple(each for each in self.inside if each.in_openmp_region)
+
+    @property
+    def bodies(self) -> tuple[Node, ...]:
+        """Their statements."""
+        places = {loop.statement for loop in self.loops}
+        nodes = self.statement.node.walk()
+        return tuple(node for node in nodes if node.start in places and node.kind == CursorKind.FOR_STMT)
 
 
-class _Merger:
-    """Decides for a file what one thread may run in place of several: `refused` are the places of
-    regions, and the keys of functions, that stay OpenMP's.
+class _Teams:
+    """Decides which teams one thread can stand for. `refused` has the reasons of those that it
+    cannot, by their places; `arrays` the arrays private to a loop's iterations, by the loop's line.
     """
 
-    def __init__(self, builder: RegionBuilder, directives: tuple[LocatedDirective, ...]) -> None:
-        self.builder, self.directives = builder, directives
-        self.regions: list[_Threads] = []
-        self.functions: dict[Key, _Threads] = {}
+    def __init__(
+        self,
+        builder: RegionBuilder,
+        directives: tuple[LocatedDirective, ...],
+        lines: Mapping[str, tuple[OpenMPText, ...]],
+    ) -> None:
+        self.builder, self.directives, self.lines = builder, directives, lines
+        self.thread_private = thread_private_names(lines.values())
+        self.regions: list[_Team] = []
+        self.functions: dict[Key, _Team] = {}
         self.refused: dict[SourceRange, Diagnostic] = {}
-        self.arrays: dict[int, tuple[str, ...]] = {}
-        self._calls: dict[Key, tuple[Node, ...]] = {}
+        self.arrays: dict[SourceRange, tuple[str, ...]] = {}
 
     def decide(self) -> None:
-        """Find the regions and the functions with loops for their threads, and refuse those that
-        need several threads, until no more are refused. Reports the refused regions.
+        """Find the teams, and refuse those that need several threads, until no more are refused.
+        Reports the refused regions.
         """
         for directive in self.directives:
             if directive.openmp_region is not None:
                 with self._refusing(directive.range):
                     statement = self.builder.bind(directive, _statement(directive), "#pragma omp parallel")
-                    inside = tuple(other for other in self.directives if _is_inside(other, directive, statement))
-                    region = directive.openmp_region
-                    self.regions.append(_Threads(directive.range, region, statement, inside, False))
+                    inside = tuple(each for each in self.directives if _is_inside(each, directive, statement))
+                    self.regions.append(_Team(directive.range, directive.openmp_region, statement, inside))
         for directive in self.directives:
-            if directive.in_openmp_region and self._region_of(directive) is None:
+            if directive.in_openmp_region and not any(directive in region.inside for region in self.regions):
                 with self._refusing(directive.range):
                     self._add_function(directive)
-        for threads in (*self.regions, *self.functions.values()):
-            with self._refusing(threads.range):
-                self.arrays |= _check_threads(threads, self.functions)
+        teams = (*self.regions, *self.functions.values())
+        for team in teams:
+            with self._refusing(team.place):
+                self._check(team)
         before = -1
         while len(self.refused) != before:
             before = len(self.refused)
-            for threads in (*self.regions, *self.functions.values()):
-                if threads.range not in self.refused:
-                    with self._refusing(threads.range):
-                        self._check_calls(threads)
+            for team in teams:
+                if team.place not in self.refused:
+                    with self._refusing(team.place):
+                        self._check_calls(team)
             self._refuse_called()
-        for threads in self.regions:
-            if threads.range in self.refused:
-                with self.builder.diagnostics.about(threads.range):
-                    self.builder.diagnostics.add(self.refused[threads.range])
+        for directive in self.directives:
+            if directive.openmp_region is not None and directive.range in self.refused:
+                with self.builder.diagnostics.about(directive.range):
+                    self.builder.diagnostics.add(self.refused[directive.range])
 
     @contextmanager
-    def _refusing(self, line: SourceRange) -> Iterator[None]:
-        """What a SourceError says is why the region of this line stays."""
+    def _refusing(self, place: SourceRange) -> Iterator[None]:
+        """A SourceError says why the team at this place stays."""
         try:
             yield
         except SourceError as refusal:
             why = refusal.diagnostic
-            place = Diagnostic(Severity.NOTE, why.range, "here")
-            self.refused[line] = Diagnostic(Severity.ERROR, line, why.message, (place, *why.notes))
+            here = (Diagnostic(Severity.NOTE, why.range, "here"),) if why.range != place else ()
+            self.refused[place] = Diagnostic(Severity.ERROR, place, why.message, (*here, *why.notes))
 
     def _add_function(self, loop: LocatedDirective) -> None:
-        """The function around a loop for threads of a region that calls it. Raises SourceError."""
+        """The team of the function around a loop. Raises SourceError."""
         facts = self.builder.function_around(loop, "#pragma omp for")
-        node = facts.node
-        if node.key in self.functions:
+        function = facts.node
+        if function.key in self.functions:
             return
-        path = (node.body,)
-        statement = BoundStatement(facts, path, node.body.range)
+        statement = BoundStatement(facts, (function.body,), function.body.range)
+        in_regions = [each for region in self.regions for each in region.inside]
         inside = tuple(
-            other
-            for other in self.directives
-            if statement.range.holds(other.range.file, other.range.start.offset)
-            and self._region_of(other) is None
-            and other.openmp_region is None
+            each
+            for each in self.directives
+            if statement.range.holds(each.range.file, each.range.start.offset)
+            and each.openmp_region is None
+            and each not in in_regions
         )
-        self.functions[node.key] = _Threads(node.range, OpenMPRegion(node.range), statement, inside, True)
+        self.functions[function.key] = _Team(function.range, None, statement, inside)
 
-    def _region_of(self, directive: LocatedDirective) -> _Threads | None:
-        return next((region for region in self.regions if directive in region.inside), None)
+    def _check(self, team: _Team) -> None:
+        """Raises SourceError where one thread cannot execute the text with the same effect."""
+        function = team.statement.facts.node
+        if team.region is None and (function.storage != "STATIC" or _is_address_taken(function)):
+            raise source_error(function.range, "threads of other files may call it, as it is not static")
+        for each in team.inside:
+            if not each.in_openmp_region:
+                what = (
+                    "a line in it stays OpenMP's"
+                    if each.stays_openmp
+                    else "a directive in it is no loop's for its threads"
+                )
+                raise source_error(each.range, what)
+        self._check_text(team.statement.node, team.bodies, [loop.range for loop in team.loops])
+        self._check_counts(team)
+        self.arrays |= self._private_arrays(team)
+        liveness = Liveness(team.statement.facts, team.statement.path)
+        for name, clause in team.region.private_names if team.region is not None else ():
+            declaration = visible_declaration(function, name, team.place.start.offset)
+            if declaration is not None and liveness.read_after(declaration):
+                raise source_error(clause.range, f"the value of '{name}' before the region may be read behind it")
 
-    def _called(self, function: Node) -> tuple[Node, ...]:
-        """The definitions that a function, or a statement, calls, and those that these call."""
-        if function.key not in self._calls:
-            found: dict[Key, Node] = {}
-            pending = [function]
-            while pending:
-                for node in pending.pop().walk():
-                    definition = node.named.definition if node.named is not None else None
-                    is_function = definition is not None and definition.kind == CursorKind.FUNCTION_DECL
-                    if definition is not None and is_function and definition.key not in found:
-                        found[definition.key] = definition
-                        pending.append(definition)
-            self._calls[function.key] = tuple(found.values())
-        return self._calls[function.key]
+    def _check_text(self, text: Node, bodies: Sequence[Node] = (), loops: Collection[SourceRange] = ()) -> None:
+        """Raises SourceError where threads that execute a statement, or a function's body, do what
+        one thread does not. `bodies` and `loops` are the statements and lines of a team's loops.
+        """
+        for line in self._lines_in(text):
+            word = line.words[0] if line.words else ""
+            is_plain = word in (*_FOR_ONE_THREAD, *_WITHOUT_EFFECT) and "copyprivate" not in line.words
+            if not is_plain and line.range not in loops:
+                raise source_error(line.range, f"tilepragma does not translate 'omp {word}' in a region")
+        for node in self._for_all_threads(text, bodies):
+            if node.kind == CursorKind.CALL_EXPR and not _has_one_effect(node):
+                name = node.called.spelling if node.called is not None else "what a pointer leads to"
+                raise source_error(node.range, f"each thread calls '{name}'")
+            if node.named is not None and node.spelling in self.thread_private:
+                raise source_error(node.range, f"each thread has a '{node.spelling}' of its own (threadprivate)")
 
-    def _check_calls(self, threads: _Threads) -> None:
-        """Raises SourceError where a called function needs several threads."""
-        for definition in self._called(threads.statement.node):
-            text = definition.unit.text(definition.file)[definition.start : definition.end]
-            known = self.functions.get(definition.key)
-            if known is not None and known.range in self.refused:
+    def _for_all_threads(self, text: Node, bodies: Sequence[Node]) -> Iterator[Node]:
+        """The nodes of a text that each thread executes: those outside of loops, and of statements
+        for one thread.
+        """
+        unit, apart = text.unit, [*bodies]
+        for line in self._lines_in(text):
+            if line.words[:1] and line.words[0] in _FOR_ONE_THREAD:
+                place = next_statement(unit.text(text.file), line.end_offset, {}, unit.skipped(text.file))
+                apart += [node for node in text.walk() if node.start == place]
+        return _outside(text, apart)
+
+    def _lines_in(self, text: Node) -> Iterator[OpenMPText]:
+        for line in self.lines.get(text.file, ()):
+            if text.start <= line.range.start.offset < text.end:
+                yield line
+
+    def _check_counts(self, team: _Team) -> None:
+        """Raises SourceError where the number of threads cannot be named otherwise."""
+        unit = team.statement.node.unit
+        for name in _named_counts(team):
+            declared = {node.spelling for node in unit.file_scope()}
+            is_declared = _COUNT_OUTSIDE in declared or _COUNT not in declared  # both may be implicit
+            is_usual = team.region is not None and team.region.has_usual_threads
+            if not is_usual or not is_declared or unit.text(name.file)[name.start : name.end] != _COUNT.encode():
+                raise source_error(name.range, f"'{_COUNT}' asks for OpenMP's threads")
+
+    def _check_calls(self, team: _Team) -> None:
+        """Raises SourceError where a function that the team calls needs several threads, or where
+        neither the team nor such a function has a loop.
+        """
+        has_loops = bool(team.loops)
+        for definition in _called(self._for_all_threads(team.statement.node, team.bodies)):
+            callee = self.functions.get(definition.key)
+            if callee is not None and callee.place in self.refused:
                 raise source_error(definition.range, f"'{definition.spelling}', which it calls, needs its threads")
-            is_of_openmp = definition.spelling.startswith("omp_")  # a stub for compilers without it
-            if known is None and not is_of_openmp and not _is_harmless(text):
-                raise source_error(definition.range, f"'{definition.spelling}', which it calls, may need its threads")
+            if callee is None and not definition.spelling.startswith("omp_"):  # a stub where there is no OpenMP
+                self._check_text(definition.body)
+            has_loops |= callee is not None
+        if not has_loops:
+            raise source_error(team.place, "it has no loop under 'omp for'")
 
     def _refuse_called(self) -> None:
         """Refuse functions that what stays OpenMP's calls: each thread would run all of a loop."""
-        staying = [region.statement.node for region in self.regions if region.range in self.refused]
+        staying = [region.statement.node for region in self.regions if region.place in self.refused]
         for directive in self.directives:
             if directive.stays_openmp and directive.statement is not None:
                 with suppress(SourceError):
                     staying.append(self.builder.bind(directive, directive.statement, "#pragma omp").node)
         for node in staying:
-            for definition in self._called(node):
-                threads = self.functions.get(definition.key)
-                if threads is not None and threads.range not in self.refused:
-                    with self._refusing(threads.range):
+            for definition in _called(node.walk()):
+                team = self.functions.get(definition.key)
+                if team is not None and team.place not in self.refused:
+                    with self._refusing(team.place):
                         raise source_error(node.range, "threads that stay OpenMP's call it")
+
+    def _private_arrays(self, team: _Team) -> dict[SourceRange, tuple[str, ...]]:
+        """The arrays and structs of each thread that a loop alone fills, by the loop's line.
+
+        Raises SourceError where a loop, or a function with loops, otherwise uses memory that each
+        thread has for itself: an array or a struct, or what a pointer leads to that a thread has
+        got from a call, or from nowhere.
+        """
+        bodies = team.bodies
+        nodes = list(_outside(team.statement.node, bodies))
+        declared = [node for node in nodes if node.kind == CursorKind.VAR_DECL and node.storage != "STATIC"]
+        private, first = self._private_variables(team, first=False), self._private_variables(team, first=True)
+        variables = {node.key: node for node in (*declared, *private, *first)}
+        assigned = list(_assigned(nodes))
+        values = {key for key, _ in assigned}
+        for clause in team.region.reductions if team.region is not None else ():
+            for name in clause.names:
+                declaration = self._visible(team, name)
+                if declaration is not None and declaration.key in values:
+                    raise source_error(clause.range, f"each thread changes its '{name}' outside the loops")
+        own = {key for key, node in variables.items() if _is_aggregate(node)}
+        own |= {node.key for node in private if is_pointer(node.type) and node.key not in values}
+        before = -1
+        while len(own) != before:
+            before = len(own)
+            own |= {key for key, value in assigned if key in variables and _leads_to(own, variables[key], value)}
+        elsewhere = {node.named.key for node in nodes if node.named is not None} | values | {n.key for n in first}
+        for node in nodes:
+            if node.kind == CursorKind.CALL_EXPR and node.called is not None and node.called.key in self.functions:
+                _refuse_uses(node, own)
+        filled = [own & set(_filled(body)) for body in bodies]
+        used = [own & {node.named.key for node in body.walk() if node.named is not None} for body in bodies]
+        # What one loop fills and another one only reads passes from loop to loop in each thread.
+        passed_on = {key for keys, of_loop in zip(used, filled, strict=True) for key in keys - of_loop}
+        scratch = {key for key in set().union(*filled) - elsewhere - passed_on if _is_aggregate(variables[key])}
+        constant = {key for key in own - set().union(*filled) if _is_aggregate(variables[key])}
+        result = {}
+        for loop in team.loops:
+            for body in bodies:
+                if body.start == loop.statement:
+                    _refuse_uses(body, own - scratch - constant)
+                    result[loop.range] = tuple(sorted(variables[key].spelling for key in scratch & set(_filled(body))))
+        return result
+
+    def _private_variables(self, team: _Team, *, first: bool) -> list[Node]:
+        """The variables of the region's clauses `private`, or `firstprivate`."""
+        clauses = team.region.private_names if team.region is not None else ()
+        nodes = (self._visible(team, name) for name, clause in clauses if clause.first is first)
+        return [node for node in nodes if node is not None]
+
+    def _visible(self, team: _Team, name: str) -> Node | None:
+        return visible_declaration(team.statement.facts.node, name, team.statement.range.start.offset)
 
     def merged(self, directive: LocatedDirective) -> LocatedDirective:
         """A loop's directive with its region's clauses. Raises SourceError if it stays."""
         if not directive.in_openmp_region:
             statement = self.builder.bind(directive, _statement(directive), "#pragma omp parallel for")
             return _with_clauses(directive, OpenMPRegion(directive.range), statement)
-        for threads in (*self.regions, *self.functions.values()):
-            if directive in threads.inside:
-                why = self.refused.get(threads.range)
-                if why is None:
-                    arrays = self.arrays.get(_statement(directive), ())
-                    private = (PrivateClause(arrays, False, directive.range),) if arrays else ()
-                    region = replace(threads.region, privates=(*threads.region.privates, *private))
-                    return _with_clauses(directive, region, threads.statement)
-                if threads.is_function:
-                    raise source_error(directive.range, f"its function needs several threads: {why.message}")
-        raise source_error(directive.range, "its loop needs the threads of an 'omp parallel' that stays")
+        team = next((each for each in (*self.regions, *self.functions.values()) if directive in each.inside), None)
+        why = None if team is None else self.refused.get(team.place)
+        if team is None or (why is not None and team.region is not None):
+            raise source_error(directive.range, "its loop needs the threads of an 'omp parallel' that stays")
+        if why is not None:
+            raise source_error(directive.range, f"its function needs several threads: {why.message}")
+        arrays = self.arrays.get(directive.range, ())
+        private = (PrivateClause(arrays, False, directive.range),) if arrays else ()
+        region = team.region or OpenMPRegion(directive.range)
+        return _with_clauses(directive, replace(region, privates=(*region.privates, *private)), team.statement)
 
-    def replacements(self) -> Iterator[tuple[SourceRange, bytes]]:
-        """What regions that go name otherwise without their threads."""
-        for region in self.regions:
-            if region.range not in self.refused:
-                yield from ((name.range, _COUNT_OUTSIDE.encode()) for name in _named_counts(region.statement))
+    def replacements(self) -> Replacements:
+        """What regions that go call otherwise without their threads."""
+        regions = (region for region in self.regions if region.place not in self.refused)
+        return tuple((name.range, _COUNT_OUTSIDE.encode()) for region in regions for name in _named_counts(region))
 
 
 def _statement(directive: LocatedDirective) -> int:
@@ -238,156 +362,78 @@ def _is_inside(directive: LocatedDirective, region: LocatedDirective, statement:
     """
     is_behind = directive.range.start.offset > region.range.start.offset
     place = directive.statement
-    return is_behind and place is not None and statement.range.holds(region.range.file, place)
+    return is_behind and place is not None and statement.range.holds(directive.range.file, place)
 
 
-def _check_threads(threads: _Threads, functions: Collection[Key]) -> dict[int, tuple[str, ...]]:
-    """The arrays of each thread that are private to a loop's iterations, by the loop's place.
+def _outside(text: Node, apart: Sequence[Node]) -> Iterator[Node]:
+    """The nodes of a text but for those of the statements `apart`."""
+    return (node for node in text.walk() if not any(each.start <= node.start < each.end for each in apart))
 
-    Raises SourceError where one thread cannot run the text with the same effect. `functions` have
-    loops for the threads.
+
+def _called(nodes: Iterable[Node]) -> tuple[Node, ...]:
+    """The user's functions that nodes name, and those that these name: their definitions."""
+    found: dict[Key, Node] = {}
+    pending = [nodes]
+    while pending:
+        for node in pending.pop():
+            definition = node.named.definition if node.named is not None else None
+            is_function = definition is not None and definition.kind == CursorKind.FUNCTION_DECL
+            if definition is None or not is_function or definition.key in found or _is_system(definition):
+                continue
+            found[definition.key] = definition
+            pending.append(definition.walk())
+    return tuple(found.values())
+
+
+def _is_system(node: Node) -> bool:
+    return node.unit.is_system(node.file)
+
+
+def _has_one_effect(call: Node) -> bool:
+    """Whether a call by one thread does what calls by all threads do. What the user defines is
+    checked by its text.
     """
-    region, statement, inside = threads.region, threads.statement, threads.inside
-    function, file = statement.facts.node, threads.range.file
-    if threads.is_function and (function.storage != "STATIC" or _is_address_taken(function)):
-        raise source_error(function.range, "threads of other files may call it, as it is not static")
-    for other in inside:
-        if not other.in_openmp_region:
-            raise source_error(
-                other.range, "a line in it stays OpenMP's" if other.stays_openmp else "a line in it is no loop's"
-            )
-    unit = statement.node.unit
-    skipped = unit.skipped(file)
-    for line in _LINE.finditer(unit.text(file), *_extent(statement)):
-        is_skipped = any(first <= line.start() < last for first, last in skipped)
-        if not is_skipped and (line[1] not in _HARMLESS or b"copyprivate" in line[2]):
-            range_ = unit.span(file, *line.span())
-            raise source_error(range_, f"tilepragma does not translate 'omp {line[1].decode()}' in a region")
-    for call in statement.node.walk():
-        if call.kind == CursorKind.CALL_EXPR:
-            _check_call(call)
-    for count in _named_counts(statement):
-        text = unit.text(file)[count.start : count.end]
-        is_declared = any(node.spelling == _COUNT_OUTSIDE for node in unit.file_scope())
-        is_elsewhere = threads.is_function or not region.has_usual_threads
-        if is_elsewhere or text != _COUNT.encode() or not is_declared:
-            raise source_error(count.range, f"'{_COUNT}' asks for OpenMP's threads")
-    loops = [loop for loop in inside if loop.in_openmp_region]
-    arrays = _private_arrays(region, statement, loops, functions)
-    liveness = Liveness(statement.facts, statement.path)
-    for name, clause in region.private_names:
-        declaration = visible_declaration(function, name, threads.range.start.offset)
-        if declaration is not None and liveness.read_after(declaration):
-            raise source_error(clause.range, f"the value of '{name}' before the region may be read behind it")
-    return arrays
+    function = call.called
+    if function is None:
+        return False
+    name, definition = function.spelling, function.definition
+    if name.startswith("omp_"):
+        return name == _COUNT or name in _SAME_IN_ALL
+    is_users = definition is not None and not _is_system(definition)
+    return is_users or math_name(name) is not None or name.removeprefix("__builtin_") in MEMORY
 
 
-def _named_counts(statement: BoundStatement) -> Iterator[Node]:
-    """Where a region asks for the number of its threads."""
-    references = (node for node in statement.node.walk() if node.kind == CursorKind.DECL_REF_EXPR)
+def _named_counts(team: _Team) -> Iterator[Node]:
+    """Where a team's text names the function for the number of its threads."""
+    references = (node for node in team.statement.node.walk() if node.kind == CursorKind.DECL_REF_EXPR)
     return (node for node in references if node.spelling == _COUNT)
 
 
-def _extent(statement: BoundStatement) -> tuple[int, int]:
-    return statement.range.start.offset, statement.range.end.offset
-
-
-def _check_call(call: Node) -> None:
-    """Raises SourceError for a call that asks for the thread."""
-    name = "" if call.called is None else call.called.spelling
-    if name.startswith("omp_") and name not in (*_SAME_IN_ALL, _COUNT):
-        raise source_error(call.range, f"'{name}' asks for OpenMP's threads")
-
-
-def _is_harmless(text: bytes) -> bool:
-    """Whether one thread may run the text of a function without loops for several."""
-    lines = all(
-        line[1] in _HARMLESS and line[1] != b"for" and b"copyprivate" not in line[2] for line in _LINE.finditer(text)
-    )
-    return lines and all(call.decode() in _SAME_IN_ALL for call in _CALL.findall(text))
-
-
 def _is_address_taken(function: Node) -> bool:
-    """Whether anything but a call names the function in its file."""
+    """Whether anything but a call names the function in its translation unit."""
     for definition in function.unit.file_scope():
-        called = {
-            strip(node.children[0]).start
-            for node in definition.walk()
-            if node.kind == CursorKind.CALL_EXPR and node.children
-        }
-        for node in definition.walk():
-            if node.named is not None and node.named.key == function.key and node.start not in called:
-                return True
+        nodes = list(definition.walk())
+        calls = (node for node in nodes if node.kind == CursorKind.CALL_EXPR and node.children)
+        called = {strip(call.children[0]).start for call in calls}
+        named = (node for node in nodes if node.named is not None and node.named.key == function.key)
+        if any(node.start not in called for node in named):
+            return True
     return False
-
-
-@dataclass(frozen=True)
-class _Memory:
-    """Variables of each thread, by key, and which are, or may lead to, memory of its own."""
-
-    variables: dict[Key, Node]
-    own: set[Key]
-
-
-def _private_arrays(
-    region: OpenMPRegion, statement: BoundStatement, loops: Sequence[LocatedDirective], functions: Collection[Key]
-) -> dict[int, tuple[str, ...]]:
-    """The arrays of each thread that a loop fills and nothing else uses, by the loop's place.
-
-    Raises SourceError where a loop, or a call of these functions, otherwise uses memory that each
-    thread has for itself: an array, or what a pointer leads to that a thread has got from a call,
-    or from nowhere.
-    """
-    places = {loop.statement for loop in loops}
-    bodies = [node for node in statement.node.walk() if node.start in places and node.kind == CursorKind.FOR_STMT]
-
-    def is_in_loop(node: Node) -> bool:
-        return any(body.start <= node.start < body.end for body in bodies)
-
-    nodes = [node for node in statement.node.walk() if not is_in_loop(node)]
-    declared = [node for node in nodes if node.kind == CursorKind.VAR_DECL and node.storage != "STATIC"]
-    function, place = statement.facts.node, statement.range.start.offset
-    private = [
-        declaration
-        for name, clause in region.private_names
-        if not clause.first and (declaration := visible_declaration(function, name, place)) is not None
-    ]
-    memory = _Memory({node.key: node for node in (*declared, *private)}, set())
-    assigned = list(_assigned(nodes))
-    memory.own.update(key for key, node in memory.variables.items() if _is_aggregate(node))
-    values = {key for key, _ in assigned}
-    for clause in region.reductions:
-        for name in clause.names:
-            declaration = visible_declaration(function, name, place)
-            if declaration is not None and declaration.key in values:
-                raise source_error(clause.range, f"each thread changes its '{name}' outside the loops")
-    memory.own.update(node.key for node in private if is_pointer(node.type) and node.key not in values)
-    before = -1
-    while len(memory.own) != before:
-        before = len(memory.own)
-        memory.own.update(key for key, value in assigned if _is_pointer_to_own(key, value, memory))
-    calls = (node for node in nodes if node.kind == CursorKind.CALL_EXPR and node.called is not None)
-    elsewhere = {node.named.key for node in nodes if node.named is not None} | values
-    result = {}
-    for user in (*bodies, *(call for call in calls if call.called is not None and call.called.key in functions)):
-        uses = {node.named.key: node for node in user.walk() if node.named is not None and node.named.key in memory.own}
-        filled = set(_filled(user))
-        arrays = []
-        for key, node in uses.items():
-            name, is_loop = node.spelling, user.kind == CursorKind.FOR_STMT
-            if not is_loop or not _is_aggregate(memory.variables[key]) or (key in filled and key in elsewhere):
-                raise source_error(node.range, f"each thread has a '{name}' of its own")
-            arrays += [name] if key in filled else []
-        result[user.start] = tuple(arrays)
-    return result
 
 
 def _is_aggregate(variable: Node) -> bool:
     return is_array(variable.type) or is_record(variable.type)
 
 
+def _refuse_uses(user: Node, own: set[Key]) -> None:
+    """Raises SourceError where a loop or a call uses memory of each thread's own."""
+    for node in user.walk():
+        if node.named is not None and node.named.key in own:
+            raise source_error(node.range, f"each thread has a '{node.spelling}' of its own")
+
+
 def _filled(loop: Node) -> Iterator[Key]:
-    """The arrays of which a loop may change elements: those that it assigns, or passes on."""
+    """The variables of which a loop may change a part: those that it assigns, or passes on."""
     for node in loop.walk():
         target = changed_operand(node)
         while target is not None and target.kind in (CursorKind.ARRAY_SUBSCRIPT_EXPR, CursorKind.MEMBER_REF_EXPR):
@@ -411,18 +457,18 @@ def _assigned(nodes: Iterable[Node]) -> Iterator[tuple[Key, Node | None]]:
             yield target.named.key, None if node.takes_address else node.children[-1]
 
 
-def _is_pointer_to_own(key: Key, value: Node | None, memory: _Memory) -> bool:
-    """Whether the variable is a pointer that gets this value, or one by its address (None)."""
-    variable = memory.variables.get(key)
-    if variable is None or not is_pointer(variable.type):
+def _leads_to(own: set[Key], variable: Node, value: Node | None) -> bool:
+    """Whether a variable that gets this value (None: one by its address) is a pointer to memory of
+    the thread's `own`.
+    """
+    if not is_pointer(variable.type):
         return False
     if value is None:
         return True
     parts = list(value.walk())
-    if any(part.kind == CursorKind.CALL_EXPR for part in parts):
-        return True
     named = (strip(part).named for part in parts)
-    return any(each is not None and each.key in memory.own for each in named)
+    calls = any(part.kind == CursorKind.CALL_EXPR for part in parts)
+    return calls or any(each is not None and each.key in own for each in named)
 
 
 def _with_clauses(loop: LocatedDirective, region: OpenMPRegion, statement: BoundStatement) -> LocatedDirective:

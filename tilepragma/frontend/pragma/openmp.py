@@ -12,16 +12,17 @@ finds by itself (`shared`, `default`, `lastprivate`) are dropped.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tilepragma.base.diagnostics import Diagnostics, source_error
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.pragma.grammar import parse_directive
+from tilepragma.frontend.pragma.scanner import LocatedDirective, OpenMPText
 from tilepragma.frontend.pragma.spliced_source import Token
 from tilepragma.frontend.pragma.syntax import RawClause, matched, split_clauses
-from tilepragma.ir.directives import KernelDirective, LoopDirective, OpenMPLine, OpenMPRegion
+from tilepragma.ir.directives import KernelDirective, LoopDirective, OpenMPRegion, UntranslatedOpenMP
 
 #: Where a directive begins: its file and the offset there.
 Place = tuple[str, int]
@@ -33,6 +34,8 @@ _DROPPED = (
     *("shared", "default", "lastprivate", "schedule", "num_threads", "proc_bind", "nowait"),
     *("simdlen", "safelen", "aligned", "nontemporal", "order"),
 )
+#: Constructs that may follow `parallel` on a line, and that are no loops.
+_INNER = ("sections", "loop", "master", "masked")
 #: Constructs that distribute work. Others, such as `simd`, say nothing that is lost.
 _WORK = ("parallel", "for", "sections", "task", "taskloop", "target", "teams", "distribute")
 
@@ -47,18 +50,33 @@ class OpenMPInput:
     left: frozenset[Place] = frozenset()
 
 
-#: Constructs that may follow `parallel` on a line.
-_INNER = ("sections", "loop", "master", "masked")
-
-
 def place_of(range_: SourceRange) -> Place:
     """Where a directive with this range begins."""
     return range_.file, range_.start.offset
 
 
-def openmp_directive(
+def thread_private_names(files: Iterable[Sequence[OpenMPText]]) -> frozenset[str]:
+    """The variables of which each thread has its own (`threadprivate`)."""
+    lines = (line.words for lines in files for line in lines)
+    return frozenset(name for words in lines if words[:1] == ("threadprivate",) for name in words[1:])
+
+
+def openmp_directives(
+    lines: Iterable[OpenMPText], openmp: OpenMPInput, diagnostics: Diagnostics
+) -> tuple[LocatedDirective, ...]:
+    """What lines of OpenMP are as directives; errors go to `diagnostics`, about their lines."""
+    directives = []
+    for line in lines:
+        with diagnostics.about(line.range):
+            directive = _directive(line.tokens, line.range, openmp, diagnostics)
+        if directive is not None:
+            directives.append(LocatedDirective(directive, line.range, line.end_offset))
+    return tuple(directives)
+
+
+def _directive(
     tokens: Sequence[Token], place: SourceRange, openmp: OpenMPInput, diagnostics: Diagnostics
-) -> tuple[KernelDirective, LoopDirective] | OpenMPRegion | OpenMPLine | None:
+) -> tuple[KernelDirective, LoopDirective] | OpenMPRegion | UntranslatedOpenMP | None:
     """The kernel that `tokens`, those behind `omp`, spell, and its loop, or the region; `place` is
     their range.
 
@@ -68,7 +86,7 @@ def openmp_directive(
     if not tokens or tokens[0].text not in _WORK:
         return None
     if place_of(place) in openmp.left:
-        return OpenMPLine(place)
+        return UntranslatedOpenMP(place)
     with diagnostics.reporting():
         construct = next((words for words in _LOOPS if _begins_with(tokens, words)), None)
         if construct is None and (len(tokens) > 1 and tokens[1].text in _INNER or tokens[0].text != "parallel"):
@@ -80,7 +98,7 @@ def openmp_directive(
             is_usual = not any(clause.name in ("num_threads", "if") for clause in clauses)
             return OpenMPRegion(place, (*kernel.privates, *loop.privates), kernel.reductions, is_usual)
         return replace(kernel, in_openmp_region=construct[0] == "for"), loop
-    return OpenMPLine(place)
+    return UntranslatedOpenMP(place)
 
 
 def _kernel(

@@ -1,5 +1,5 @@
 """Finds tilek directives in a C file: `#pragma tilek …`, `_Pragma("tilek …")`, and their macros;
-and OpenMP's lines, `#pragma omp …` and `_Pragma("omp …")`, where they are input.
+and lines of OpenMP, `#pragma omp …` and `_Pragma("omp …")`.
 
 A hand lexer that knows only comments, literals, continuations and preprocessing lines. So the
 directives of a file and their exact bytes are known before C is parsed. Macros are seen as far as
@@ -16,16 +16,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
-from tilepragma.frontend.pragma.spliced_source import DirectiveText, SplicedSource, tokenize
-from tilepragma.ir.directives import DataDirective, Directive, KernelDirective, LoopDirective, OpenMPLine, OpenMPRegion
-
-if TYPE_CHECKING:
-    from tilepragma.frontend.pragma.openmp import OpenMPInput
+from tilepragma.frontend.pragma.spliced_source import DirectiveText, SplicedSource, Token, tokenize
+from tilepragma.ir.directives import (
+    DataDirective,
+    Directive,
+    KernelDirective,
+    LoopDirective,
+    OpenMPRegion,
+    UntranslatedOpenMP,
+)
 
 _COMMENT = rb"//[^\n]*|/\*.*?(?:\*/|\Z)"
 _LITERAL = rb"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'"
@@ -36,6 +39,11 @@ _OPERATOR = re.compile(
 _NAME = re.compile(rb"[A-Za-z_$][A-Za-z0-9_$]*")
 _TILEK = re.compile(_SPACE + rb"tilek(?![A-Za-z0-9_$\x80-\xff])", re.DOTALL)
 _OPENMP = re.compile(_SPACE + rb"omp(?![A-Za-z0-9_$\x80-\xff])", re.DOTALL)
+_OPENMP_MACRO = re.compile(
+    rb"^[ \t]*#[ \t]*define[ \t]+\w+[^\n]*\bomp[ \t]+(?:parallel|for|sections|task|target|teams|distribute"
+    rb"|critical|atomic|single|master|masked|barrier|ordered|threadprivate)\b",
+    re.MULTILINE,
+)
 _GAP = re.compile(_SPACE, re.DOTALL)
 _PARENTHESIS = re.compile(_COMMENT + rb"|" + _LITERAL + rb"|[()]", re.DOTALL)
 _PARAMETER = re.compile(rb"\(" + _SPACE + rb"(?:([A-Za-z_$][A-Za-z0-9_$]*)|\.\.\.)" + _SPACE + rb"\)", re.DOTALL)
@@ -88,7 +96,7 @@ class LocatedDirective:
     @property
     def stays_openmp(self) -> bool:
         """Whether this is a line of OpenMP that stays as it is."""
-        return isinstance(self.directive, OpenMPLine)
+        return isinstance(self.directive, UntranslatedOpenMP)
 
     @property
     def loop(self) -> LoopDirective | None:
@@ -108,10 +116,8 @@ def find_directives(
     diagnostics: Diagnostics,
     skipped: Sequence[tuple[int, int]] = (),
     macros: MacroTable | None = None,
-    openmp: OpenMPInput | None = None,
 ) -> tuple[LocatedDirective, ...]:
-    """All tilek directives of the file `path` with the bytes `text`, in textual order, and those
-    that `openmp` makes of OpenMP's lines.
+    """All tilek directives of the file `path` with the bytes `text`, in textual order.
 
     Errors go to `diagnostics`; a directive with errors is returned as far as it is understood,
     unless its construct is unknown. `skipped` lists the byte ranges [start, end) that the
@@ -120,25 +126,50 @@ def find_directives(
     """
     # Loading the grammar takes time, which only files with directives need.
     from tilepragma.frontend.pragma.grammar import parse_directive
-    from tilepragma.frontend.pragma.openmp import openmp_directive
 
     source = SplicedSource(path, text)
     directives = []
-    is_input = _is_tilek if openmp is None else lambda text: _is_tilek(text) or _is_openmp(text)
-    for text_or_macro, start, end in _sites(source, skipped, macros or MacroTable(), is_input):
+    for text_or_macro, start, end in _sites(source, skipped, macros or MacroTable(), _is_tilek):
         place = source.range(source.origin(start), source.origin_end(end))
         if isinstance(text_or_macro, PragmaMacro):
             _refuse(text_or_macro, place, diagnostics)
             continue
-        directive: Directive | None
-        if openmp is not None and _is_openmp(text_or_macro):
-            with diagnostics.about(place):
-                directive = openmp_directive(tokenize(text_or_macro)[1:], place, openmp, diagnostics)
-        else:
-            directive = parse_directive(tokenize(text_or_macro)[1:], place, diagnostics)
+        directive = parse_directive(tokenize(text_or_macro)[1:], place, diagnostics)
         if directive is not None:
             directives.append(LocatedDirective(directive, place, _continuation(source, start, end)))
     return tuple(directives)
+
+
+@dataclass(frozen=True)
+class OpenMPText:
+    """A line of OpenMP: the tokens behind `omp`, its bytes, and where C continues."""
+
+    tokens: tuple[Token, ...]
+    range: SourceRange
+    end_offset: int
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The names in it."""
+        return tuple(token.text for token in self.tokens if token.is_identifier)
+
+
+def find_openmp(path: str, text: bytes, skipped: Sequence[tuple[int, int]] = ()) -> tuple[OpenMPText, ...]:
+    """All lines of OpenMP in a file, but for those in the ranges `skipped` and those of macros."""
+    source = SplicedSource(path, text)
+    lines = []
+    for content, start, end in _sites(source, skipped, MacroTable(), _is_openmp):
+        if isinstance(content, DirectiveText):
+            place = source.range(source.origin(start), source.origin_end(end))
+            lines.append(OpenMPText(tokenize(content)[1:], place, _continuation(source, start, end)))
+    return tuple(lines)
+
+
+def openmp_macro(path: str, text: bytes) -> SourceRange | None:
+    """The first definition of a macro that makes lines of OpenMP, if the file has one."""
+    source = SplicedSource(path, text)
+    match = _OPENMP_MACRO.search(source.text)
+    return None if match is None else source.range(source.origin(match.start()), source.origin_end(match.end()))
 
 
 def _refuse(macro: PragmaMacro, place: SourceRange, diagnostics: Diagnostics) -> None:
@@ -165,8 +196,8 @@ def _sites(
     macros: MacroTable,
     is_input: Callable[[DirectiveText], bool],
 ) -> Iterator[tuple[DirectiveText | PragmaMacro, int, int]]:
-    """The directives of `source` outside `skipped` that are input, or faulty macros, each with
-    begin and end.
+    """The texts of pragmas in `source` outside `skipped` that are input, or faulty macros, each
+    with begin and end.
 
     Offsets are those of the spliced text. The walk jumps between places of interest.
     """
