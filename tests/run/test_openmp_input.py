@@ -216,6 +216,20 @@ def test_functions_of_a_loop_act_on_no_other_iteration(workshop: Workshop) -> No
     assert "acting.c:3:1: note: tilepragma does not translate 'omp atomic' in a loop" in said.stderr
 
 
+def test_a_loop_that_no_kernel_holds_stays_whole(workshop: Workshop) -> None:
+    """A kernel for each loop inside would leave the line's loop to one core."""
+    workshop.folder.mkdir(parents=True, exist_ok=True)
+    source = workshop.folder / "partly.c"
+    source.write_text(
+        "#include <assert.h>\nvoid f(int n, int m, double *x, double (*y)[50])\n{\n#pragma omp parallel for\n"
+        "    for (int i = 0; i < n; i++) {\n        int k = i % 3;\n        assert(k >= 0);\n"
+        "        for (int j = 0; j < m; j++) y[i][j] = y[i][j] * x[i];\n    }\n}\n"
+    )
+    said = run(workshop, *TILECC, "--tilek-openmp", "--tilek-keep", OPENMP, "-c", source.name)
+    assert said.returncode == 0 and "partly.c:4:1: note: this line stays OpenMP's" in said.stderr
+    assert "#pragma omp parallel for" in (workshop.folder / "partly.tilek.c").read_text()
+
+
 def test_macros_keep_all_lines(workshop: Workshop) -> None:
     workshop.folder.mkdir(parents=True, exist_ok=True)
     source = workshop.folder / "macros.c"

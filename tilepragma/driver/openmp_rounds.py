@@ -65,31 +65,31 @@ def _unsettled(state: State) -> Iterator[tuple[SourceRange, Diagnostic]]:
             yield diagnostic.openmp_line, diagnostic
     if state.diagnostics.has_errors:
         return
-    of_lines: dict[SourceRange, list[KernelPlan]] = {}
     for plan in state.plans:
         line = plan.kernel.directive.openmp_line
-        if line is not None:
-            of_lines.setdefault(line, []).append(plan)
-    for line, plans in of_lines.items():
-        reason = _serial_part(plans)
-        if reason is not None:
+        whole = state.region_plans.values() if line is not None else ()
+        reason = _serial_part(plan, any(each.kernel.range == plan.kernel.range for each in whole))
+        if line is not None and reason is not None:
             yield line, Diagnostic(Severity.NOTE, line, reason)
 
 
-def _serial_part(plans: list[KernelPlan]) -> str | None:
-    """Why the loop of a line does not run in parallel on cores; None if it does."""
+def _serial_part(plan: KernelPlan, is_whole: bool) -> str | None:
+    """Why the loop of a line does not run in parallel on cores; None if it does. `is_whole`: the
+    kernel is all of it.
+    """
     from tilepragma.ir.directives import AxisKind
     from tilepragma.plan.kernel_plan import Launch
 
-    for plan in plans:
-        if plan.untransformed is not None:
-            return f"it would run on one core: {plan.untransformed}"
-        for step in plan.host_steps:
-            if not isinstance(step, Launch):
-                return "its loop would run in order, with parallel loops inside"
-            if not any(axis.kind is AxisKind.THREAD for axis in step.axes):
-                return "it would run on one core"
-    return "its loop would run on the host, with parallel loops inside" if len(plans) > 1 else None
+    if not is_whole:
+        return "no kernel can hold all of its loop, which would run in order with kernels inside"
+    if plan.untransformed is not None:
+        return f"it would run on one core: {plan.untransformed}"
+    for step in plan.host_steps:
+        if not isinstance(step, Launch):
+            return "its loop would run in order, with parallel loops inside"
+        if not any(axis.kind is AxisKind.THREAD for axis in step.axes):
+            return "it would run on one core"
+    return None
 
 
 def _is_final(why: Diagnostic) -> bool:
