@@ -124,6 +124,7 @@ REGIONS = {
     "y[0] = 1;": "it has no loop under 'omp for'",
     "struct work w;\n @ { for (int j = 0; j < 4; j++) w.buf[j] = x[i] + j; y[i] += w.buf[i % 4]; }": "",
     "double t[2];\n @ { t[0] = x[i]; t[1] = 1; y[i] = t[i % 2]; }\n @ { t[0] = y[i]; y[i] = t[0]; }": "",
+    "@ { z[0] = x[i]; z[1] = 2; y[i] = z[i % 2]; }": "",
     "double t[2] = {1, 2};\n @ y[i] = t[i % 2];": "",
     'double *p = x, *q = y, top = sqrt(n);\n @ q[i] = p[i] + top;\n#pragma omp single\n printf("%d", n);': "",
 }
@@ -137,8 +138,8 @@ static double own[2]; static int count;
 static void tell(void) { puts("a thread"); }
 double f(int n, double *x, double *y)
 {
-    double s = 0;
-#pragma omp parallel reduction(+: s)
+    double s = 0, z[2];
+#pragma omp parallel reduction(+: s) private(z)
     {
 """
 

@@ -20,23 +20,23 @@ def read(line: str, openmp: OpenMPInput) -> tuple[tuple[LocatedDirective, ...], 
 
 
 def kernel_of(line: str, *, independent: bool = False) -> LocatedDirective:
-    (found,), diagnostics = read(line, OpenMPInput(independent=frozenset({("a.c", 0)} if independent else ())))
+    (directive,), diagnostics = read(line, OpenMPInput(independent=frozenset({("a.c", 0)} if independent else ())))
     assert not diagnostics.items
-    return found
+    return directive
 
 
 @pytest.mark.parametrize("independent", [False, True])
 def test_a_parallel_loop_is_a_kernel_over_its_loop(independent: bool) -> None:
     line = "#pragma omp parallel for private(j, t) reduction(+: s) firstprivate(c) collapse(2) if(n > 4)"
-    found = kernel_of(line, independent=independent)
-    assert found.kernel is not None and found.loop is not None
-    assert found.openmp_line == found.range and not found.kernel.independent
-    assert [clause.names for clause in found.kernel.reductions] == [("s",)]
-    assert [clause.names for clause in found.kernel.privates] == [("c",)] and found.kernel.privates[0].first
-    assert found.kernel.condition is not None and found.kernel.condition.text == "n > 4"
-    assert [clause.names for clause in found.loop.privates] == [("j", "t")]
+    directive = kernel_of(line, independent=independent)
+    assert directive.kernel is not None and directive.loop is not None
+    assert directive.openmp_line == directive.range and not directive.kernel.independent
+    assert [clause.names for clause in directive.kernel.reductions] == [("s",)]
+    assert [clause.names for clause in directive.kernel.privates] == [("c",)] and directive.kernel.privates[0].first
+    assert directive.kernel.condition is not None and directive.kernel.condition.text == "n > 4"
+    assert [clause.names for clause in directive.loop.privates] == [("j", "t")]
     # The line promises nothing of loops beyond the collapsed ones, nor what the analysis finds.
-    assert found.loop.independent is independent and found.loop.collapse == (2 if independent else 1)
+    assert directive.loop.independent is independent and directive.loop.collapse == (2 if independent else 1)
 
 
 @pytest.mark.parametrize(
@@ -51,9 +51,9 @@ def test_a_parallel_loop_is_a_kernel_over_its_loop(independent: bool) -> None:
     ],
 )
 def test_what_speaks_of_threads_is_dropped(line: str) -> None:
-    found = kernel_of(line)
-    assert found.kernel is not None and found.loop is not None
-    assert not found.kernel.counts and not found.loop.tiles and not found.loop.privates
+    directive = kernel_of(line)
+    assert directive.kernel is not None and directive.loop is not None
+    assert not directive.kernel.counts and not directive.loop.tiles and not directive.loop.privates
 
 
 @pytest.mark.parametrize(
@@ -68,39 +68,41 @@ def test_what_speaks_of_threads_is_dropped(line: str) -> None:
     ],
 )
 def test_what_has_no_meaning_here_stays(line: str, message: str) -> None:
-    (found,), diagnostics = read(line, OpenMPInput())
-    assert found.stays_openmp and found.kernel is None
+    (directive,), diagnostics = read(line, OpenMPInput())
+    assert directive.stays_openmp and directive.kernel is None
     assert [item.message for item in diagnostics] == [message]
-    assert [item.openmp_line for item in diagnostics] == [found.range]
+    assert [item.openmp_line for item in diagnostics] == [directive.range]
 
 
 def test_a_region_has_the_roles_of_variables() -> None:
-    (found,), diagnostics = read("#pragma omp parallel default(shared) private(i, j) reduction(-: s)", OpenMPInput())
-    assert not diagnostics.items and found.openmp_region is not None and not found.stays_openmp
-    assert [name for name, _ in found.openmp_region.private_names] == ["i", "j"]
-    assert [(clause.operator, clause.names) for clause in found.openmp_region.reductions] == [("+", ("s",))]
+    (directive,), diagnostics = read(
+        "#pragma omp parallel default(shared) private(i, j) reduction(-: s)", OpenMPInput()
+    )
+    assert not diagnostics.items and directive.openmp_region is not None and not directive.stays_openmp
+    assert [name for name, _ in directive.openmp_region.private_names] == ["i", "j"]
+    assert [(clause.operator, clause.names) for clause in directive.openmp_region.reductions] == [("+", ("s",))]
 
 
 def test_a_loop_in_a_region_needs_its_threads() -> None:
-    found = kernel_of("#pragma omp for schedule(static) nowait private(j)")
-    assert found.in_openmp_region and found.loop is not None and found.loop.privates[0].names == ("j",)
+    directive = kernel_of("#pragma omp for schedule(static) nowait private(j)")
+    assert directive.in_openmp_region and directive.loop is not None and directive.loop.privates[0].names == ("j",)
 
 
 def test_a_line_that_is_left_stays_without_a_word() -> None:
-    (found,), diagnostics = read("#pragma omp parallel for linear(k)", OpenMPInput(left=frozenset({("a.c", 0)})))
-    assert isinstance(found.directive, UntranslatedOpenMP) and not diagnostics.items
+    (directive,), diagnostics = read("#pragma omp parallel for linear(k)", OpenMPInput(left=frozenset({("a.c", 0)})))
+    assert isinstance(directive.directive, UntranslatedOpenMP) and not diagnostics.items
 
 
 @pytest.mark.parametrize("line", ["#pragma omp simd", "#pragma omp atomic", "#pragma ompx parallel for", "#pragma omp"])
 def test_lines_that_distribute_nothing_are_none(line: str) -> None:
-    found, diagnostics = read(line, OpenMPInput())
-    assert not found and not diagnostics.items
+    directive, diagnostics = read(line, OpenMPInput())
+    assert not directive and not diagnostics.items
 
 
 def test_tilek_and_openmp_are_found_apart() -> None:
     text = b"#pragma omp parallel for\n/* #pragma omp for */\n#pragma tilek kernel\nfor (;;) ;\n"
     assert [line.words for line in find_openmp("a.c", text)] == [("parallel", "for")]
-    assert [found.range.start.line for found in find_directives("a.c", text, Diagnostics())] == [3]
+    assert [each.range.start.line for each in find_directives("a.c", text, Diagnostics())] == [3]
     assert not find_openmp("a.c", text, ((0, 10),))
 
 
@@ -120,8 +122,8 @@ def test_variables_of_each_thread() -> None:
     ],
 )
 def test_macros_that_make_lines_are_found(text: bytes, line: int | None) -> None:
-    found = openmp_macro("a.c", text)
-    assert (None if found is None else found.start.line) == line
+    directive = openmp_macro("a.c", text)
+    assert (None if directive is None else directive.start.line) == line
 
 
 @pytest.mark.parametrize(

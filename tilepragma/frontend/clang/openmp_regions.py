@@ -295,28 +295,30 @@ class _Teams:
                 declaration = self._visible(team, name)
                 if declaration is not None and declaration.key in values:
                     raise source_error(clause.range, f"each thread changes its '{name}' outside the loops")
-        own = {key for key, node in variables.items() if _is_aggregate(node)}
-        own |= {node.key for node in private if is_pointer(node.type) and node.key not in values}
+        memory = {key for key, node in variables.items() if _is_aggregate(node)}
+        memory |= {node.key for node in private if is_pointer(node.type) and node.key not in values}
         before = -1
-        while len(own) != before:
-            before = len(own)
-            own |= {key for key, value in assigned if key in variables and _leads_to(own, variables[key], value)}
+        while len(memory) != before:
+            before = len(memory)
+            memory |= {key for key, value in assigned if key in variables and _leads_to(memory, variables[key], value)}
         elsewhere = {node.named.key for node in nodes if node.named is not None} | values | {n.key for n in first}
         for node in nodes:
             if node.kind == CursorKind.CALL_EXPR and node.called is not None and node.called.key in self.functions:
-                _refuse_uses(node, own)
-        filled = [own & set(_filled(body)) for body in bodies]
-        used = [own & {node.named.key for node in body.walk() if node.named is not None} for body in bodies]
+                _refuse_uses(node, memory)
+        filled = [memory & set(_filled(body)) for body in bodies]
+        used = [memory & {node.named.key for node in body.walk() if node.named is not None} for body in bodies]
         # What one loop fills and another one only reads passes from loop to loop in each thread.
         passed_on = {key for keys, of_loop in zip(used, filled, strict=True) for key in keys - of_loop}
         scratch = {key for key in set().union(*filled) - elsewhere - passed_on if _is_aggregate(variables[key])}
-        constant = {key for key in own - set().union(*filled) if _is_aggregate(variables[key])}
+        constant = {key for key in memory - set().union(*filled) if _is_aggregate(variables[key])}
+        named = {node.key for node in private}  # in a clause already
         result = {}
         for loop in team.loops:
             for body in bodies:
                 if body.start == loop.statement:
-                    _refuse_uses(body, own - scratch - constant)
-                    result[loop.range] = tuple(sorted(variables[key].spelling for key in scratch & set(_filled(body))))
+                    _refuse_uses(body, memory - scratch - constant)
+                    keys = scratch & set(_filled(body)) - named
+                    result[loop.range] = tuple(sorted(variables[key].spelling for key in keys))
         return result
 
     def _private_variables(self, team: _Team, *, first: bool) -> list[Node]:
@@ -372,17 +374,17 @@ def _outside(text: Node, apart: Sequence[Node]) -> Iterator[Node]:
 
 def _called(nodes: Iterable[Node]) -> tuple[Node, ...]:
     """The user's functions that nodes name, and those that these name: their definitions."""
-    found: dict[Key, Node] = {}
+    definitions: dict[Key, Node] = {}
     pending = [nodes]
     while pending:
         for node in pending.pop():
             definition = node.named.definition if node.named is not None else None
             is_function = definition is not None and definition.kind == CursorKind.FUNCTION_DECL
-            if definition is None or not is_function or definition.key in found or _is_system(definition):
+            if definition is None or not is_function or definition.key in definitions or _is_system(definition):
                 continue
-            found[definition.key] = definition
+            definitions[definition.key] = definition
             pending.append(definition.walk())
-    return tuple(found.values())
+    return tuple(definitions.values())
 
 
 def _is_system(node: Node) -> bool:
@@ -425,10 +427,10 @@ def _is_aggregate(variable: Node) -> bool:
     return is_array(variable.type) or is_record(variable.type)
 
 
-def _refuse_uses(user: Node, own: set[Key]) -> None:
+def _refuse_uses(user: Node, memory: set[Key]) -> None:
     """Raises SourceError where a loop or a call uses memory of each thread's own."""
     for node in user.walk():
-        if node.named is not None and node.named.key in own:
+        if node.named is not None and node.named.key in memory:
             raise source_error(node.range, f"each thread has a '{node.spelling}' of its own")
 
 
@@ -457,9 +459,9 @@ def _assigned(nodes: Iterable[Node]) -> Iterator[tuple[Key, Node | None]]:
             yield target.named.key, None if node.takes_address else node.children[-1]
 
 
-def _leads_to(own: set[Key], variable: Node, value: Node | None) -> bool:
-    """Whether a variable that gets this value (None: one by its address) is a pointer to memory of
-    the thread's `own`.
+def _leads_to(memory: set[Key], variable: Node, value: Node | None) -> bool:
+    """Whether a variable that gets this value (None: one by its address) is a pointer that may lead
+    to the variables in `memory`, or to memory that a call gives to each thread.
     """
     if not is_pointer(variable.type):
         return False
@@ -468,7 +470,7 @@ def _leads_to(own: set[Key], variable: Node, value: Node | None) -> bool:
     parts = list(value.walk())
     named = (strip(part).named for part in parts)
     calls = any(part.kind == CursorKind.CALL_EXPR for part in parts)
-    return calls or any(each is not None and each.key in own for each in named)
+    return calls or any(each is not None and each.key in memory for each in named)
 
 
 def _with_clauses(loop: LocatedDirective, region: OpenMPRegion, statement: BoundStatement) -> LocatedDirective:

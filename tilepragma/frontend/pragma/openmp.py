@@ -116,7 +116,9 @@ def _kernel(
 
     def tokens_of(names: Sequence[str]) -> list[Token]:
         ranges = [clause.range for clause in clauses if clause.name in names]
-        chosen = [each for each in tokens if any(one.holds(place.file, each.range.start.offset) for one in ranges)]
+        chosen = [
+            each for each in tokens if any(range_.holds(place.file, each.range.start.offset) for range_ in ranges)
+        ]
         # A difference is a sum: OpenMP adds the copies of `reduction(-: x)`.
         is_sign = ["reduction", "(", "-"]
         texts = [each.text for each in chosen]
