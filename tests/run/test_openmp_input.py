@@ -240,7 +240,7 @@ def test_macros_keep_all_lines(workshop: Workshop) -> None:
     )
     said = run(workshop, *TILECC, "--tilek-openmp", "--tilek-keep", OPENMP, "-c", source.name)
     assert said.returncode == 0
-    assert "macros.c:1:1: note: this macro makes lines of OpenMP, so that all" in said.stderr
+    assert "macros.c:4:5: note: this macro makes lines of OpenMP, so that all" in said.stderr
     assert "#pragma omp for" in (workshop.folder / "macros.tilek.c").read_text()
 
 

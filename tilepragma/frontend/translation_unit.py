@@ -34,7 +34,7 @@ from tilepragma.frontend.pragma.scanner import (
     OpenMPText,
     find_directives,
     find_openmp,
-    openmp_macro,
+    openmp_macro_use,
 )
 from tilepragma.ir.loop_tree import DataRegion, Inclusion, Kernel, SourceFile, TranslationUnit
 
@@ -253,18 +253,17 @@ def _line(unit: ClangUnit, path: str, offset: int) -> SourceRange:
 
 
 def _openmp_lines(unit: ClangUnit, files: Iterable[str], diagnostics: Diagnostics) -> dict[str, tuple[OpenMPText, ...]]:
-    """The lines of OpenMP in each file; none where macros make lines, which are not read."""
-    lines = {}
-    for file in files:
-        text = unit.text(file)
-        macro = openmp_macro(file, text) if b"omp" in text else None
-        if macro is not None:
-            message = "this macro makes lines of OpenMP, so that all lines of OpenMP in this source stay as they are"
-            diagnostics.note(macro, message)
-            return {}
-        if b"omp" in text:
-            lines[file] = find_openmp(file, text, unit.skipped(file))
-    return lines
+    """The lines of OpenMP in each file, the headers first; none where macros hold lines, which are
+    not read.
+    """
+    texts = {file: unit.text(file) for file in files}
+    macro = openmp_macro_use(texts.items())
+    if macro is not None:
+        message = "this macro makes lines of OpenMP, so that all lines of OpenMP in this source stay as they are"
+        diagnostics.note(macro, message)
+        return {}
+    macros = MacroTable()
+    return {file: find_openmp(file, text, unit.skipped(file), macros) for file, text in texts.items()}
 
 
 def _refuse_acting_lines(

@@ -7,7 +7,7 @@ import pytest
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.source_scan import scan_source
 from tilepragma.frontend.pragma.openmp import OpenMPInput, openmp_directives, thread_private_names
-from tilepragma.frontend.pragma.scanner import LocatedDirective, find_directives, find_openmp, openmp_macro
+from tilepragma.frontend.pragma.scanner import LocatedDirective, find_directives, find_openmp, openmp_macro_use
 from tilepragma.ir.directives import UntranslatedOpenMP
 
 LOOP = "for (;;) ;\n"
@@ -114,16 +114,24 @@ def test_variables_of_each_thread() -> None:
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        (b'int a;\n#define FOR _Pragma("omp parallel for")\n', 2),
-        (b"#define OMP(x) PRAGMA(omp \\\n parallel x)\n", 1),
-        (b'#define SIMD _Pragma("omp simd")\n', None),
-        (b"#define THREADS 4 /* omp threads */\nvoid f(void);\n", None),
+        (b'int a;\n#define FOR _Pragma("omp parallel for")\nvoid f(void) {\nFOR for (;;) ;\n}\n', 4),
+        (b"#define OMP(x) PRAGMA(omp \\\n parallel x)\n#define TEAM OMP()\nTEAM ;\n", 4),
+        (b"#define OMP(x) PRAGMA(omp x)\n OMP(for)\n", 2),
+        (b'#define FOR _Pragma("omp parallel for")\n/* FOR */ char *s = "FOR";\n#if defined(FOR)\n#endif\n', None),
+        (b'#define SIMD _Pragma("omp simd")\nSIMD\n', None),
+        (b"#define THREADS 4 /* omp threads */\nint a = THREADS;\n", None),
         (b"#pragma omp parallel for\n", None),
     ],
 )
-def test_macros_that_make_lines_are_found(text: bytes, line: int | None) -> None:
-    directive = openmp_macro("a.c", text)
-    assert (None if directive is None else directive.start.line) == line
+def test_uses_of_macros_that_make_lines_are_found(text: bytes, line: int | None) -> None:
+    use = openmp_macro_use([("a.c", text)])
+    assert (None if use is None else use.start.line) == line
+
+
+def test_a_line_as_an_argument_of_a_macro_is_found() -> None:
+    text = b"#define PRAGMA(x) _Pragma(#x)\nvoid f(void) {\nPRAGMA(omp critical)\n;\n}\n"
+    assert [(line.words, line.range.start.line) for line in find_openmp("a.c", text)] == [(("critical",), 3)]
+    assert openmp_macro_use([("a.c", text)]) is None
 
 
 @pytest.mark.parametrize(

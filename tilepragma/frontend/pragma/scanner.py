@@ -15,7 +15,7 @@ and nothing else; uses of other macros are refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
 from tilepragma.base.frozen_values import dataclass
@@ -39,11 +39,8 @@ _OPERATOR = re.compile(
 _NAME = re.compile(rb"[A-Za-z_$][A-Za-z0-9_$]*")
 _TILEK = re.compile(_SPACE + rb"tilek(?![A-Za-z0-9_$\x80-\xff])", re.DOTALL)
 _OPENMP = re.compile(_SPACE + rb"omp(?![A-Za-z0-9_$\x80-\xff])", re.DOTALL)
-_OPENMP_MACRO = re.compile(
-    rb"^[ \t]*#[ \t]*define[ \t]+\w+[^\n]*\bomp[ \t]+(?:parallel|for|sections|task|target|teams|distribute"
-    rb"|critical|atomic|single|master|masked|barrier|ordered|threadprivate)\b",
-    re.MULTILINE,
-)
+#: A line of OpenMP in a macro's body: `_Pragma("omp …")`, or an argument of a macro that makes one.
+_OPENMP_IN_BODY = re.compile(rb'\w[ \t]*\([ \t]*"?[ \t]*omp[ \t]+(?!simd\b)\w')
 _GAP = re.compile(_SPACE, re.DOTALL)
 _PARENTHESIS = re.compile(_COMMENT + rb"|" + _LITERAL + rb"|[()]", re.DOTALL)
 _PARAMETER = re.compile(rb"\(" + _SPACE + rb"(?:([A-Za-z_$][A-Za-z0-9_$]*)|\.\.\.)" + _SPACE + rb"\)", re.DOTALL)
@@ -55,6 +52,7 @@ _WORD = re.compile(_COMMENT + rb"|" + _LITERAL + rb"|" + _NAME.pattern, re.DOTAL
 _BLANK = rb"(?:[ \t\f\v\r]|/\*.*?\*/)*"
 _REST_OF_LINE = re.compile(rb"(?:[^\n/\"']+|" + _COMMENT + rb"|" + _LITERAL + rb"|[/\"'])*", re.DOTALL)
 _KEYWORD = re.compile(rb"#" + _BLANK + rb"(pragma|define|undef)\b" + _BLANK, re.DOTALL)
+_PRAGMA = re.compile(rb"_Pragma")
 _DEFINED = re.compile(rb"#[ \t]*define[ \t]+([A-Za-z_$][A-Za-z0-9_$]*)([^\n]*)")
 
 
@@ -154,22 +152,40 @@ class OpenMPText:
         return tuple(token.text for token in self.tokens if token.is_identifier)
 
 
-def find_openmp(path: str, text: bytes, skipped: Sequence[tuple[int, int]] = ()) -> tuple[OpenMPText, ...]:
-    """All lines of OpenMP in a file, but for those in the ranges `skipped` and those of macros."""
+def find_openmp(
+    path: str, text: bytes, skipped: Sequence[tuple[int, int]] = (), macros: MacroTable | None = None
+) -> tuple[OpenMPText, ...]:
+    """All lines of OpenMP in a file, but for those in the ranges `skipped` and those that macros
+    hold (`openmp_macro_use`). `macros` as for tilek's directives.
+    """
     source = SplicedSource(path, text)
     lines = []
-    for content, start, end in _sites(source, skipped, MacroTable(), _is_openmp):
+    for content, start, end in _sites(source, skipped, macros or MacroTable(), _is_openmp):
         if isinstance(content, DirectiveText):
             place = source.range(source.origin(start), source.origin_end(end))
             lines.append(OpenMPText(tokenize(content)[1:], place, _continuation(source, start, end)))
     return tuple(lines)
 
 
-def openmp_macro(path: str, text: bytes) -> SourceRange | None:
-    """The first definition of a macro that makes lines of OpenMP, if the file has one."""
-    source = SplicedSource(path, text)
-    match = _OPENMP_MACRO.search(source.text)
-    return None if match is None else source.range(source.origin(match.start()), source.origin_end(match.end()))
+def openmp_macro_use(files: Iterable[tuple[str, bytes]]) -> SourceRange | None:
+    """The first use of a macro that makes lines of OpenMP in files, each a path and its text, the
+    headers first; None: there is none.
+    """
+    sources = [SplicedSource(path, text) for path, text in files]
+    names: set[bytes] = set()
+    for source in sources:
+        names |= _macros_holding(_OPENMP_IN_BODY, source.text, names)
+    if not names:
+        return None
+    words = b"|".join(map(re.escape, sorted(names)))
+    pattern = re.compile(
+        _COMMENT + rb"|" + _LITERAL + rb"|^[ \t]*#[^\n]*|\b(" + words + rb")\b", re.DOTALL | re.MULTILINE
+    )
+    for source in sources:
+        for match in pattern.finditer(source.text):
+            if match[1] is not None:
+                return source.range(source.origin(match.start()), source.origin_end(match.end()))
+    return None
 
 
 def _refuse(macro: PragmaMacro, place: SourceRange, diagnostics: Diagnostics) -> None:
@@ -234,21 +250,24 @@ def _sites(
             if use is None:
                 continue
             directives, end = use
-            for site in [macro] if macro.fault is not None else list(filter(_is_tilek, directives)):
+            for site in [macro] if macro.fault is not None else list(filter(is_input, directives)):
                 yield site, start, end
                 position = end
 
 
 def _pragma_macros(text: bytes, known: set[bytes]) -> set[bytes]:
     """The macros in `text` that may hold a `_Pragma`, directly or through others or `known`."""
+    return set(known) if b"_Pragma" not in text and not known else _macros_holding(_PRAGMA, text, known)
+
+
+def _macros_holding(pattern: re.Pattern[bytes], text: bytes, known: set[bytes]) -> set[bytes]:
+    """The macros in `text` whose bodies hold the pattern, directly or through others or `known`."""
     names = set(known)
-    if b"_Pragma" not in text and not known:
-        return names
     definitions = _DEFINED.findall(text)
     before = -1
     while len(names) != before:
         before = len(names)
-        names |= {n for n, body in definitions if b"_Pragma" in body or names & set(_NAME.findall(body))}
+        names |= {n for n, body in definitions if pattern.search(body) or names & set(_NAME.findall(body))}
     return names
 
 
