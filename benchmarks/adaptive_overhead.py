@@ -33,11 +33,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.explored import OPTIONS, NotExploredError, translated
-from benchmarks.measure import markdown, output_of, show
+from benchmarks.measure import TILECC, markdown, output_of, show
 from benchmarks.tilek_paper.subjects import SUBJECTS, CalibrationTarget
 from tilepragma.cli.devices import host_devices
 from tilepragma.cli.exploration_programs import OPTIONS as OWN_MAIN
-from tilepragma.cli.exploration_programs import TILECC, compiled, local_headers
+from tilepragma.cli.exploration_programs import compiled, local_headers
 from tilepragma.driver.texts import calling_program, source_text
 from tilepragma.plan.dispatch_table import bytes_and_trips
 from tilepragma.sizes.records import records_file

@@ -150,3 +150,30 @@ CASE(conditional_access)
         free(k); free(a); free(b);
     }
 }
+
+// case scatter: independent writes at places that data say, whose extents a data region knows
+static void scatter(int n, const int *places, const double *from, double *to)
+{
+#pragma tilek kernel
+#pragma tilek loop independent
+    for (int i = 0; i < n; i++) {
+        to[places[i]] = 2.0 * from[i];
+        to[places[i] + n] += from[places[n - 1 - i]];
+    }
+}
+
+CASE(scatter)
+{
+    const int n = 613;
+    double *const from = check_doubles((size_t)n), *const to = check_doubles(2 * (size_t)n);
+    int *const places = check_ints((size_t)n);
+    for (int i = 0; i < n; i++)
+        places[i] = i * 100 % n;
+#pragma tilek data copy(to[0:2*n]) copyin(from[0:n], places[0:n])
+    {
+        scatter(n, places, from, to);
+        scatter(n, places, from, to);
+    }
+    check_record("to", to, 2 * (size_t)n * sizeof *to);
+    free(from), free(to), free(places);
+}
