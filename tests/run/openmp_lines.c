@@ -46,6 +46,19 @@ static void scatter(int n, const int *places, double *to)
     }
 }
 
+static void short_rows(int n)
+{
+#pragma omp parallel for
+    for (int i = 0; i < n; i++) {
+        int row[16], sum = 0;
+#pragma omp simd
+        for (int j = 0; j < 16; j++) row[j] = order[(i + j) % n];
+#pragma omp simd reduction(+:sum) safelen(8)
+        for (int j = 0; j < 16; j++) sum += row[j] * j;
+        counts[i] += sum;
+    }
+}
+
 static int sums(int n, double *product, double *largest)
 {
     int last = -1, odd = 0;
@@ -242,6 +255,7 @@ int main(void)
     gather(N, order, x, y);
     scatter(N, order, x);
     const int whole = sums(N, &product, &largest), hits = kept(N);
+    short_rows(N);
     both(N);
     int threads = 0;
     const double total = together(N, 5, &threads);

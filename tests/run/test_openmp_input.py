@@ -18,7 +18,7 @@ FLAGS = ("-std=c99", "-O1", "-ffp-contract=off", "-Wall", "-Wextra", "-Wno-unkno
 OPENMP = "-fopenmp"
 TARGETS = ("serial", "threads", "opencl", "cuda")
 #: The kernels of `openmp_lines.c`; devices do not hold the arrays of some.
-KERNELS = ("heat", "sums", "sums_2", "kept", "together", "together_2", "smooth", "user", "both")
+KERNELS = ("heat", "short_rows", "sums", "sums_2", "kept", "together", "together_2", "smooth", "user", "both")
 WITHOUT_EXTENTS = ("gather", "scatter", "together_3")
 
 pytestmark = pytest.mark.xdist_group("openmp")
@@ -55,6 +55,15 @@ def test_every_target_has_the_bits_of_the_plain_program(
     ran = dict(line.split()[:2] for line in said if line.split()[1:2] and line.split()[1] in TARGETS)
     assert set(ran) == {*KERNELS, *WITHOUT_EXTENTS}
     assert {ran[name] for name in KERNELS} == {target.name.partition("-")[0]}
+
+
+def test_lines_for_vectors_stay_in_force(workshop: Workshop, source: Path) -> None:
+    said = run(workshop, *TILECC, "--tilek-openmp", "--tilek-keep", "--tilek-target=threads", OPENMP, "-c", source.name)
+    assert said.returncode == 0
+    text = source.with_suffix(".tilek.c").read_text()
+    kernel = text[text.index("static void tilek_short_rows_host") :].partition("\n}\n")[0]
+    lines = [line.strip() for line in kernel.splitlines() if "pragma" in line]
+    assert lines == ["#pragma omp simd", "#pragma omp simd safelen(8) reduction(+ : sum)"]
 
 
 def test_what_stays_is_said(workshop: Workshop, source: Path) -> None:

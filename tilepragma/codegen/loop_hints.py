@@ -1,16 +1,31 @@
-"""Hints on innermost loops for processors' compilers.
+"""Hints on loops for processors' compilers: the user's lines in C, and hints on innermost loops.
 
-PoCL's compiler neither unrolls nor interleaves these loops, and it uses half of the vector width.
+PoCL's compiler neither unrolls nor interleaves innermost loops, and it uses half of the vector
+width.
 """
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from tilepragma.codegen.dialect import Dialect
 from tilepragma.codegen.literal_values import literal_value
+from tilepragma.codegen.mentioned_objects import printed_objects
+from tilepragma.codegen.printer import Printer
 from tilepragma.ir.expressions import Access, Assignment, Call, Conditional, DataObject, Expression, Increment, Storage
-from tilepragma.ir.loop_tree import Block, Declaration, ExpressionStatement, ForLoop, Loop, Statement, TileNest, While
+from tilepragma.ir.loop_tree import (
+    Block,
+    Declaration,
+    ExpressionStatement,
+    ForLoop,
+    Loop,
+    LoopPragma,
+    Statement,
+    TileNest,
+    While,
+)
 from tilepragma.ir.polynomial import Polynomial, polynomial
-from tilepragma.ir.traversal import declared_in, mentions, walk
+from tilepragma.ir.traversal import assigned_in, declared_in, mentions, walk
 from tilepragma.ir.types import ScalarType, is_floating
 from tilepragma.poly.reference_spans import Values, settled_values, written_out
 
@@ -54,6 +69,38 @@ def loop_hints(
         return (_UNROLL if short else ""), ""
     parts = trip // width if trip is not None and trip % width == 0 and trip // width in (1, 2, 4, 8) else 2
     return f"#pragma clang loop vectorize_width({width}) interleave_count({parts})", ""
+
+
+def user_pragmas(printer: Printer, loop: Loop) -> tuple[str, ...]:
+    """The user's lines before the loop, those that hold for it as it is printed in C. A loop that
+    passes changed may have other variables, or pass values on from iteration to iteration.
+    """
+    if printer.dialect.device or not loop.pragmas:
+        return ()
+    declared = declared_in(loop.body)
+    outside = [object_ for object_ in printed_objects(loop.body) if object_ not in declared]
+    written = {object_.name for object_ in assigned_in(loop.body) - declared}
+    mentioned = {object_.host for object_ in outside}
+    plain = mentioned - {object_.host for object_ in outside if printer.scalar(object_) != object_.host}
+    lines = (_user_pragma(pragma, mentioned, plain) for pragma in loop.pragmas if written <= pragma.written)
+    return tuple(filter(None, lines))
+
+
+def _user_pragma(pragma: LoopPragma, mentioned: Set[str], plain: Set[str]) -> str:
+    """The line with the variables that are `plain` names in the text; empty where a variable that
+    it needs is none.
+    """
+    words = [f"#pragma {pragma.text}"]
+    for clause in pragma.clauses:
+        given = set(clause.variables)
+        needed = given if clause.name == "reduction" else given & mentioned
+        if clause.name != "aligned" and not needed <= plain:
+            return ""
+        variables = [name for name in clause.variables if name in plain]
+        if variables:
+            operator = f"{clause.operator} : " if clause.operator else ""
+            words.append(f"{clause.name}({operator}{', '.join(variables)}{clause.alignment})")
+    return " ".join(words)
 
 
 def vector_width(iterator: DataObject, step: Expression, body: Block) -> int | None:

@@ -22,12 +22,10 @@ from tilepragma.codegen.mentioned_objects import accessed_objects
 from tilepragma.ir.expressions import (
     Access,
     AddressOf,
-    Assignment,
     Binary,
     Cast,
     DataObject,
     Expression,
-    Increment,
     Scope,
     Storage,
     access_to,
@@ -38,7 +36,7 @@ from tilepragma.ir.loop_tree import Block, Declaration, Declarator, Loop
 from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.polynomial import Polynomial, combination, polynomial
 from tilepragma.ir.substitution import with_accesses
-from tilepragma.ir.traversal import declared_in, walk
+from tilepragma.ir.traversal import assigned_in, declared_in, walk
 from tilepragma.ir.types import LONG, PointerType
 
 #: The least number of elements in the body of an outlined loop. Fewer pointers fit in registers.
@@ -69,7 +67,7 @@ def row_function(loop: Loop, apart: Collection[DataObject], numbers: LaunchParam
     if elements is None:
         return None
     rows = _rows(elements)
-    written = {node.target.object for node in walk(loop.body) if isinstance(node, (Assignment, Increment))}
+    written = assigned_in(loop.body)
     for object_ in written:
         if sum(start.object == object_ for start in rows) > 1:
             return None

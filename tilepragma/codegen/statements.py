@@ -46,7 +46,7 @@ from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.codegen.held_copies import CopyLoopPrinter, copy_of
 from tilepragma.codegen.launch_parameters import LaunchParameters, axis_name, tile_label, used_dimensions
 from tilepragma.codegen.literal_values import literal_value
-from tilepragma.codegen.loop_hints import loop_hints
+from tilepragma.codegen.loop_hints import loop_hints, user_pragmas
 from tilepragma.codegen.mentioned_objects import accessed_objects, is_idle
 from tilepragma.codegen.outlined_rows import OutlinedRow, iterations, row_function
 from tilepragma.codegen.packed_panels import comment, has_padded_tiles, objects_outside, panel_parts
@@ -247,7 +247,7 @@ class StatementPrinter:
             node = with_declared_bounds(self.writer, self.printer, self.numbers, node)
         before, inside = loop_hints(self.printer.dialect, node.iterator, node.step, node.body, literal_trip(node))
         unroll = self.printer.dialect.unroll if self.queues is not None and self.queues.is_unrolled(node) else ""
-        for line in filter(None, (before, unroll)):
+        for line in filter(None, (*user_pragmas(self.printer, node), before, unroll)):
             self.writer.line(line)
         self.writer.user(loop_head(self.printer, node, node.declares_iterator) + " {", node.range)
         if inside:
@@ -577,13 +577,15 @@ class _Nest:
     def _open(self, loop: TiledLoop, tile: Tile, head: str, last: str = "") -> None:
         """Open a loop over points, with the compiler's hints and the user's for it."""
         before = inside = ""
+        pragmas: tuple[str, ...] = ()
         if loop.loop.index == self.order[-1].loop and self.numbers.stride(loop, tile) == "1":
             before, inside = loop_hints(self.printer.dialect, loop.loop.iterator, loop.loop.step, self.nest.body)
+            pragmas = user_pragmas(self.printer, replace(loop.loop, body=self.nest.body))
         directive = loop.loop.directive
         unroll = ""
         if directive is not None and directive.unroll is not None:
             unroll = f"#pragma {'' if self.printer.dialect.device else 'GCC '}unroll {directive.unroll}"
-        for line in filter(None, (before, unroll)):
+        for line in filter(None, (*pragmas, before, unroll)):
             self.writer.line(line)
         self.stack.enter_context(self.writer.block(head, last))
         if inside:

@@ -37,6 +37,7 @@ from tilepragma.frontend.pragma.scanner import (
     openmp_macro_use,
 )
 from tilepragma.ir.loop_tree import DataRegion, Inclusion, Kernel, SourceFile, TranslationUnit
+from tilepragma.ir.traversal import loops_in
 
 _REST_OF_LINE = re.compile(rb"(?:\\\r?\n|[^\n])*")
 #: Constructs of OpenMP inside a loop through which its iterations act on each other.
@@ -296,16 +297,18 @@ def _note_foreign_pragmas(
 ) -> None:
     """Report each other tool's pragma in a kernel, but for those in the `skipped` ranges.
 
-    The host's fallback keeps them, kernels drop them.
+    The host's fallback keeps them; kernels drop them, but for those that are a loop's.
     """
     for kernel in kernels:
         if kernel.range.file != file.path:
             continue
+        ranges = (pragma.range for loop in loops_in(kernel.body) for pragma in loop.pragmas)
+        kept = {range_.start.offset for range_ in ranges if range_.file == file.path}
         for pragma in _PRAGMA.finditer(file.text, kernel.range.start.offset, kernel.range.end.offset):
             if pragma.group(2) == b"tilek" or any(first <= pragma.start(1) < last for first, last in skipped):
                 continue
             start, text = pragma.start(1), pragma.group(1).rstrip()
             range_ = unit.span(file.path, start, start + len(text))
-            if kernel.directive.openmp_line is not None and pragma.group(2) == b"omp":
+            if start in kept or (kernel.directive.openmp_line is not None and pragma.group(2) == b"omp"):
                 continue
             diagnostics.note(range_, f"'{text.decode(errors='replace')}' is ignored in kernels and kept for the host")

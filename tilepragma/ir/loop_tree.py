@@ -97,6 +97,30 @@ class If:
 
 
 @dataclass(frozen=True)
+class PragmaClause:
+    """A clause of a LoopPragma with variables: `reduction(+: s, t)`, `aligned(p : 64)`."""
+
+    name: str
+    operator: str
+    variables: tuple[str, ...]
+    alignment: str
+
+
+@dataclass(frozen=True)
+class LoopPragma:
+    """A line of the user's before a loop for a processor's compiler, such as `#pragma omp simd`.
+
+    `text` has its words and the clauses without variables. It holds for bodies that write no other
+    objects than `written`: the names of those from outside that the user's body writes.
+    """
+
+    text: str
+    clauses: tuple[PragmaClause, ...] = ()
+    written: frozenset[str] = frozenset()
+    range: SourceRange = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
 class Loop:
     """A canonical loop: `iterator` runs from `lower` by `step` while `iterator comparison upper`.
 
@@ -105,7 +129,7 @@ class Loop:
     `comparison` (the front end turns `n > i` round), one of < <= > >= !=. `step` is signed: `i -=
     s` gives the expression `-s`; `decreasing` is true if the loop counts down (by the comparison,
     or for != by the step, ±1). `declares_iterator`: `for (int i = …`. `index` numbers the loops of
-    the region in textual order, from 0.
+    the region in textual order, from 0. `pragmas` are the user's lines for processors' compilers.
     """
 
     index: int
@@ -120,6 +144,7 @@ class Loop:
     directive: LoopDirective | None
     range: SourceRange = field(default=NOWHERE, compare=False)
     header: SourceRange = field(default=NOWHERE, compare=False)
+    pragmas: tuple[LoopPragma, ...] = ()
 
     @property
     def bounds(self) -> tuple[Expression, Expression, Expression]:

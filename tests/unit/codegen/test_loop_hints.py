@@ -14,9 +14,10 @@ from hand_built import array, assign, at, binary, expr, loop, scalar
 
 from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.codegen.dialect import CUDA, OPENCL, PROCESSOR, C, Dialect
-from tilepragma.codegen.loop_hints import loop_hints
-from tilepragma.ir.expressions import Scope
-from tilepragma.ir.loop_tree import Block, Declaration, Declarator, If, Statement
+from tilepragma.codegen.loop_hints import loop_hints, user_pragmas
+from tilepragma.codegen.printer import Printer
+from tilepragma.ir.expressions import DataObject, Scope
+from tilepragma.ir.loop_tree import Block, Declaration, Declarator, If, LoopPragma, PragmaClause, Statement
 from tilepragma.ir.types import DOUBLE, INT
 
 K, J, N = (scalar(name, scope=Scope.LOCAL) for name in "kjn")
@@ -87,3 +88,36 @@ def test_steps_backwards_and_wider_ones_are_no_vectors() -> None:
 @pytest.mark.parametrize("dialect", [C, OPENCL, CUDA], ids=lambda dialect: dialect.name)
 def test_other_compilers_are_told_nothing(dialect: Dialect) -> None:
     assert hints(assign(at(F, J), 0), dialect=dialect) == NOTHING
+
+
+T = scalar("t", DOUBLE)
+SUM = assign(S, binary("+", S, at(F, J)))
+REDUCTION = PragmaClause("reduction", "+", ("s",), "")
+
+
+@pytest.mark.parametrize(
+    ("statements", "clauses", "indirect", "said"),
+    [
+        ((SUM,), (REDUCTION,), (), "#pragma omp simd reduction(+ : s)"),
+        ((SUM,), (REDUCTION, PragmaClause("aligned", "", ("f", "F"), " : 64")), (),
+         "#pragma omp simd reduction(+ : s) aligned(F : 64)"),
+        ((SUM,), (REDUCTION,), (S,), None),  # the text says s[0]
+        ((assign(at(G, J), at(F, J)),), (REDUCTION,), (), None),  # the sum is another variable now
+        ((SUM, assign(at(A, J, J), 0)), (REDUCTION,), (), None),  # a pass made the loop write another array
+        ((assign(T, at(F, J)), assign(at(G, J), T)), (PragmaClause("private", "", ("t", "k"), ""),), (),
+         "#pragma omp simd private(t)"),
+        ((assign(T, at(F, J)), assign(at(G, J), T)), (PragmaClause("private", "", ("t",), ""),), (T,), None),
+        ((Declaration((Declarator(T, at(F, J)),), NOWHERE), assign(at(G, J), T)),
+         (PragmaClause("private", "", ("t",), ""),), (), "#pragma omp simd"),
+    ],
+)  # fmt: skip
+def test_the_users_lines_stay_where_they_hold(
+    statements: tuple[Statement, ...],
+    clauses: tuple[PragmaClause, ...],
+    indirect: tuple[DataObject, ...],
+    said: str | None,
+) -> None:
+    pragma = LoopPragma("omp simd", clauses, frozenset({"s", "t", "G"}))
+    node = replace(loop(1, J, 0, N, statements), pragmas=(pragma,))
+    assert user_pragmas(Printer(C, indirect=frozenset(indirect)), node) == (() if said is None else (said,))
+    assert user_pragmas(Printer(CUDA), node) == ()

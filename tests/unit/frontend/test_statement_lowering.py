@@ -154,7 +154,7 @@ for (int i = 0; i < n; i++) { double *p = a; p++; p[i] = 1; a[i] = p[0]; switch 
     ]
 
 
-@pytest.mark.parametrize("pragma", ["#pragma omp simd", "#pragma GCC ivdep", "#  pragma   once_more"])
+@pytest.mark.parametrize("pragma", ["#pragma omp for", "#pragma GCC poison", "#  pragma   once_more"])
 def test_foreign_pragmas_in_kernels_cost_a_note(pragma: str) -> None:
     source = f"""void f(int n, double *a) {{
 #pragma omp parallel
@@ -165,6 +165,22 @@ for (int i = 0; i < n; i++) a[i] = 0;
 }}
 }}"""
     assert messages(source) == [f"note: '{pragma}' is ignored in kernels and kept for the host"]
+
+
+def test_lines_of_loops_for_compilers_are_kept() -> None:
+    source = """void f(int n, double *a) {
+#pragma tilek kernel
+#pragma GCC ivdep
+for (int i = 0; i < n; i++) {
+#ifdef MISSING
+#pragma GCC unroll 4
+#endif
+#pragma omp simd
+for (int j = 0; j < 4; j++) a[4 * i + j] = 0; } }"""
+    assert messages(source) == []
+    loops = nodes(kernel(source), Loop)
+    lines = [[(line.text, line.written) for line in loop.pragmas] for loop in loops]
+    assert lines == [[("GCC ivdep", {"a"})], [("omp simd", {"a"})]]
 
 
 def test_pragmas_that_the_preprocessor_leaves_out_cost_no_note() -> None:

@@ -25,8 +25,8 @@ from tilepragma.ir.expressions import (
     Unary,
     integer,
 )
-from tilepragma.ir.loop_tree import Break, Declaration, ForLoop, Initializer, Loop
-from tilepragma.ir.traversal import mentions, walk
+from tilepragma.ir.loop_tree import Break, Declaration, ForLoop, Initializer, Loop, LoopPragma
+from tilepragma.ir.traversal import assigned_in, mentions, walk
 from tilepragma.ir.types import INT, LONG, ScalarKind, ScalarType, is_integer, least_and_greatest, promoted, usual_type
 
 _LONG_STEP = 1 << (INT.bits - 1)
@@ -41,14 +41,16 @@ class _Bound:
     value: Expression
 
 
-def canonical(loop: ForLoop, index: int, addressed: bool) -> Loop | ForLoop:
+def canonical(loop: ForLoop, index: int, addressed: bool, pragmas: tuple[LoopPragma, ...]) -> Loop | ForLoop:
     """A Loop where the `for` is canonical, else the ForLoop with the reason.
 
     Its `reason_range` is that of the loop. `addressed` tells that the user's function takes the
-    iterator's address somewhere.
+    iterator's address somewhere. `pragmas` are the lines before the loop.
     """
     try:
-        return _canonical(loop, index, addressed)
+        written = frozenset(object_.name for object_ in (assigned_in(loop.body) if pragmas else ()))
+        kept = tuple(replace(pragma, written=written) for pragma in pragmas)
+        return replace(_canonical(loop, index, addressed), pragmas=kept)
     except SourceError as refusal:
         return replace(loop, reason=refusal.diagnostic.message, reason_range=refusal.diagnostic.range)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from tilepragma.base.diagnostics import SourceError, source_error
 from tilepragma.base.source_ranges import SourceRange
@@ -17,6 +18,7 @@ from tilepragma.frontend.clang.lowering_context import Context, FunctionCollecto
 from tilepragma.frontend.clang.objects import declare, is_constant, is_variable_length, lower_initializer
 from tilepragma.frontend.clang.storage_accesses import declare_alias, set_once
 from tilepragma.frontend.clang.type_conversion import is_pointer
+from tilepragma.frontend.pragma.loop_pragmas import loop_pragmas
 from tilepragma.ir.accesses import early_exits, leaves_early
 from tilepragma.ir.expressions import Expression, IntegerLiteral, Scope
 from tilepragma.ir.fresh_names import Names
@@ -32,6 +34,7 @@ from tilepragma.ir.loop_tree import (
     Function,
     If,
     Loop,
+    LoopPragma,
     Return,
     Statement,
     Switch,
@@ -222,7 +225,17 @@ def _for(context: Context, node: Node) -> Loop | ForLoop:
     )
     iterator = iterator_of(loop)
     addressed = iterator is not None and context.key_of(iterator) in context.facts.address_taken
-    return canonical(loop, index, addressed)
+    return canonical(loop, index, addressed, _pragmas(context, node))
+
+
+def _pragmas(context: Context, node: Node) -> tuple[LoopPragma, ...]:
+    """The lines before the loop for processors' compilers, without those that the preprocessor
+    leaves out.
+    """
+    unit, skipped = context.unit, context.unit.skipped(node.file)
+    pragmas = loop_pragmas(unit.text(node.file), node.start, partial(unit.span, node.file))
+    inside = (any(first <= pragma.range.start.offset < last for first, last in skipped) for pragma in pragmas)
+    return tuple(pragma for pragma, left_out in zip(pragmas, inside, strict=True) if not left_out)
 
 
 def _header_range(context: Context, node: Node) -> SourceRange:
