@@ -2,7 +2,8 @@
 
     for (dy = -1; dy <= 1; dy++) if (dy) s += u[y + dy];  →  s += u[y - 1]; s += u[y + 1];
 
-These loops have numbers as bounds, and only update numbers. Order stays; conditions are decided.
+These loops have numbers as bounds, and only update numbers and elements that stay the same. Order
+stays; conditions are decided.
 """
 
 from __future__ import annotations
@@ -11,21 +12,23 @@ import operator
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from tilepragma.ir.accesses import leaves_early, uses
+from tilepragma.ir.accesses import Use, leaves_early, uses, written_in
 from tilepragma.ir.evaluation import operation
-from tilepragma.ir.expressions import COMPARISONS, Access, Binary, DataObject, Expression, Unary, integer
+from tilepragma.ir.expressions import COMPARISONS, Access, Binary, DataObject, Expression, Index, Unary, integer
 from tilepragma.ir.loop_tree import Block, Declaration, ForLoop, Function, If, Kernel, Loop, Statement, While
 from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.substitution import with_accesses
-from tilepragma.ir.traversal import flat, loops_in, walk, with_blocks
+from tilepragma.ir.traversal import flat, loops_in, objects_in, walk, with_blocks
 from tilepragma.ir.types import ScalarType
 
 _MOST_ROUNDS, _MOST_STATEMENTS = 7, 64
 """of one loop, and of the statements that one loop becomes"""
 
 
-def with_unrolled_stencil_loops(kernel: Kernel) -> Kernel:
-    """The kernel with these loops unrolled if their iterators are dead; else the same object."""
+def with_unrolled_stencil_loops(kernel: Kernel, *, elements: bool = False) -> Kernel:
+    """The kernel with these loops unrolled if their iterators are dead; else the same object. With
+    `elements`, loops that only update numbers stay.
+    """
     wanted = frozenset(
         loop.iterator
         for loop in loops_in(kernel.body)
@@ -34,7 +37,9 @@ def with_unrolled_stencil_loops(kernel: Kernel) -> Kernel:
     )
 
     def unrolled(statement: Statement) -> list[Statement] | None:
-        return [with_unrolled_loops(statement, kernel.functions, wanted)] if isinstance(statement, Loop) else None
+        if not isinstance(statement, Loop):
+            return None
+        return [with_unrolled_loops(statement, kernel.functions, wanted, elements=elements)]
 
     body = _with_statements(kernel.body, unrolled)
     return kernel if body is kernel.body else replace(kernel, body=body)
@@ -46,15 +51,25 @@ def _is_read_outside(loop: Loop, body: Block) -> bool:
 
 
 def with_unrolled_loops(
-    loop: Loop, functions: tuple[Function, ...] = (), wanted: frozenset[DataObject] = frozenset()
+    loop: Loop,
+    functions: tuple[Function, ...] = (),
+    wanted: frozenset[DataObject] = frozenset(),
+    *,
+    elements: bool = False,
 ) -> Loop:
     """A loop over a mesh with the short loops in its body unrolled, at any depth.
 
-    Loops over `wanted` iterators stay. The same object if there are no others.
+    Loops over `wanted` iterators stay; with `elements`, those too that only update numbers. The
+    same object if there are no others.
     """
 
     def rounds(statement: Statement) -> list[Statement] | None:
-        return _rounds(statement, functions, wanted) if isinstance(statement, Loop) else None
+        if not isinstance(statement, Loop):
+            return None
+        writes = (use for use in uses(statement.body, functions) if use.writes)
+        if elements and not any(use.object.rank for use in writes):
+            return None
+        return _rounds(statement, functions, wanted)
 
     body = _with_statements(loop.body, rounds)
     return loop if body is loop.body else replace(loop, body=body)
@@ -76,9 +91,9 @@ def _with_statements(block: Block, instead: Callable[[Statement], list[Statement
 def _rounds(loop: Loop, functions: tuple[Function, ...], wanted: frozenset[DataObject]) -> list[Statement] | None:
     """The statements of all iterations; None if there are too many, or other statements."""
     values = None if loop.iterator in wanted else _values(loop)
-    if values is None or leaves_early(loop.body):
+    if values is None or loop.directive is not None or leaves_early(loop.body):
         return None
-    if any(use.writes and use.object.rank for use in uses(loop.body, functions)):
+    if any(use.writes and use.object.rank and not _is_fixed(use, loop) for use in uses(loop.body, functions)):
         return None
     body: list[Statement] = []
     for statement in flat(loop.body.statements):
@@ -90,6 +105,13 @@ def _rounds(loop: Loop, functions: tuple[Function, ...], wanted: frozenset[DataO
     if any(any(loops_in(statement)) for statement in body) or len(values) * len(body) > _MOST_STATEMENTS:
         return None
     return [unrolled for value in values for statement in body for unrolled in _with_value(statement, loop, value)]
+
+
+def _is_fixed(use: Use, loop: Loop) -> bool:
+    """Whether all iterations use the same element, by its subscripts."""
+    changing = {loop.iterator, *written_in(loop.body)}
+    indices = (*use.subscripts, *(step.index for step in use.path if isinstance(step, Index)))
+    return len(use.subscripts) == use.object.rank and all(changing.isdisjoint(objects_in(index)) for index in indices)
 
 
 def _values(loop: Loop) -> tuple[int, ...] | None:

@@ -144,14 +144,17 @@ def _written_out(call: Call, sums: _Sums) -> Expression:
 
 
 def with_stencils_written_out(kernel: Kernel) -> Kernel:
-    """The region with loops over a stencil's points unrolled, where it is a relaxation in place.
+    """The region with loops over a stencil's points unrolled, where it is a relaxation in place,
+    and where they update an element of an array.
 
-    Such loops hide which points wait for which. They stay where the user wrote loop directives.
+    In relaxations such loops hide which points wait for which. Elsewhere each would be a sweep of
+    its own over the array. They stay where the user wrote tiles, or a directive for them.
     """
     changed = with_unrolled_stencil_loops(kernel)
-    if changed is kernel or loop_directives(kernel.body):
+    if changed is kernel or any(directive.tiles for directive in loop_directives(kernel.body)):
         return kernel
-    return changed if any(isinstance(relaxation, SorNest) for relaxation in relaxations(kernel)) else kernel
+    is_relaxation = any(isinstance(relaxation, SorNest) for relaxation in relaxations(kernel))
+    return changed if is_relaxation else with_unrolled_stencil_loops(kernel, elements=True)
 
 
 T = TypeVar("T")

@@ -181,3 +181,35 @@ CASE(masked_rows)
         free(solid);
     }
 }
+
+// case updates_of_elements: short loops that add to one element, of which none becomes a sweep of its own
+static void updates_of_elements(int n, double in[n][n], double out[n][n])
+{
+    const double weight[5][5] = {{0, 0, 1, 0, 0}, {0, 0, 2, 0, 0}, {1, 2, 8, 2, 1}, {0, 0, 2, 0, 0}, {0, 0, 1, 0, 0}};
+    int i, j, k;
+#pragma tilek kernel independent
+    for (i = 2; i < n - 2; i++)
+        for (j = 2; j < n - 2; j++) {
+            for (k = -2; k <= 2; k++) out[i][j] += weight[2][2 + k] * in[i][j + k];
+            for (k = -2; k < 0; k++) out[i][j] += weight[2 + k][2] * in[i + k][j];
+            for (k = 1; k <= 2; k++) out[i][j] += weight[2 + k][2] * in[i + k][j];
+        }
+#pragma tilek kernel
+    for (i = 2; i < n - 2; i++)
+        for (j = 2; j < n - 2; j++)
+            for (int y = -1; y <= 1; y++)
+                for (int x = -1; x <= 1; x++)
+                    if (x || y) in[i][j] += out[i + y][j + x] / (1 + y * y);
+}
+
+CASE(updates_of_elements)
+{
+    for (int n = 0; n < 60; n += 19) {
+        double *const in = check_doubles((size_t)n * (size_t)n), *const out = check_doubles((size_t)n * (size_t)n);
+        updates_of_elements(n, (void *)in, (void *)out);
+        check_record("in", in, (size_t)n * (size_t)n * sizeof *in);
+        check_record("out", out, (size_t)n * (size_t)n * sizeof *out);
+        free(in);
+        free(out);
+    }
+}

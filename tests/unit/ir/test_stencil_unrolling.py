@@ -60,3 +60,17 @@ def test_rounds_in_their_order(inside: str, expected: list[str]) -> None:
 )
 def test_what_stays(kernel: Kernel) -> None:
     assert with_unrolled_stencil_loops(kernel) is kernel
+
+
+def test_updates_of_elements_that_stay_the_same() -> None:
+    sums = "for (int k = 0; k < 2; k++) s += b[k];"
+    kernel = region(f"{sums}\nfor (int k = 0; k < 2; k++) b[i] += a[i + k];\nfor (int k = 0; k < 2; k++) b[k] += a[i];")
+    changed = with_unrolled_stencil_loops(kernel, elements=True)
+    statements = (node.expression for node in walk(changed.body) if isinstance(node, ExpressionStatement))
+    texts = [expression_text(each) for each in statements]
+    assert texts == ["s += b[k]", "b[i] += a[i + 0]", "b[i] += a[i + 1]", "b[k] += a[i]", "a[i] = s"]
+
+
+def test_loops_with_a_directive_stay() -> None:
+    kernel = region("#pragma tilek loop seq\nfor (int k = 0; k < 2; k++) b[i] += a[i + k];")
+    assert with_unrolled_stencil_loops(kernel, elements=True) is kernel
