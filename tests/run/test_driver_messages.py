@@ -96,12 +96,16 @@ def test_kernels_on_one_core_are_warned_of(workshop: Workshop, tmp_path: Path) -
     for options in ((), ("-Wall", "-Werror", "-Wno-unknown-pragmas")):
         done = run(workshop, tmp_path, *TILECC, *options, "-c", "p.c")
         assert done.returncode == 0
-        first, _, _, note = done.stderr.splitlines()
+        first, *_, note = done.stderr.splitlines()
         assert first.startswith(
             "p.c:3:1: warning: kernel 'chase' runs the original loops, on one core: the loop over 'i' may"
         )
-        assert note.startswith("p.c:3:1: note: ") and "-Wno-tilek-serial" in note
-    for silent in ("-Wno-tilek-serial", "-w"):
+        assert "say 'independent' only where you know that there are none" in done.stderr
+        assert note == "p.c:3:1: note: --tilek-no-remarks turns these warnings off"
+    refused = run(workshop, tmp_path, *TILECC, "--tilek-require-parallel", "-w", "-c", "p.c", "-o", "refused.o")
+    assert refused.returncode == 1 and refused.stderr.startswith("p.c:3:1: error: kernel 'chase' runs the original")
+    assert not (tmp_path / "refused.o").exists()
+    for silent in ("--tilek-no-remarks", "-w"):
         done = run(workshop, tmp_path, *TILECC, "-Wall", "-Werror", "-Wno-unknown-pragmas", silent, "-c", "p.c")
         assert (done.returncode, done.stderr) == (0, "")
     (tmp_path / "p.c").write_text(
@@ -113,9 +117,8 @@ def test_kernels_on_one_core_are_warned_of(workshop: Workshop, tmp_path: Path) -
 def test_help_shows_our_options_first(workshop: Workshop, tmp_path: Path) -> None:
     ours = run(workshop, tmp_path, *TILECC, "--tilek-help")
     assert (ours.returncode, ours.stderr) == (0, "")
-    for option in ("-target=", "-device=", "-emit-kernels=", "-explain", "-keep", "-help"):
+    for option in ("-target=", "-device=", "-emit-kernels=", "-explain", "-keep", "-no-remarks", "-help"):
         assert f"\n  --tilek{option}" in ours.stdout
-    assert "-Wno-tilek-serial" in ours.stdout
     both = run(workshop, tmp_path, *TILECC, "--help")
     compilers = run(workshop, tmp_path, COMPILER, "--help")
     assert both.returncode == 0

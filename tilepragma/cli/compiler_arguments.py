@@ -66,7 +66,8 @@ class DriverOptions(NamedTuple):
     explain: bool = False
     keep: bool = False
     openmp: bool = False
-    warns_of_serial: bool = True
+    no_remarks: bool = False
+    require_parallel: bool = False
     help: bool = False
 
 
@@ -167,22 +168,20 @@ def _setting(argument: str, next_argument: str) -> list[tuple[str, str]]:
 
 #: tilecc's own options with a value, and those without one.
 _WITH_VALUE = ("--tilek-target", "--tilek-device", "--tilek-emit-kernels")
-_FLAGS = ("--tilek-explain", "--tilek-keep", "--tilek-openmp", "--tilek-help")
+_FLAGS = (
+    *("--tilek-explain", "--tilek-keep", "--tilek-openmp", "--tilek-no-remarks", "--tilek-require-parallel"),
+    "--tilek-help",
+)
 _OPENMP_VARIABLE = "TILEK_OPENMP"
-#: Spelled like compiler warnings, but removed: the underlying compiler does not know it.
-_SERIAL_WARNING = {"-Wtilek-serial": True, "-Wno-tilek-serial": False}
 
 
 def _take_driver_options(arguments: Sequence[str]) -> tuple[list[str], DriverOptions]:
     kept: list[str] = []
     given: dict[str, str] = {}
-    warns_of_serial = True
     after_value = False
     for argument in arguments:
         name, _, value = argument.partition("=")
-        if argument in _SERIAL_WARNING and not after_value:
-            warns_of_serial = _SERIAL_WARNING[argument]
-        elif after_value or not argument.startswith("--tilek"):
+        if after_value or not argument.startswith("--tilek"):
             after_value = not after_value and argument in _SEPARATE_VALUE
             kept.append(argument)
         elif (name in _WITH_VALUE and value) or argument in _FLAGS:
@@ -193,9 +192,8 @@ def _take_driver_options(arguments: Sequence[str]) -> tuple[list[str], DriverOpt
             known = ", ".join([*_WITH_VALUE, *_FLAGS])
             raise CommandError(f"unknown option {argument}; tilecc's own options are {known}")
     target, device, kernels = (given.get(name, "") for name in _WITH_VALUE)
-    explain, keep, openmp, help_ = (name in given for name in _FLAGS)
-    openmp |= _takes_openmp()
-    return kept, DriverOptions(target, device, kernels, explain, keep, openmp, warns_of_serial, help_)
+    explain, keep, openmp, *others = (name in given for name in _FLAGS)
+    return kept, DriverOptions(target, device, kernels, explain, keep, openmp or _takes_openmp(), *others)
 
 
 def _takes_openmp() -> bool:

@@ -29,8 +29,9 @@ compiler underneath (TILEK_CC, default cc) pass through. Own options:
   --tilek-explain             say what became of each kernel: loops, dependences, tiles, data
   --tilek-keep                keep the translated source, FILE.tilek.c
   --tilek-openmp              take '#pragma omp parallel for' as a kernel, too (TILEK_OPENMP=1 does the same)
+  --tilek-no-remarks          do not warn of kernels that run as written, on one core (-w: of nothing)
+  --tilek-require-parallel    refuse kernels that would run as written, on one core
   --tilek-help                this text without the compiler's
-  -Wno-tilek-serial           do not warn of kernels that run as written, on one core (-w: of nothing)
 See also: tilepragma --help (check, explain, tune, bench). Variables: TILEK_CC, TILEK_CACHE_DIR, and TILEK_TARGET for
 programs.
 

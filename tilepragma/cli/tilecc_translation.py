@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from tilepragma.base.diagnostics import Diagnostic, Severity
 from tilepragma.base.files import file_bytes, write_atomically
 from tilepragma.base.refusals import CommandError
 from tilepragma.base.user_compiler import compiler
@@ -26,8 +27,8 @@ from tilepragma.cli.dependency_files import Translated, mend_dependency_files
 from tilepragma.cli.output import SOURCE_ERRORS, print_diagnostics, print_error, report_fault
 from tilepragma.cli.runtime_library import open_lock
 from tilepragma.driver import translate
-from tilepragma.driver.reports import explain, kernel_reports, serial_warnings
-from tilepragma.driver.state import TranslateRequest
+from tilepragma.driver.reports import explain, kernel_reports, serial_remarks
+from tilepragma.driver.state import TranslateRequest, TranslateResult
 
 
 class StoppedError(BaseException):
@@ -183,22 +184,30 @@ def _translate(input_: Input, command: Command, text: bytes | None, files: Trans
     )
     try:
         result = translate(request)
-        diagnostics = result.diagnostics
-        if result.output is not None and command.driver.warns_of_serial and not command.has("-w"):
-            diagnostics += serial_warnings(result)  # never errors: the program is right
-        print_diagnostics(diagnostics, source, request.text)
+        remarks = () if result.output is None else _remarks(command, result)
+        print_diagnostics((*result.diagnostics, *remarks), source, request.text)
         if command.driver.explain and result.output is not None:
             print(explain(kernel_reports(result)), end="", file=sys.stderr)
     except OSError:
         raise
     except Exception as fault:
         raise CommandError(status=report_fault("tilecc", sys.argv[1:], source, request.text, fault)) from None
-    if result.output is None:
+    if result.output is None or any(remark.severity is Severity.ERROR for remark in remarks):
         raise CommandError(status=SOURCE_ERRORS)
     path = files.write(name if name.endswith(".c") else name + ".c", result.output)
     if kept is not None:
         write_atomically(kept, result.output)
     return Translated(input_, path, folder, result.inlined, result.measured)
+
+
+def _remarks(command: Command, result: TranslateResult) -> tuple[Diagnostic, ...]:
+    """What the user hears of kernels on one core. Without --tilek-require-parallel these are
+    warnings whatever -Werror says: the program is right.
+    """
+    if command.driver.require_parallel:
+        return serial_remarks(result, Severity.ERROR)
+    silent = command.driver.no_remarks or command.has("-w")
+    return () if silent else serial_remarks(result, Severity.WARNING)
 
 
 def _compile(command: Command, made: Sequence[Translated], files: TranslatedFiles) -> int:

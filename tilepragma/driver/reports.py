@@ -75,15 +75,17 @@ def advice(result: TranslateResult, loops: bool) -> tuple[Diagnostic, ...]:
 
 
 @on_deep_stack
-def serial_warnings(result: TranslateResult) -> tuple[Diagnostic, ...]:
-    """Warnings for the kernels that run as written, on one core, each with a hint."""
+def serial_remarks(result: TranslateResult, severity: Severity) -> tuple[Diagnostic, ...]:
+    """A warning or error for each kernel that runs as written, on one core, with what would change
+    that. The first warning says how to silence them.
+    """
     from tilepragma.report.advice import as_written_notes
 
-    hint = "'tilepragma check' says what would change that; -Wno-tilek-serial turns this warning off"
-    notes = as_written_notes(result.plans, result.diagnostics)
-    return tuple(
-        replace(note, severity=Severity.WARNING, notes=(Diagnostic(Severity.NOTE, note.range, hint),)) for note in notes
-    )
+    remarks = [replace(note, severity=severity) for note in as_written_notes(result.plans, result.diagnostics)]
+    if remarks and severity is Severity.WARNING:
+        hint = Diagnostic(Severity.NOTE, remarks[0].range, "--tilek-no-remarks turns these warnings off")
+        remarks[0] = replace(remarks[0], notes=(*remarks[0].notes, hint))
+    return tuple(remarks)
 
 
 @on_deep_stack

@@ -157,11 +157,10 @@ def test_misspelled_own_option(option: str) -> None:
         read_command([option, "a.c"])
 
 
-def test_the_warning_of_serial_kernels_is_ours() -> None:
-    command = read_command(["-Wall", "-Wno-tilek-serial", "-c", "a.c"])
+def test_the_remarks_on_serial_kernels_are_ours() -> None:
+    command = read_command(["-Wall", "--tilek-no-remarks", "--tilek-require-parallel", "-c", "a.c"])
     assert command.arguments == ("-Wall", "-c", "a.c")
-    assert not command.driver.warns_of_serial
-    assert read_command(["-Wno-tilek-serial", "-Wtilek-serial", "-c", "a.c"]).driver.warns_of_serial
+    assert command.driver == DriverOptions(no_remarks=True, require_parallel=True)
 
 
 def test_own_option_as_a_value_is_a_value() -> None:
