@@ -3,8 +3,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "tilek.h"
 
+#include "arrays/overlap.h"
 #include "arrays/present_table.h"
-#include "arrays/section.h"
 #include "arrays/temporary_arrays.h"
 #include "base/environment.h"
 #include "base/interruption.h"
@@ -74,8 +74,8 @@ static int needs_memory(const tilek_kernel *kernel)
     const tilek_settings *settings;
     if (__atomic_load_n(kernel->state, __ATOMIC_ACQUIRE) == NULL) return 1;
     settings = tilek_get_settings();
-    if (tilek_has_devices() || tilek_has_temporaries(kernel, 0) || tilek_profiling() || settings->adapt ||
-        settings->verify)
+    if (tilek_has_devices() || tilek_has_temporaries(kernel, 0) || tilek_compares_rows(kernel) || tilek_profiling() ||
+        settings->adapt || settings->verify)
         return 1;
     return tilek_host_needs_memory(kernel, !settings->target_given || settings->target != TILEK_SERIAL);
 }
@@ -158,32 +158,16 @@ void tilek_check_failed(const tilek_kernel *kernel, const char *check, int value
     (void)tilek_enter(report_check, &failed);
 }
 
-/* Whether an array that the kernel writes may share memory with another, as it may where one has no
- * valid section. `which`: the two. */
-static int arrays_meet(const tilek_kernel *kernel, const tilek_call *call, int which[2])
-{
-    for (int index = 0; index < kernel->array_count; ++index)
-        for (int other = 0; other < index; ++other) {
-            tilek_section a, b;
-            tilek_message why;
-            if (((kernel->arrays[index].flags | kernel->arrays[other].flags) & TILEK_WRITES) == 0) continue;
-            if (((kernel->arrays[index].flags | kernel->arrays[other].flags) & TILEK_TEMPORARY) != 0) continue;
-            if (tilek_section_of(&kernel->arrays[index], &call->arrays[index], &a, &why) != TILEK_OK ||
-                tilek_section_of(&kernel->arrays[other], &call->arrays[other], &b, &why) != TILEK_OK ||
-                tilek_sections_meet(&a, &b)) {
-                which[0] = other, which[1] = index;
-                return 1;
-            }
-        }
-    return 0;
-}
-
 static void check_apart(const tilek_kernel *kernel, tilek_call *call)
 {
     int which[2];
-    if ((kernel->flags & TILEK_MUST_BE_APART) == 0 || !call->enabled || !arrays_meet(kernel, call, which)) return;
+    if ((kernel->flags & TILEK_MUST_BE_APART) == 0 || !call->enabled || !tilek_arrays_meet(kernel, call, which)) return;
     call->enabled = 0;
-    if (!is_reported(kernel))
+    if (is_reported(kernel)) return;
+    if (which[0] == which[1])
+        tilek_trouble(kernel->file, kernel->line, "kernel %s runs as the original loop: rows of %s share memory",
+                      kernel->name, kernel->arrays[which[0]].name);
+    else
         tilek_trouble(kernel->file, kernel->line, "kernel %s runs as the original loop: %s and %s share memory",
                       kernel->name, kernel->arrays[which[0]].name, kernel->arrays[which[1]].name);
 }

@@ -320,6 +320,8 @@ def array_flags(argument: ArrayArgument, plan: KernelPlan) -> tuple[str, ...]:
             "DEVICES_ONLY": is_of_devices_only(plan, argument),
             "UNKNOWN_EXTENT": bool(argument.object.rank and not argument.section),
             "POSSIBLE_EXTENT": argument.doubt is not None,
+            "ROWS_APART": argument.rows_apart,
+            "ROWS_DISTINCT": argument.rows_distinct,
             "ORDERED_ZERO_ON_HOSTS": any(zero.hosts for zero in zeros),
             "ORDERED_ZERO_ON_DEVICES": any(zero.devices for zero in zeros),
         }

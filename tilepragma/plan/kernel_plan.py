@@ -43,7 +43,8 @@ class ArrayArgument:
     section, which holds all that launches may touch (assumed extents). Such a section cannot be
     copied: hosts work in the array itself, and only compare its possible addresses with other
     arrays. Without a section, the array is only read, and disjoint from all written arrays, or the
-    user calls the iterations independent.
+    user calls the iterations independent. Launches check that rows share no memory with other
+    arrays (`rows_apart`), or with each other (`rows_distinct`).
     """
 
     object: DataObject
@@ -54,6 +55,8 @@ class ArrayArgument:
     copy_out: bool
     present: bool = False
     doubt: Diagnostic | None = None
+    rows_apart: bool = False
+    rows_distinct: bool = False
 
     @property
     def is_gathered(self) -> bool:
@@ -456,7 +459,9 @@ class KernelPlan:
 
     @property
     def checks_overlap(self) -> bool:
-        """Whether launches check `assumes_disjoint`: distinct variables never overlap."""
+        """Whether launches check `assumes_disjoint`: distinct variables never overlap, rows may."""
+        if any(array.rows_apart or array.rows_distinct for array in self.arrays):
+            return True
         pairs = combinations((array for array in self.arrays if array.object.scope is not Scope.TEMPORARY), 2)
         return self.assumes_disjoint and any(
             (a.writes or b.writes) and not (a.object.stored.is_variable and b.object.stored.is_variable)

@@ -17,6 +17,7 @@ from tilepragma.arguments.array_arguments import (
     synchronised_arrays,
 )
 from tilepragma.arguments.constant_memory import with_constants
+from tilepragma.arguments.row_overlap import with_row_checks
 from tilepragma.arguments.scalars import ScalarContext, scalar_arguments
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics
 from tilepragma.base.frozen_values import dataclass
@@ -167,6 +168,8 @@ def assemble_plan(region: TiledRegion, diagnostics: Diagnostics) -> KernelPlan:
     axes = frozenset(axis for launch in launches for axis in launch.axes)
     check_counts(kernel.directive, axes, bool(region.user), diagnostics)
     arrays = array_arguments(data, steps.shared)
+    if automatic:
+        arrays = with_row_checks(flat, arrays, diagnostics)
     report_assumed_extents(arrays, targets, preferred, not automatic, diagnostics)
     seen = {object_.stored: object_ for object_ in kernel.objects}
     plan = KernelPlan(

@@ -14,7 +14,6 @@ wavefronts), `schedule/hyperplane_tiles.py` (diamonds: `ways_to_tile`) and `sche
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field, replace
 from functools import cached_property, partial
@@ -23,12 +22,11 @@ from math import inf
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE
-from tilepragma.ir.accesses import function_uses, uses
-from tilepragma.ir.expressions import DataObject, Scope, Storage
+from tilepragma.ir.accesses import uses
+from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.invariance import host_evaluable, written_objects
 from tilepragma.ir.loop_tree import Kernel, asks_for_layers
 from tilepragma.ir.traversal import loops_in, walk
-from tilepragma.ir.types import ScalarType
 from tilepragma.normalise.delinearisation import DelinearisedKernel, with_delinearised_arrays
 from tilepragma.normalise.if_conversion import with_sunk_conditions
 from tilepragma.normalise.live_out import final_values
@@ -317,10 +315,6 @@ def _errors(messages: Diagnostics) -> tuple[Diagnostic, ...]:
 def choose(region: Region, objection: Objection, strategies: tuple[Strategy, ...] = STRATEGIES) -> Choice:
     """Try the strategies in order; an answer to which `objection` has a clause is rejected."""
     choice = Choice(objection)
-    meeting = _rows_that_meet(region.kernel)
-    if meeting is not None:
-        choice.reject(meeting, meeting)
-        return choice
     for strategy in strategies:
         choice.look_at(strategy(region))
         if choice.is_over:
@@ -580,36 +574,3 @@ def _deep(loops: int) -> str:
 
 def _loops(answer: ScheduleCandidate) -> str:
     return f"{answer.depths.launched} loop{'s' if answer.depths.launched > 1 else ''}"
-
-
-def _rows_that_meet(kernel: Kernel) -> str | None:
-    """Why rows of two objects may overlap, one of them written; None where they cannot.
-
-    Launches check the addresses of contiguous arrays (`KernelPlan.assumes_disjoint`). Rows are too
-    many for that, so `restrict`, different element types or the user's sections must tell them
-    apart.
-    """
-    sections = {section.path for clause in kernel.directive.data for section in clause.sections}
-    touched: dict[DataObject, bool] = {}
-    for use in (*uses(kernel.body, kernel.functions), *function_uses(kernel.functions)):
-        object_ = use.object
-        is_reached = object_.scope is Scope.EXTERNAL and object_.name not in kernel.dead_arrays
-        if object_.storage is not Storage.SCALAR and is_reached:
-            touched[object_] = touched.get(object_, False) or use.writes
-    for first, second in itertools.permutations(touched, 2):
-        rows = first.storage is Storage.ROWS and not (first.host in sections and second.host in sections)
-        if rows and (touched[first] or touched[second]) and not _distinct(first, second):
-            others = "rows" if second.storage is Storage.ROWS else "elements"
-            meeting = f"rows of '{first.host}' and {others} of '{second.host}' may be the same memory"
-            return f"{meeting}: declare one of them restrict, or say their sections in a data clause"
-    return None
-
-
-def _distinct(first: DataObject, second: DataObject) -> bool:
-    if first.restrict or second.restrict:
-        return True
-    first_type, second_type = first.element, second.element
-    if not isinstance(first_type, ScalarType) or not isinstance(second_type, ScalarType):
-        return False
-    different = (first_type.kind, first_type.bits) != (second_type.kind, second_type.bits)
-    return different and min(first_type.bits, second_type.bits) > 8
