@@ -10,25 +10,72 @@ replace the hoisted scalar, and then distribution can split its statements
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
+from typing import TypeVar
 
+from tilepragma.ir.directives import KernelDirective, LoopDirective, PrivateClause, ReductionClause
 from tilepragma.ir.expressions import Access, Assignment, DataObject, Increment, Scope, Storage
-from tilepragma.ir.loop_tree import Block, Declaration, Declarator, ExpressionStatement, Kernel, Statement
-from tilepragma.ir.substitution import with_objects
-from tilepragma.ir.traversal import loops_in, walk, with_blocks
+from tilepragma.ir.loop_tree import Block, Declaration, Declarator, ExpressionStatement, Kernel, Loop, Statement
+from tilepragma.ir.substitution import with_each, with_objects
+from tilepragma.ir.traversal import loop_directives, loops_in, walk, with_blocks
 from tilepragma.ir.types import ScalarType
 from tilepragma.schedule.candidate import counts_as_work
 
+Clauses = TypeVar("Clauses", KernelDirective, LoopDirective)
+
 
 def with_hoisted_scalars(kernel: Kernel) -> tuple[Kernel, frozenset[DataObject]] | None:
-    """The kernel with such scalars hoisted, and these scalars; None if there are none."""
+    """The kernel with such scalars hoisted, and without `private` and `reduction` clauses for those
+    that loops update and nothing reads afterwards; and these scalars. None if there are none.
+    """
     instead = {scalar: replace(scalar, scope=Scope.EXTERNAL, const=False) for scalar in _updated_inside(kernel)}
-    if not instead:
+    freed = frozenset(_private_sums(kernel))
+    if not instead and not freed:
         return None
     body = with_objects(_block(kernel.body, instead), instead)
     hoisted = tuple(instead.values())
-    return replace(kernel, body=body, objects=(*kernel.objects, *hoisted)), frozenset(hoisted)
+    kernel = _without_clauses(replace(kernel, body=body), {scalar.host for scalar in freed})
+    return replace(kernel, objects=(*kernel.objects, *hoisted)), frozenset((*hoisted, *freed))
+
+
+def _private_sums(kernel: Kernel) -> Iterator[DataObject]:
+    """Numeric scalars in such clauses that long loops update and nothing reads afterwards."""
+    directives: list[KernelDirective | LoopDirective] = [kernel.directive, *loop_directives(kernel.body)]
+    private = {
+        *(name for directive in directives for clause in directive.reductions for name in clause.names),
+        *(
+            name
+            for directive in directives
+            for clause in directive.privates
+            if not clause.first
+            for name in clause.names
+        ),
+    }
+    for scalar in long_sums(kernel.body.statements):
+        if scalar.host in private and scalar.name not in kernel.read_after and _is_number(scalar):
+            yield scalar
+
+
+def _without_clauses(kernel: Kernel, names: Set[str]) -> Kernel:
+    """The kernel without `private` and `reduction` clauses for these names."""
+
+    def left(clause: PrivateClause | ReductionClause) -> tuple[str, ...]:
+        return tuple(name for name in clause.names if name not in names)
+
+    def changed(directive: Clauses) -> Clauses:
+        privates = (clause if clause.first else replace(clause, names=left(clause)) for clause in directive.privates)
+        reductions = (replace(clause, names=left(clause)) for clause in directive.reductions)
+        return replace(
+            directive,
+            privates=tuple(clause for clause in privates if clause.names),
+            reductions=tuple(clause for clause in reductions if clause.names),
+        )
+
+    def loop(node: Loop) -> Loop:
+        return node if node.directive is None else replace(node, directive=changed(node.directive))
+
+    return replace(kernel, directive=changed(kernel.directive), body=with_each(kernel.body, Loop, loop))
 
 
 def _updated_inside(kernel: Kernel) -> Iterator[DataObject]:
@@ -52,9 +99,11 @@ def long_sums(statements: tuple[Statement, ...]) -> frozenset[DataObject]:
 
 
 def _is_plain(declarator: Declarator) -> bool:
-    object_ = declarator.object
-    number = object_.storage is Storage.SCALAR and isinstance(object_.element, ScalarType) and not object_.volatile
-    return number and not isinstance(declarator.initializer, tuple)
+    return _is_number(declarator.object) and not isinstance(declarator.initializer, tuple)
+
+
+def _is_number(object_: DataObject) -> bool:
+    return object_.storage is Storage.SCALAR and isinstance(object_.element, ScalarType) and not object_.volatile
 
 
 def _block(block: Block, instead: Mapping[DataObject, DataObject]) -> Block:

@@ -111,3 +111,28 @@ def test_short_sums_over_tables_stay_in_their_scalar() -> None:
     }""")
     assert in_registers(result) == set()
     assert not result.storage
+
+
+@pytest.mark.parametrize(
+    ("clause", "after", "expanded"),
+    [
+        ("private(s)", "", True),
+        ("reduction(+: s)", "", True),  # an idiom of OpenMP's programs
+        ("firstprivate(s)", "", False),
+        ("private(s)", "c[0] += s;", False),  # the value from before the kernel
+    ],
+)
+def test_private_sums_that_nothing_reads_afterwards(clause: str, after: str, expanded: bool) -> None:
+    result = plan(f"""
+    void f(int n, const double a[n][n], double *c) {{
+      double s = 2;
+    #pragma tilek kernel {clause}
+      for (int j = 0; j < n; j++) {{
+        s = 0;
+        for (int i = 0; i < n; i++) s += a[i][j];
+        c[j] = s;
+      }}
+      {after}
+    }}""")
+    assert any("scalar expansion: 's'" in note for note in result.storage) is expanded
+    verify(result)
