@@ -215,8 +215,8 @@ def _needed(
     """{ [p] : for all i in domain(p): inside(p, i) }, where that only bounds the extent `limit`
     from below, and not by its `multiples`; else None.
 
-    It may also bound other parameters below by numbers (`True`): a row's columns from r on, and up
-    to r before its end, are inside where r >= 0.
+    It may also bound other parameters (`True`): a row's columns from r on, and up to r before its
+    end, are inside where r >= 0; those from r - d on where r >= d.
     """
     needed = domain.subtract(inside).params().complement().gist(domain.params()).coalesce()
     pieces = needed.get_basic_sets()
@@ -228,9 +228,14 @@ def _needed(
         return None
     constraints = piece.get_constraints()
     others = [each for each in constraints if not _grows(each, _factors(extents[0]), multiples)]
-    if any(each.is_equality() or len(_factors(each)) != 1 or min(_factors(each).values()) < 0 for each in others):
+    if any(each.is_equality() or not _is_usual(_factors(each)) for each in others):
         return None
     return isl.Set.from_basic_set(piece), bool(others)
+
+
+def _is_usual(factors: Mapping[str, int]) -> bool:
+    """Whether the constraint bounds a parameter, by a number or by another parameter."""
+    return len(factors) == 1 or sorted(factors.values()) == [-1, 1]
 
 
 def _factors(form: isl.Constraint | isl.Aff) -> dict[str, int]:

@@ -630,3 +630,42 @@ CASE(diagonals)
     eliminate_border(matrix, SIDE, 4, (SIDE - 8) / BLOCK);
     check_record("matrix", matrix, sizeof matrix);
 }
+
+// case halo_columns (a check fails): columns mirrored at a border and packed, whose number and place the launch knows
+static void halo_columns(int w, int h, int depth, int halo, double *f, double *buf)
+{
+#pragma tilek kernel
+    for (int j = halo; j < h - halo; j++)
+        for (int k = 0; k < depth; k++)
+            f[j * w + (halo - k - 1)] = f[j * w + halo + k];
+#pragma tilek kernel
+    for (int j = halo; j < h - halo; j++)
+        for (int k = 0; k < depth; k++)
+            f[j * w + (w - halo + k)] = 0.5 * f[j * w + (w - halo - 1 - k)];
+#pragma tilek kernel
+    for (int j = halo; j < h - halo; j++)
+        for (int k = w - halo - depth; k < w - halo; k++)
+            buf[(k - (w - halo - depth)) + (j - halo) * depth] = f[j * w + k];
+#pragma tilek kernel
+    for (int j = halo; j < h - halo; j++)
+        for (int k = halo - depth; k < halo; k++)
+            f[j * w + k] = buf[(k - (halo - depth)) + (j - halo) * depth];
+#pragma tilek kernel
+    for (int j = 1; j < h; j++)
+        for (int k = 1; k <= depth; k++)
+            f[(2 - k) + w * j] += f[(1 + k) + w * j];
+}
+
+CASE(halo_columns)
+{
+    static const int depths[] = {1, 2, 3, 5}; /* with the last, columns are those of other rows */
+    const int w = 37, h = 23, halo = 3;
+    for (size_t place = 0; place < sizeof depths / sizeof depths[0]; ++place) {
+        double *const f = check_doubles((size_t)w * (size_t)h), *const buf = check_doubles((size_t)w * (size_t)h);
+        halo_columns(w, h, depths[place], halo, f, buf);
+        check_record("f", f, (size_t)w * (size_t)h * sizeof *f);
+        check_record("buf", buf, (size_t)w * (size_t)h * sizeof *buf);
+        free(f);
+        free(buf);
+    }
+}
