@@ -52,7 +52,7 @@ from tilepragma.ir.stencil_unrolling import with_unrolled_stencil_loops
 from tilepragma.ir.substitution import with_accesses, with_each
 from tilepragma.ir.traversal import loop_directives, walk
 from tilepragma.ir.types import INT, LONG, ScalarType, is_integer, is_signed_int
-from tilepragma.normalise.periodic_induction import with_periodic_integers_written_out
+from tilepragma.normalise.induction_variables import with_induction_variables_written_out
 from tilepragma.normalise.privatization import in_subscripts, with_private_scalars
 from tilepragma.patterns.recognition import relaxations
 from tilepragma.patterns.relaxation import SorNest
@@ -71,7 +71,7 @@ _Sums = dict[str, _Sum]
 
 def in_plain_form(kernel: Kernel) -> Kernel:
     """The kernel with unrolled stencils, inlined sums, private integers, and choices as sums."""
-    kernel = with_periodic_integers_written_out(with_sums_written_out(with_stencils_written_out(kernel)))
+    kernel = with_induction_variables_written_out(with_sums_written_out(with_stencils_written_out(kernel)))
     return with_choices_as_sums(with_private_scalars(kernel))
 
 

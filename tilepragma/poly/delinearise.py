@@ -5,7 +5,9 @@ e = q_1 s_1 + … + q_k s_k + r. The map e -> (q_1, …, q_k, r) is one to one o
 
     { [q_1, …, q_k, r] : 0 <= q_(l+1) < floor(s_l / s_(l+1)),  0 <= r < s_k }
 
-The domain of the access must imply that. For the model, single accesses are split, and the split
+The domain of the access must imply that. All subscripts of an array may have the same origin o(p)
+taken from them first, the first column that an access touches: `buf[first + i*m + j]`, or
+`buf[i*m + k]` with k from first on. For the model, single accesses are split, and the split
 may assume ranges of the parameters, which the launch tests: `a[i*m + j]` with j < w is a[i][j]
 where w <= m (`Layouts`). For plans and code, all accesses to an array are, or none, without
 assumptions, by strides of which each is a multiple of the next (`constant_rows`): `a[640*y + x]`,
@@ -17,6 +19,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
 from functools import cached_property
 from itertools import permutations
 from math import gcd
@@ -29,6 +32,7 @@ from tilepragma.ir.polynomial import Polynomial, divide, expression, number, of_
 from tilepragma.ir.row_strides import LEAST_ROW
 from tilepragma.ir.types import LONG
 from tilepragma.poly.affine import Frame, NotAffineError, affine_or_none, affine_polynomial
+from tilepragma.poly.isl_ast import ParameterReader
 from tilepragma.poly.launch_checks import possible_values
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, operation_limit
 
@@ -41,6 +45,7 @@ _MOST_LENGTHS = 3
 
 #: Greatest first.
 Strides = tuple[Polynomial, ...]
+NO_ORIGIN = number(0)
 
 
 def stride_chains(used: Iterable[Subscript]) -> tuple[Strides, ...]:
@@ -133,14 +138,15 @@ def split_subscript(
     frame: Frame,
     domain: isl.Set,
     *,
+    origin: Polynomial = NO_ORIGIN,
     assuming: bool = False,
     within_rows: bool = False,
 ) -> SplitSubscript | None:
-    """The parts of a subscript where `domain` implies their ranges; else None.
+    """The parts of a subscript less the `origin` where `domain` implies their ranges; else None.
 
     `assuming`: may assume lower bounds of strides instead; `within_rows`: not of the last stride.
     """
-    rest = frame.written_out(polynomial(subscript))
+    rest = frame.written_out(polynomial(subscript)) - origin
     parts: list[Polynomial] = []
     for stride in by:
         quotient, rest = divide(rest, stride)
@@ -290,10 +296,13 @@ class Subscript:
 
 @dataclass(frozen=True)
 class Layouts:
-    """Arrays with strides, greatest first, and { [p] : assumptions on parameters }."""
+    """Arrays with strides, greatest first, and { [p] : assumptions on parameters }. `origins` are
+    those that are not 0.
+    """
 
     strides: Mapping[DataObject, Strides]
     assumed: isl.Set
+    origins: Mapping[DataObject, Polynomial] = field(default_factory=dict)
 
     def including(self, object_: DataObject, used: Sequence[Subscript], *, assuming: bool) -> Layouts:
         """These layouts with an array, if its subscripts split; affine ones need not.
@@ -306,17 +315,33 @@ class Layouts:
             for by in chains:
                 assumed = self._assumed(by, by_sweeps, may_assume, all_of_them)
                 if assumed is not None:
-                    return Layouts({**self.strides, object_: by}, assumed)
+                    return self._with(object_, by, assumed)
+        for may_assume in (False, True) if assuming else (False,):
+            for by in chains:
+                for origin in _origins(by, used):
+                    assumed = self._assumed(by, by_sweeps, may_assume, all_of_them=True, origin=origin)
+                    if assumed is not None:
+                        return self._with(object_, by, assumed, origin)
         # Row lengths that no iterator counts are guesses: elements must provably be inside of rows.
         for by in longer_chains(chains, used):
             for may_assume in (False, True) if assuming else (False,):
                 assumed = self._assumed(by, by_sweeps, may_assume, all_of_them=True, within_rows=True)
                 if assumed is not None:
-                    return Layouts({**self.strides, object_: by}, assumed)
+                    return self._with(object_, by, assumed)
         return self
 
+    def _with(self, object_: DataObject, by: Strides, assumed: isl.Set, origin: Polynomial = NO_ORIGIN) -> Layouts:
+        origins = {**self.origins, object_: origin} if origin.terms else self.origins
+        return Layouts({**self.strides, object_: by}, assumed, origins)
+
     def _assumed(
-        self, by: Strides, used: Sequence[Subscript], may_assume: bool, all_of_them: bool, within_rows: bool = False
+        self,
+        by: Strides,
+        used: Sequence[Subscript],
+        may_assume: bool,
+        all_of_them: bool,
+        within_rows: bool = False,
+        origin: Polynomial = NO_ORIGIN,
     ) -> isl.Set | None:
         """{ [p] : assumptions } under which the subscripts split by these strides, or None."""
         assumed = self.assumed
@@ -324,7 +349,9 @@ class Layouts:
         for subscript in used:
             domain = subscript.domain.intersect_params(assumed)
             may = may_assume and not subscript.sweeps
-            split = split_subscript(subscript.value, by, subscript.frame, domain, assuming=may, within_rows=within_rows)
+            split = split_subscript(
+                subscript.value, by, subscript.frame, domain, origin=origin, assuming=may, within_rows=within_rows
+            )
             if split is not None:
                 split_count += 1
                 assumed = assumed.intersect(split.assumed)
@@ -333,6 +360,26 @@ class Layouts:
         if not split_count or assumed.is_empty():
             return None
         return None if assumed.intersect(possible_values(used[0].frame)).is_empty() else assumed
+
+
+def _origins(by: Strides, used: Iterable[Subscript]) -> tuple[Polynomial, ...]:
+    """The least columns that subscripts touch, where these are sums of parameters other than 0."""
+    origins: dict[Polynomial, None] = {}
+    for subscript in used:
+        rest = subscript.sum
+        for stride in by:
+            _, rest = divide(rest, stride)
+        try:
+            column = affine_polynomial(rest, subscript.value, subscript.frame)
+        except NotAffineError:
+            continue
+        values = isl.Map.from_pw_aff(column).intersect_domain(subscript.domain).range()
+        if values.is_empty() or not values.dim_has_lower_bound(isl.dim_type.set, 0):
+            continue
+        least = ParameterReader(subscript.frame.context, subscript.frame.parameters).value(values.dim_min(0))
+        if least is not None and least.terms and not any(isinstance(atom, Call) for atom in least.atoms):
+            origins[least] = None
+    return tuple(origins)
 
 
 #: The greatest number of candidate strides.

@@ -75,7 +75,7 @@ from tilepragma.poly.affine import (
     product_of,
     whole_number,
 )
-from tilepragma.poly.delinearise import Layouts, Subscript, split_subscript
+from tilepragma.poly.delinearise import NO_ORIGIN, Layouts, Subscript, split_subscript
 from tilepragma.poly.isl_ast import ParameterReader
 from tilepragma.poly.launch_checks import undecided
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
@@ -243,7 +243,8 @@ class _Extraction:
             reader = ParameterReader(self.context, parameters)
             assumptions = undecided(reader.constraints(piece.remove_redundancies()))
         reasons = tuple(self.reasons)
-        return Scop(self.context, statements, reasons, parameters, self.written, strides, assumptions, assumed)
+        origins = self.seen.origins
+        return Scop(self.context, statements, reasons, parameters, self.written, strides, origins, assumptions, assumed)
 
     # -- the walk
 
@@ -491,7 +492,8 @@ class _Extraction:
         functions: list[isl.PwAff | None] = [frame.iterator(place) for place in range(outer_depth)]
         if use.object in self.seen.strides and use.subscripts:
             domain = site.domain.intersect_params(self.seen.assumed)
-            split = split_subscript(use.subscripts[0], self.seen.strides[use.object], site.subscripts, domain)
+            by, origin = self.seen.strides[use.object], self.seen.origins.get(use.object, NO_ORIGIN)
+            split = split_subscript(use.subscripts[0], by, site.subscripts, domain, origin=origin)
             functions += split.parts if split is not None else [None] * (len(self.seen.strides[use.object]) + 1)
         else:
             # Reads of unwritten arrays order nothing, so they are no reason.

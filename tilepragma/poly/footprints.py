@@ -71,7 +71,10 @@ def touched(scop: Scop, object_: DataObject) -> tuple[tuple[Polynomial, Polynomi
         perhaps = (reference.relation.range() for _, reference in accesses if not reference.exact)
         if not all(_lies_between(each, elements, in_rows=bool(strides)) for each in perhaps):
             return None
-        return ((number(0), number(0)),) * object_.rank if elements.is_empty() else _bounds(scop, elements, strides)
+        if elements.is_empty():
+            return ((number(0), number(0)),) * object_.rank
+        bounds, origin = _bounds(scop, elements, strides), scop.origin_of(object_)
+        return bounds and ((bounds[0][0] + origin, bounds[0][1]), *bounds[1:])
 
 
 def has_bounds(values: isl.Set) -> bool:
@@ -233,7 +236,9 @@ def _section_set(scop: Scop, object_: DataObject, section: Sequence[Interval]) -
     bounds = [section_ends(lower, length) for lower, length in section]
     by = scop.strides_of(object_)
     if by:
-        bounds = _whole_rows(bounds[0], by) if len(bounds) == 1 else []
+        origin = scop.origin_of(object_)
+        ends = [(low - origin, end - origin) for low, end in bounds]
+        bounds = _whole_rows(ends[0], by) if len(ends) == 1 else []
     if not bounds:
         return None
     # The array stands for its subscripts' names: no scalar of a bound equals it.

@@ -19,7 +19,7 @@ from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
 from tilepragma.ir.loop_tree import Loop, Statement
-from tilepragma.ir.polynomial import Polynomial, polynomial
+from tilepragma.ir.polynomial import Polynomial, number, polynomial
 from tilepragma.ir.row_strides import row_strides
 from tilepragma.ir.types import is_floating
 from tilepragma.poly.affine import NotAffine
@@ -144,7 +144,8 @@ class Scop:
     """All statements of a region, in textual order, and the reasons for over-approximations.
 
     `parameters`: the expression of each parameter, by name. `written`: the objects that the region
-    changes; `layouts`: the strides, greatest first, of delinearised arrays (a[i*m + j] as a[i][j]).
+    changes; `layouts`: the strides, greatest first, of delinearised arrays (a[i*m + j] as a[i][j]);
+    `origins`: what is taken from the subscripts of some of them first (a[o + i*m + j] as a[i][j]).
     `assumptions` are tests of parameters, and `assumed` is { [p] : they hold }; the Scop says
     nothing where one of them fails.
     """
@@ -155,6 +156,7 @@ class Scop:
     parameters: Mapping[str, Expression] = field(default_factory=dict)
     written: frozenset[DataObject] = frozenset()
     layouts: Mapping[DataObject, tuple[Polynomial, ...]] = field(default_factory=dict)
+    origins: Mapping[DataObject, Polynomial] = field(default_factory=dict)
     assumptions: tuple[Expression, ...] = ()
     assumed: isl.Set | None = None
 
@@ -165,6 +167,10 @@ class Scop:
     def strides_of(self, object_: DataObject) -> tuple[Polynomial, ...]:
         """The strides of an array that this Scop or the plan delinearises; empty for others."""
         return row_strides(object_)[:-1] if object_.rows_in is not None else self.layouts.get(object_, ())
+
+    def origin_of(self, object_: DataObject) -> Polynomial:
+        """The element of row 0 and column 0 of such an array; 0 for others."""
+        return self.origins.get(object_, number(0))
 
 
 def step_of(loop: Loop) -> int | None:

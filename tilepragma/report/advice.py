@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tilepragma.arguments.array_arguments import doubts
 from tilepragma.base.diagnostics import Diagnostic, Severity
 from tilepragma.ir.traversal import loops_in
-from tilepragma.normalise.periodic_induction import remaining_periodic_integers
+from tilepragma.normalise.induction_variables import remaining_periodic_integers
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.report.relaxation_facts import faster_orders
 

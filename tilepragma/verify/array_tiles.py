@@ -340,7 +340,7 @@ def _elements(object_: DataObject, subscripts: tuple[Expression, ...], place: Le
     if by is None:
         return affine_tuple(subscripts, place.frame)
     context = place.domain if scop.assumed is None else place.domain.intersect_params(scop.assumed)
-    split = split_subscript(subscripts[0], by, place.frame, context)
+    split = split_subscript(subscripts[0], by, place.frame, context, origin=scop.origin_of(object_))
     if split is None:
         raise NotProvenError("stands around an access that may leave its row")
     return product_of(split.parts, place.frame)

@@ -265,7 +265,7 @@ def _beyond_section(reference: Reference, bounds: Bounds, scop: Scop, frame: Fra
     """Where the reference touches an element outside `[lower : length]` of its array under the
     SCoP's assumptions, in words; None where it does not, or where that is unknown.
     """
-    by, parameters = scop.strides_of(reference.object), scop.parameters
+    by, origin, parameters = scop.strides_of(reference.object), scop.origin_of(reference.object), scop.parameters
     touched = reference.relation.range().reset_tuple_id()
     if scop.assumed is not None:
         touched = touched.intersect_params(scop.assumed)
@@ -273,13 +273,13 @@ def _beyond_section(reference: Reference, bounds: Bounds, scop: Scop, frame: Fra
         return None
     try:
         with operation_limit(scop.context, _MOST_WORK, "proving a section for all strides"):
-            held = _held(bounds, by, touched.params(), frame)
+            held = _held(bounds, by, origin, touched.params(), frame)
             if held is not None and touched.is_subset(held):
                 return None
     except OperationLimitError:
         pass  # some strides are easier
     for numbers, chosen in _trials(by, frame):
-        places = _places(touched, by, parameters, chosen)
+        places = _places(touched, by, origin, parameters, chosen)
         within = _between(bounds, chosen)
         if places is None or within is None:
             continue
@@ -290,9 +290,11 @@ def _beyond_section(reference: Reference, bounds: Bounds, scop: Scop, frame: Fra
     return None
 
 
-def _held(bounds: Bounds, by: tuple[Polynomial, ...], given: isl.Set, frame: Frame) -> isl.Set | None:
-    """{ [q, r] : lower <= q . s + r < lower + length } where `given`; None without parts."""
-    first, beyond = (_point(value, by, given, frame) for value in section_ends(*bounds))
+def _held(
+    bounds: Bounds, by: tuple[Polynomial, ...], origin: Polynomial, given: isl.Set, frame: Frame
+) -> isl.Set | None:
+    """{ [q, r] : lower <= o + q . s + r < lower + length } where `given`; None without parts."""
+    first, beyond = (_point(value - origin, by, given, frame) for value in section_ends(*bounds))
     if first is None or beyond is None:
         return None
     try:
@@ -314,20 +316,31 @@ def _point(value: Polynomial, by: tuple[Polynomial, ...], given: isl.Set, frame:
 
 
 def _places(
-    touched: isl.Set, by: tuple[Polynomial, ...], parameters: Mapping[str, Expression], frame: Frame
+    touched: isl.Set,
+    by: tuple[Polynomial, ...],
+    origin: Polynomial,
+    parameters: Mapping[str, Expression],
+    frame: Frame,
 ) -> isl.Set | None:
-    """{ [q . s + r] : [q, r] in touched }; None where it is not affine with the frame's numbers."""
+    """{ [o + q . s + r] : [q, r] in touched }; None where it is not affine with the frame's
+    numbers.
+    """
     try:
         for place in range(touched.dim(_PARAMETER)):
             name = str(touched.get_dim_name(_PARAMETER, place))
             value = affine(parameters[name], frame)
             touched = touched.intersect_params(frame.parameter(name).eq_set(value).params())
         strides = [affine_polynomial(stride, expression(stride), frame) for stride in by]
+        moved = affine_polynomial(origin, expression(origin), frame)
     except NotAffineError:
         return None
     if not all(stride.is_cst() for stride in strides):
         return None
-    return touched.apply(_linear([*(stride.min_val() for stride in strides), 1], frame.context))
+    places = touched.apply(_linear([*(stride.min_val() for stride in strides), 1], frame.context))
+    if not origin.terms:
+        return places
+    first = isl.Map.from_pw_aff(moved).range().align_params(places.get_space())
+    return first.sum(places.align_params(first.get_space()))
 
 
 def _linear(strides: Sequence[object], context: isl.Context) -> isl.Map:

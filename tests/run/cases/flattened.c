@@ -669,3 +669,53 @@ CASE(halo_columns)
         free(buf);
     }
 }
+
+// case growing_places: places that grow by the same in each iteration, packed columns, and rows from an offset on
+static void growing_places(int n, int m, int first, const float *in, float *out, float *packed)
+{
+    int i, j, k = first;
+#pragma tilek kernel
+    for (i = 0; i < m; i++) {
+        for (j = 0; j < n; j++) {
+            out[k] = in[i * n + j] + j;
+            k++;
+        }
+        out[k] = -1;
+        k += 2;
+    }
+#pragma tilek kernel
+    {
+        k = 5;
+        for (i = n; i > 0; i--) {
+            k += 3;
+            out[k] += in[i];
+            k -= 1;
+        }
+    }
+#pragma tilek kernel
+    for (i = 0; i < m; i++)
+        for (j = n - m; j < n; j++)
+            packed[first + j + i * m] = 0.5f * in[i * n + j];
+#pragma tilek kernel
+    for (i = 0; i < m; i++) {
+        int at;
+        for (j = 0, at = i * n; j < n; j++, ++at)
+            packed[at] += in[n * m - 1 - at];
+    }
+}
+
+CASE(growing_places)
+{
+    static const int sizes[][2] = {{37, 11}, {1, 1}, {0, 0}, {12, 0}, {23, 23}};
+    for (size_t place = 0; place < sizeof sizes / sizeof sizes[0]; ++place) {
+        const int n = sizes[place][0], m = sizes[place][1];
+        const size_t whole = (size_t)n * (size_t)m + 1, more = whole + 2 * (size_t)(n + m) + 16;
+        float *const in = check_floats(more), *const out = check_floats(more), *const packed = check_floats(more);
+        growing_places(n, m, 3, in, out, packed);
+        check_record("out", out, more * sizeof *out);
+        check_record("packed", packed, more * sizeof *packed);
+        free(in);
+        free(out);
+        free(packed);
+    }
+}

@@ -4,7 +4,7 @@ import pytest
 from frontend_text import in_kernel, kernel, nodes, text
 
 from tilepragma.ir.expressions import Scope
-from tilepragma.ir.loop_tree import ForLoop, Loop
+from tilepragma.ir.loop_tree import Block, Declaration, ExpressionStatement, ForLoop, Loop, Statement
 
 
 def loop_of(
@@ -112,7 +112,16 @@ def test_a_subtracted_unsigned_step_is_negated_in_64_bits() -> None:
         ),
         ("j = 0; ; j++", "if (j > 3) break;", "it has no condition"),
         ("; j < n; j++", "", "its first part does not set one iterator ('i = …' or 'int i = …')"),
-        ("j = 0, s = 1; j < n; j++", "", "its first part does not set one iterator ('i = …' or 'int i = …')"),
+        *(
+            (header, body, "its first part does not set one iterator ('i = …' or 'int i = …')")
+            for header, body in (
+                ("j = 0, s = 1; j < n; j++, s += j", ""),
+                ("j = 0, s = j; j < n; j++, s++", ""),
+                ("s = 1, j = s; j < n; j++, s++", ""),
+                ("j = 0, s = 1; j < n; j++, s++", "if (a[j] > 0) continue;"),
+                ("j = 0, s = 1; j < n; j += s, s++", ""),
+            )
+        ),
         ("double x = 0; x < n; x += 1", "", "its iterator 'x' is not an integer"),
         ("j = 0; j != n; j += 2", "", "with '!=' its step must be 1 or -1"),
         ("j = 0; j < n; j--", "", "its step leads away from its bound"),
@@ -140,6 +149,33 @@ def test_reasons_of_loops_that_run_as_written(header: str, body: str, reason: st
     assert isinstance(loop, ForLoop), loop
     assert loop.reason == reason
     assert loop.range.start.offset <= loop.reason_range.start.offset <= loop.range.end.offset
+
+
+@pytest.mark.parametrize(
+    ("header", "before", "body"),
+    [
+        ("j = 0, s = 1; j < n; j++", ["s = 1"], ["a[j] = 0"]),
+        ("s = m, j = 0; j < n; s += 2, j++", ["s = m"], ["a[j] = 0", "s += 2"]),
+        ("int k = 0, l = m; k < n; k++, l--", ["int l = m"], ["a[j] = 0", "l--"]),
+        ("j = 0; j < n; j++, s++, q += 3", [], ["a[j] = 0", "s++", "q += 3"]),
+    ],
+)
+def test_other_variables_leave_the_header(header: str, before: list[str], body: list[str]) -> None:
+    source = "void f(int n, int m, double *a) { int j, s; long q;\n#pragma tilek kernel\n@ a[j] = 0;\n}"
+    (statement,) = kernel(source.replace("@", f"for ({header})")).body.statements
+    *first, loop = statement.statements if isinstance(statement, Block) else (statement,)
+    assert isinstance(loop, Loop)
+    assert [written(each) for each in first] == before
+    assert [written(each) for each in loop.body.statements] == body
+
+
+def written(statement: Statement) -> str:
+    if isinstance(statement, Declaration):
+        (declarator,) = statement.declarators
+        assert declarator.value is not None
+        return f"int {declarator.object.host} = {text(declarator.value)}"
+    assert isinstance(statement, ExpressionStatement)
+    return text(statement.expression)
 
 
 def test_an_iterator_whose_address_is_taken_anywhere_is_not_canonical() -> None:

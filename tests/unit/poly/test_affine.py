@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.scops import references, scop
 from tilepragma.ir.loop_tree_text import plain_text
+from tilepragma.ir.polynomial import expression
 from tilepragma.poly.scop import AccessKind
 
 ARRAYS = "int n, int m, unsigned u, float x, int *index, double *a, double b[n][m]"
@@ -176,8 +177,27 @@ def test_what_strides_are_taken_to_be_is_said(body: str, wanted: list[str]) -> N
 
 
 @pytest.mark.parametrize(
-    "subscript", ["i*s + j - 1", "i*s + j*j", "i*w + j + 1", "i*w - j", "i*s + b2[j]", "i*w + 2*j", "i*j*s"]
+    ("subscript", "origin", "wanted"),
+    [
+        ("i*s + j - 1", "-1", ["s >= w"]),
+        ("i*w + j + 1", "1", []),
+        ("i*w - j", "1 - w", []),
+        ("c + i*w + j", "c", []),
+        ("i*w + m - j", "m + 1 - w", []),
+    ],
 )
+def test_rows_may_begin_at_an_origin(subscript: str, origin: str, wanted: list[str]) -> None:
+    body = f"for (int i = 0; i < n; i++) for (int j = 0; j < w; j++) a[{subscript}] = 0;"
+    made = scop(PARTS, body)
+    (reference,) = references(made, "a")
+    assert reference.exact and reference.relation.dim(isl.dim_type.out) == 2
+    assert [plain_text(each) for each in made.assumptions] == wanted
+    assert plain_text(expression(made.origin_of(reference.object))) == origin
+    rows = isl.Map("[n, w] -> { S0[i, j] -> a[i, k] : 0 <= i < n and 0 <= j, k < w }", context=made.context)
+    assert reference.relation.is_subset(rows) and reference.relation.is_injective()
+
+
+@pytest.mark.parametrize("subscript", ["i*s + j*j", "i*s + b2[j]", "i*w + 2*j", "i*j*s"])
 def test_what_no_stride_makes_right_is_not_assumed(subscript: str) -> None:
     body = f"for (int i = 0; i < n; i++) for (int j = 0; j < w; j++) a[{subscript}] = 0;"
     made = scop(f"{PARTS}, const int *b2", body)

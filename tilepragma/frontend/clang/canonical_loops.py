@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from tilepragma.base.diagnostics import SourceError, source_error
 from tilepragma.base.frozen_values import dataclass
@@ -16,6 +18,7 @@ from tilepragma.ir.expressions import (
     Binary,
     Call,
     Cast,
+    Comma,
     Conditional,
     DataObject,
     Expression,
@@ -25,8 +28,18 @@ from tilepragma.ir.expressions import (
     Unary,
     integer,
 )
-from tilepragma.ir.loop_tree import Break, Declaration, ForLoop, Initializer, Loop, LoopPragma
-from tilepragma.ir.traversal import assigned_in, mentions, walk
+from tilepragma.ir.loop_tree import (
+    Break,
+    Continue,
+    Declaration,
+    ExpressionStatement,
+    ForLoop,
+    Initializer,
+    Loop,
+    LoopPragma,
+    Statement,
+)
+from tilepragma.ir.traversal import assigned_in, declared_in, mentions, objects_in, walk
 from tilepragma.ir.types import INT, LONG, ScalarKind, ScalarType, is_integer, least_and_greatest, promoted, usual_type
 
 _LONG_STEP = 1 << (INT.bits - 1)
@@ -53,6 +66,66 @@ def canonical(loop: ForLoop, index: int, addressed: bool, pragmas: tuple[LoopPra
         return replace(_canonical(loop, index, addressed), pragmas=kept)
     except SourceError as refusal:
         return replace(loop, reason=refusal.diagnostic.message, reason_range=refusal.diagnostic.range)
+
+
+def with_one_iterator(loop: ForLoop) -> tuple[tuple[Statement, ...], ForLoop]:
+    """The loop with what its header does besides for one iterator moved out, and the statements
+    that then stand before it. The same loop, and none, where that is not the same program.
+
+    for (i = 0, k = m; i < n; i++, k += 2) …;   →   k = m; for (i = 0; i < n; i++) { …; k += 2; }
+    """
+    parts, advances = _first_parts(loop.initialization), _sequence(loop.advance)
+    if max(len(parts), len(advances)) < 2 or loop.condition is None:
+        return (), loop
+    for advance in advances:
+        iterator = advance.target.object if isinstance(advance, (Assignment, Increment)) else None
+        starts = [part for part in parts if _sets(part) == iterator]
+        if iterator is None or len(starts) != 1 or not mentions(loop.condition, iterator):
+            continue
+        before = tuple(part for part in parts if part is not starts[0])
+        behind = tuple(part for part in advances if part is not advance)
+        if (
+            _are_apart(before, starts[0], iterator)
+            and _are_apart(behind, advance, iterator)
+            and not (behind and any(True for _ in early_exits(loop.body, Continue)))
+        ):
+            start = starts[0].expression if isinstance(starts[0], ExpressionStatement) else starts[0]
+            moved = tuple(ExpressionStatement(part, part.range) for part in behind)
+            body = replace(loop.body, statements=(*loop.body.statements, *moved))
+            return before, replace(loop, initialization=start, advance=advance, body=body)
+    return (), loop
+
+
+def _are_apart(others: Iterable[Any], part: Any, iterator: DataObject) -> bool:
+    """Whether a header's part for the iterator, and others, may be done in any order."""
+    written = {target for each in others for target in (*assigned_in(each), *declared_in(each))}
+    calls = any(isinstance(node, Call) for each in (*others, part) for node in walk(each))
+    return not (calls or any(mentions(each, iterator) for each in others) or written & set(objects_in(part)))
+
+
+def _first_parts(initialization: Declaration | Expression | None) -> list[Declaration | ExpressionStatement]:
+    """What the header's first part does, each as a statement of its own."""
+    if isinstance(initialization, Declaration):
+        declarators = initialization.declarators
+        return [replace(initialization, declarators=(declarator,)) for declarator in declarators]
+    return [ExpressionStatement(part, part.range) for part in _sequence(initialization)]
+
+
+def _sequence(expression: Expression | None) -> tuple[Expression, ...]:
+    """The operands of `a, b, …`."""
+    if isinstance(expression, Comma):
+        return (*_sequence(expression.left), *_sequence(expression.right))
+    return () if expression is None else (expression,)
+
+
+def _sets(part: Declaration | ExpressionStatement) -> DataObject | None:
+    """The variable that a statement of a header declares or assigns."""
+    if isinstance(part, Declaration):
+        return part.declarators[0].object
+    assignment = part.expression
+    if not isinstance(assignment, Assignment) or assignment.operator != "=":
+        return None
+    return assignment.target.object
 
 
 def iterator_of(loop: ForLoop) -> DataObject | None:

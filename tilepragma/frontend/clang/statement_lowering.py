@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 
 from tilepragma.base.diagnostics import SourceError, source_error
 from tilepragma.base.source_ranges import SourceRange
-from tilepragma.frontend.clang.canonical_loops import canonical, iterator_of
+from tilepragma.frontend.clang.canonical_loops import canonical, iterator_of, with_one_iterator
 from tilepragma.frontend.clang.cursor_tree import CursorKind, Node
 from tilepragma.frontend.clang.expression_lowering import lower_expression, truth, type_of
 from tilepragma.frontend.clang.implied_parameters import with_constness
@@ -200,7 +201,7 @@ def _label(context: Context, node: Node) -> CaseLabel:
     return CaseLabel(number, node.range)
 
 
-def _for(context: Context, node: Node) -> Loop | ForLoop:
+def _for(context: Context, node: Node) -> Loop | ForLoop | Block:
     index = context.loop_count
     context.loop_count += 1
     header = for_header(node)
@@ -223,9 +224,13 @@ def _for(context: Context, node: Node) -> Loop | ForLoop:
         range=node.range,
         reason_range=_header_range(context, node),
     )
-    iterator = iterator_of(loop)
+    before, plain = with_one_iterator(loop)
+    iterator = iterator_of(plain)
     addressed = iterator is not None and context.key_of(iterator) in context.facts.address_taken
-    return canonical(loop, index, addressed, _pragmas(context, node))
+    result = canonical(plain, index, addressed, _pragmas(context, node))
+    if isinstance(result, ForLoop):
+        return replace(loop, reason=result.reason, reason_range=result.reason_range)
+    return Block((*before, result), node.range) if before else result
 
 
 def _pragmas(context: Context, node: Node) -> tuple[LoopPragma, ...]:

@@ -1,11 +1,11 @@
-"""Integers that alternate from one round of a loop to the next: rows of a checkerboard run at once as if each computed where it begins."""
+"""Integers that alternate from one round of a loop to the next, or grow: loops run in parallel as if each iteration computed them."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.support.source_plans import plan
-from tilepragma.normalise.periodic_induction import remaining_periodic_integers
+from tilepragma.normalise.induction_variables import remaining_periodic_integers
 from tilepragma.plan.kernel_plan import KernelPlan
 
 
@@ -111,3 +111,48 @@ def test_why_one_stays_is_said_where_it_changes() -> None:
 
 def test_nothing_is_said_of_sums() -> None:
     assert not list(remaining_periodic_integers(rows("s = 1;", "s = s + 2;").kernel))
+
+
+def linear(body: str, before: str = "int k = 0;", after: str = "") -> KernelPlan:
+    """A kernel in which `k` grows."""
+    return plan(f"""
+    int f(int n, int m, int first, double *restrict a, const double *restrict b, const int *restrict c) {{
+        int i, j;
+        {before}
+    #pragma tilek kernel
+        {body}
+        {after}
+        return 0;
+    }}""")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for (i = 0; i < n; i++) { a[k] = b[i]; k++; }",
+        "for (i = n; i > 0; i--) { k += 3; a[k] = b[i]; k -= 1; }",
+        "{ k = first; for (i = 0; i < n; i++) { a[k] = b[i]; k = k + 2; } }",
+        "for (i = 0; i < m; i++) for (j = 0; j < n; j++) { a[k] = b[j]; ++k; }",
+        "for (i = 0; i < m; i++) { for (j = 1; j <= n; j++) { a[k] = b[j]; k = 1 + k; } a[k] = 0; k++; }",
+        "for (i = 0; i < m; i++) { int k2 = i * n; for (j = 0; j < n; j++) { a[k2] = b[j]; k2++; } }",
+    ],
+)
+def test_growing_integers_are_sums_of_iterators(body: str) -> None:
+    assert linear(body).untransformed is None
+
+
+@pytest.mark.parametrize(
+    ("body", "after"),
+    [
+        ("for (i = 0; i < n; i++) { a[k] = b[i]; k++; }", "return k;"),
+        ("for (i = 0; i < n; i++) { a[k] = b[i]; if (b[i] > 0) k++; }", ""),
+        ("for (i = 0; i < n; i++) { a[k] = b[i]; k += c[i]; }", ""),
+        ("for (i = 0; i < n; i++) { a[k] = b[i]; k += i; }", ""),
+        ("for (i = 0; i < n; i++) { a[k] = b[i]; k *= 2; }", ""),
+        ("for (i = 0; i < n; i++) { if (b[i] < 0) continue; a[k] = b[i]; k++; }", ""),
+        ("for (i = 0; i < n; i++) for (j = 0; j < i; j++) { a[k] = b[j]; k++; }", ""),
+    ],
+    ids=["read afterwards", "not always", "by data", "by more each time", "by a factor", "not in all", "triangle"],
+)
+def test_what_does_not_grow_by_the_same_stays(body: str, after: str) -> None:
+    assert "k" in {object_.name for object_ in linear(body, after=after).kernel.objects}

@@ -1,4 +1,13 @@
-"""Periodic induction variables: integers that alternate between two values, written out as sums.
+"""Induction variables that are no iterators, written out as sums of iterators.
+
+*Linear* ones grow by the same in each iteration:
+
+    k = first;                             for (i = 0; i < m; i++)
+    for (i = 0; i < m; i++)                    for (j = 0; j < n; j++)
+        for (j = 0; j < n; j++)                    a[first + n*i + j] = …;
+            a[k++] = …;
+
+*Periodic* ones alternate between two values:
 
     s = 1;                                 for (p = 0; p < 2; p++)
     for (p = 0; p < 2; p++) {                  for (i = 1; i < n; i++)
@@ -12,14 +21,14 @@
 
 Programs that sweep a mesh colour by colour compute in this way where a row begins (`c = 3 - c`,
 `c = 1 - c`, `c = !c`, `c ^= 1`). As written, each iteration needs the value that the previous one
-leaves. With
+leaves. With T the change that one iteration makes, the value in iteration k is
 
-    T the change that one iteration makes,  T(T(v)) = v,
-    value in iteration k  =  v for even k, T(v) for odd k
+    v + d k                             where T(v) = v + d for all v
+    v for even k, T(v) for odd k        where T(T(v)) = v
 
-no iteration needs a value of another. The pass follows values through the region's text: v is what
-the program assigns before the loop, or what the integer holds when the region begins, and the pass
-tries T on v. An integer stays if a value is unknown, or if it is read after the region.
+and no iteration needs a value of another. The pass follows values through the region's text: v is
+what the program assigns before the loop, or what the integer holds when the region begins, and the
+pass tries T on v. An integer stays if a value is unknown, or if it is read after the region.
 """
 
 from __future__ import annotations
@@ -38,6 +47,7 @@ from tilepragma.ir.expressions import (
     Assignment,
     Binary,
     Call,
+    Callee,
     Conditional,
     DataObject,
     Expression,
@@ -49,7 +59,7 @@ from tilepragma.ir.expressions import (
     integer,
 )
 from tilepragma.ir.loop_tree import Block, Declaration, ExpressionStatement, If, Kernel, Loop, Statement
-from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, number, of_atom, polynomial
+from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, maximum, number, of_atom, polynomial
 from tilepragma.ir.substitution import with_accesses, with_objects
 from tilepragma.ir.traversal import flat, loops_and_tiled, mentions, named_in_clauses, objects_in, walk
 from tilepragma.ir.types import INT, LONG
@@ -59,12 +69,15 @@ from tilepragma.normalise.privatization import in_subscripts, used_elsewhere
 T = TypeVar("T")
 
 
-def with_periodic_integers_written_out(kernel: Kernel) -> Kernel:
-    """The kernel without periodic integers of known values; the same object if none."""
+def with_induction_variables_written_out(kernel: Kernel) -> Kernel:
+    """The kernel without such integers of known values; the same object if there are none."""
     followed = frozenset(_candidates(kernel))
-    while any(_alternates(loop, object_) for loop in loops_and_tiled(kernel.body) for object_ in followed):
+    while any(_passes_on(loop, object_) for loop in loops_and_tiled(kernel.body) for object_ in followed):
         try:
             body = _Following(kernel, followed).body()
+            if _has_maxima(body) and not _has_maxima(kernel.body):
+                # Values behind loops have them: then all do, so that their strides are the same.
+                body = _Following(kernel, followed, nonempty=False).body()
         except _UnknownError as unknown:
             followed -= {unknown.object}
             continue
@@ -72,6 +85,10 @@ def with_periodic_integers_written_out(kernel: Kernel) -> Kernel:
         objects = tuple(object_ for object_ in kernel.objects if object_ in read or object_ not in followed)
         return replace(kernel, body=body, objects=objects)
     return kernel
+
+
+def _has_maxima(body: Block) -> bool:
+    return any(isinstance(node, Call) and node.callee is Callee.HELPER for node in walk(body))
 
 
 def remaining_periodic_integers(kernel: Kernel) -> Iterator[Diagnostic]:
@@ -132,11 +149,11 @@ def _candidates(kernel: Kernel) -> Iterator[DataObject]:
             yield object_
 
 
-def _alternates(loop: Loop, object_: DataObject) -> bool:
+def _passes_on(loop: Loop, object_: DataObject) -> bool:
     """Whether each iteration of the loop computes the integer from its previous value."""
-    expressions = (part.expression for part in flat(loop.body.statements) if isinstance(part, ExpressionStatement))
-    changes = (part for part in expressions if isinstance(part, Assignment) and part.target == access_to(object_))
-    return any(change.operator != "=" or mentions(change.value, object_) for change in changes)
+    statements = (part for part in flat(loop.body.statements) if isinstance(part, ExpressionStatement))
+    values = (_new_value(part) for part in statements if _target(part) == object_)
+    return any(value is not None and mentions(value, object_) for value in values)
 
 
 class _UnknownError(Exception):
@@ -159,6 +176,13 @@ class _Value:
     def is_single(self) -> bool:
         return self.even == self.odd
 
+    def where_not_below_zero(self, count: Polynomial) -> _Value:
+        """The value where the count is not below 0."""
+        if count.constant is not None:
+            return self
+        (atom,) = maximum((count, number(0))).atoms
+        return _Value(*(part.substitute(atom, count) for part in (self.even, self.odd, self.parity)))
+
     def text(self, like: DataObject) -> Expression:
         """C for the value, in the type of `like`."""
         if self.is_single:
@@ -177,16 +201,22 @@ _Values = dict[DataObject, _Value]
 """The known values of integers."""
 
 
+def _single(value: Polynomial) -> _Value:
+    return _Value(value, value)
+
+
 @dataclass
 class _Following:
     """Interprets a region with the values of the `followed` integers.
 
-    `writing`: replace reads by text; else only compute values.
+    `writing`: replace reads by text; else only compute values. `nonempty`: in a loop's body, its
+    count is that of a loop with iterations, so that no maximum with 0 stands in strides.
     """
 
     kernel: Kernel
     followed: frozenset[DataObject]
     writing: bool = True
+    nonempty: bool = True
     written: frozenset[DataObject] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -215,9 +245,9 @@ class _Following:
         elif isinstance(statement, Declaration) and any(d.object in self.followed for d in statement.declarators):
             yield from self._declaration(statement, values, around)
         elif isinstance(statement, ExpressionStatement) and _target(statement) in self.followed:
-            assignment = statement.expression
-            assert isinstance(assignment, Assignment)
-            _record(values, assignment.target.object, self._value(_whole_value(assignment), values, around))
+            target, value = _target(statement), _new_value(statement)
+            assert target is not None and value is not None
+            _record(values, target, self._value(value, values, around))
         else:
             for use in uses(statement, self.kernel.functions):
                 if use.writes and use.object in self.followed:
@@ -260,18 +290,26 @@ class _Following:
         inside = {object_: value for object_, value in values.items() if object_ not in changed}
         around = (*around, loop.iterator)
         iteration = None if leaves_early(loop.body) else self._iteration_number(loop, around[:-1])
+        after: _Values = {}
         for integer_ in changed:
             first = values.get(integer_)
             if first is None or iteration is None:
                 continue
             second = self._alternating(loop, integer_, first, inside, around)
+            growth = self._growth(loop, integer_, inside, around) if second is None and first.is_single else None
             if second is not None:
                 inside[integer_] = second if second.is_single else replace(second, parity=first.parity + iteration)
-        stays = {object_: value for object_, value in inside.items() if value == values.get(object_)}
+            elif growth is not None:
+                inside[integer_] = _single(first.even + growth * iteration)
+                count = self._count(loop, around[:-1])
+                if count is not None:
+                    after[integer_] = _single(first.even + growth * maximum((count, number(0))))
+        after |= {object_: value for object_, value in inside.items() if value == values.get(object_)}
+        if self.nonempty and (count := self._count(loop, around[:-1])) is not None:
+            inside = {object_: value.where_not_below_zero(count) for object_, value in inside.items()}
         loop = replace(loop, body=self._block(loop.body, inside, around))
         for integer_ in changed:
-            if integer_ not in stays:
-                values.pop(integer_, None)
+            _record(values, integer_, after.get(integer_))
         return loop
 
     def _iteration_number(self, loop: Loop, around: tuple[DataObject, ...]) -> Polynomial | None:
@@ -283,11 +321,34 @@ class _Following:
         ahead = ahead if step > 0 else -ahead
         return ahead if abs(step) == 1 else of_atom(Binary("/", expression(ahead), integer(abs(step)), LONG))
 
+    def _count(self, loop: Loop, around: tuple[DataObject, ...]) -> Polynomial | None:
+        """The number of iterations, or a number below 1 where there is none; None where it is no
+        sum of the region's constants and `around`.
+        """
+        lower, upper, step = polynomial(loop.lower), polynomial(loop.upper), polynomial(loop.step).constant
+        if step not in (1, -1) or not self._is_invariant(lower, around) or not self._is_invariant(upper, around):
+            return None
+        count = upper - lower if step > 0 else lower - upper
+        return count + number(1) if loop.comparison in ("<=", ">=") else count
+
+    def _growth(
+        self, loop: Loop, object_: DataObject, inside: _Values, around: tuple[DataObject, ...]
+    ) -> Polynomial | None:
+        """What each iteration adds to the integer; None where this is not the same for all."""
+        before = of_atom(access_to(replace(object_, name=f"{object_.name} before", scope=Scope.EXTERNAL)))
+        known = {**inside, object_: _single(before)}
+        replace(self, writing=False)._block(loop.body, known, around)
+        value_after = known.get(object_)
+        growth = None if value_after is None or not value_after.is_single else value_after.even - before
+        if growth is None or growth.atoms & before.atoms or not self._is_invariant(growth, around[:-1]):
+            return None
+        return growth
+
     def _alternating(
         self, loop: Loop, object_: DataObject, first: _Value, inside: _Values, around: tuple[DataObject, ...]
     ) -> _Value | None:
         """The two values that the integer takes in turn; None where it does not alternate."""
-        trial = _Following(self.kernel, self.followed, writing=False)
+        trial = replace(self, writing=False)
 
         def changed(value: Polynomial) -> Polynomial | None:
             known = {**inside, object_: _Value(value, value)}
@@ -324,7 +385,9 @@ class _Following:
         """Whether it consists of numbers, objects that the region never writes, and `around`."""
         allowed = frozenset(around)
         for node in (node for atom in value.atoms for node in walk(atom)):
-            if isinstance(node, (Assignment, Increment, AddressOf, Call)):
+            if isinstance(node, (Assignment, Increment, AddressOf)):
+                return False
+            if isinstance(node, Call) and node.callee is not Callee.HELPER:
                 return False
             if isinstance(node, Access) and node.object not in allowed:
                 changes = node.object in self.written or node.object.volatile
@@ -347,12 +410,20 @@ class _Following:
 
 
 def _target(statement: ExpressionStatement) -> DataObject | None:
-    """The integer that a plain assignment writes."""
-    assignment = statement.expression
-    if not isinstance(assignment, Assignment):
+    """The integer that a plain assignment or increment writes."""
+    value = _new_value(statement)
+    if value is None or any(isinstance(node, (Assignment, Increment, Call)) for node in walk(value)):
         return None
-    has_effects = any(isinstance(node, (Assignment, Increment, Call)) for node in walk(assignment.value))
-    return None if has_effects else assignment.target.object
+    assert isinstance(statement.expression, (Assignment, Increment))
+    return statement.expression.target.object
+
+
+def _new_value(statement: ExpressionStatement) -> Expression | None:
+    """The value that an assignment or increment stores, its operator written out."""
+    node = statement.expression
+    if isinstance(node, Increment):
+        return Binary("+" if node.operator == "++" else "-", node.target, integer(1), node.type)
+    return _whole_value(node) if isinstance(node, Assignment) else None
 
 
 def _whole_value(assignment: Assignment) -> Expression:
