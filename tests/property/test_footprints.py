@@ -7,10 +7,10 @@ import random
 import pytest
 
 from tests.support.interpreter import Interpreter
+from tests.support.translation_units import parse_translation_unit
 from tilepragma.arguments.array_arguments import DataContext, footprint
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.frontend.clang.compiler import CompilerFlags
-from tilepragma.frontend.translation_unit import parse_translation_unit
 from tilepragma.ir.loop_tree import Kernel
 from tilepragma.ir.polynomial import expression
 

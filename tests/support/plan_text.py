@@ -14,10 +14,10 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
+from tests.support.translation_units import parse_translation_unit
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.source_ranges import NOWHERE
 from tilepragma.frontend.clang.compiler import CompilerFlags
-from tilepragma.frontend.translation_unit import parse_translation_unit
 from tilepragma.ir.directives import AxisKind, Target, TileKind
 from tilepragma.ir.expressions import Access, Assignment, DataObject, Scope, Storage, integer
 from tilepragma.ir.loop_tree import (

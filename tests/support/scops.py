@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import textwrap
 
+from tests.support.translation_units import parse_translation_unit
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.frontend.clang.compiler import CompilerFlags
-from tilepragma.frontend.translation_unit import parse_translation_unit
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.loop_tree import Declaration, Kernel, Statement
 from tilepragma.poly.extraction import Movable, extract_scop

@@ -6,9 +6,9 @@ import textwrap
 from pathlib import Path
 
 from tests.support.golden_texts import rendered
+from tests.support.translation_units import parse_translation_unit
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.frontend.clang.compiler import CompilerFlags
-from tilepragma.frontend.translation_unit import parse_translation_unit
 from tilepragma.plan.command_line import PlanOptions
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.planner.plan_text import plan_text

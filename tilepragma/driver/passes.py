@@ -62,12 +62,14 @@ def parse(state: State) -> State:
     if state.plain:
         return state
     from tilepragma.frontend.clang.compiler import CompilerFlags
-    from tilepragma.frontend.translation_unit import parse_translation_unit
+    from tilepragma.frontend.translation_unit import lower_source, parse_source
 
-    request = state.request
-    flags = CompilerFlags(arguments=request.options)
-    unit = parse_translation_unit(request.source, request.text, flags, state.diagnostics, state.openmp)
-    return replace(state, unit=unit)
+    request, parsed = state.request, state.parsed
+    if parsed is None:
+        flags = CompilerFlags(arguments=request.options)
+        parsed = parse_source(request.source, request.text, flags, state.diagnostics)
+    unit = None if parsed is None else lower_source(parsed, state.diagnostics, state.openmp)
+    return replace(state, parsed=parsed, unit=unit)
 
 
 def read_records(state: State) -> State:

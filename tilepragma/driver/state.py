@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tilepragma.base.source_ranges import SourceRange
     from tilepragma.codegen.manifest import KernelManifest
     from tilepragma.frontend.pragma.openmp import OpenMPInput
+    from tilepragma.frontend.translation_unit import ParsedSource
     from tilepragma.ir.loop_tree import Kernel, TranslationUnit
     from tilepragma.model.device import Device
     from tilepragma.plan.command_line import PlanOptions
@@ -97,12 +98,14 @@ class RegionPlans:
 class State:
     """The passes' results so far. Each pass adds one part; only `diagnostics` collects.
 
-    `openmp` is how OpenMP's lines are read, None if they are no input. `region_plans` holds, by the
-    kernels' ranges, the plans made so far, which later rounds of reading them take again.
+    `openmp` is how OpenMP's lines are read, None if they are no input. Later rounds of reading them
+    take again the `parsed` source, and `region_plans`: by the kernels' ranges, the plans made so
+    far.
     """
 
     request: TranslateRequest
     openmp: OpenMPInput | None = None
+    parsed: ParsedSource | None = None
     region_plans: Mapping[SourceRange, RegionPlans] = field(default_factory=dict)
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     text: bytes = b""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 
 from tilepragma.base.deferred_signals import signals_held_back
 from tilepragma.base.diagnostics import Diagnostics
@@ -25,7 +25,7 @@ from tilepragma.frontend.clang.cursor_tree import ClangUnit, parse
 from tilepragma.frontend.clang.data_regions import data_regions
 from tilepragma.frontend.clang.kernel_lowering import kernels as kernels_of
 from tilepragma.frontend.clang.openmp_regions import Replacements, merge_regions
-from tilepragma.frontend.clang.regions import RegionBuilder
+from tilepragma.frontend.clang.regions import LoweredKernels, RegionBuilder
 from tilepragma.frontend.clang.statement_extents import check_wrapped
 from tilepragma.frontend.pragma.openmp import OpenMPInput, openmp_directives, thread_private_names
 from tilepragma.frontend.pragma.scanner import (
@@ -45,19 +45,22 @@ _ACTING = frozenset(("atomic", "cancel", "critical", "flush", "ordered", "scan",
 _PRAGMA = re.compile(rb"^[ \t]*(#[ \t]*pragma[ \t]+([A-Za-z_]\w*)[^\n]*)$", re.MULTILINE)
 
 
-@signals_held_back()  # libclang calls us back for each tree
-def parse_translation_unit(
-    path: str,
-    source: bytes | None,
-    flags: CompilerFlags,
-    diagnostics: Diagnostics,
-    openmp: OpenMPInput | None = None,
-) -> TranslationUnit | None:
-    """Read the C file `path` and all its directives; `source` is its content from standard input.
-    `openmp` says how OpenMP's lines are read; None: they are no input.
+@dataclass(frozen=True)
+class ParsedSource:
+    """libclang's tree of a C file, the compiler that it was parsed for, and the kernels lowered."""
 
-    All faults go to `diagnostics`. None if the file cannot be read as C. After errors the result is
-    incomplete and must not be translated.
+    unit: ClangUnit
+    flags: CompilerFlags
+    answer: CompilerAnswer
+    lowered: LoweredKernels = field(default_factory=dict)
+
+
+@signals_held_back()  # libclang calls us back for each tree
+def parse_source(
+    path: str, source: bytes | None, flags: CompilerFlags, diagnostics: Diagnostics
+) -> ParsedSource | None:
+    """Let libclang parse the C file `path`; `source` is its content from standard input. None, and
+    an error, if it cannot.
     """
     if source is None and not _readable(path, diagnostics):
         return None
@@ -66,11 +69,25 @@ def parse_translation_unit(
     except CompilerError as fault:
         diagnostics.error(NOWHERE, str(fault), "name the C compiler in TILEK_CC")
         return None
-    earlier = len(diagnostics.items)
     unit = _read(path, source, flags, answer)
     if unit is None:
         diagnostics.error(NOWHERE, f"libclang cannot read '{path}'", "install the libclang wheel, version 17 or newer")
         return None
+    return ParsedSource(unit, flags, answer)
+
+
+@signals_held_back()  # libclang calls us back for each tree
+def lower_source(
+    parsed: ParsedSource, diagnostics: Diagnostics, openmp: OpenMPInput | None = None
+) -> TranslationUnit | None:
+    """Read all directives of a parsed source, and lower what they stand before. `openmp` says how
+    OpenMP's lines are read; None: they are no input.
+
+    All faults go to `diagnostics`. None if the source is not C. After errors the result is
+    incomplete and must not be translated.
+    """
+    unit, path, answer = parsed.unit, parsed.unit.main, parsed.answer
+    earlier = len(diagnostics.items)
     included = _inclusions(unit)
     headers = _user_headers(path, included)
     broken = _report_clang(unit, diagnostics)
@@ -97,7 +114,7 @@ def parse_translation_unit(
     if broken:
         _sort(diagnostics, earlier, path)
         return None
-    builder = RegionBuilder(unit, diagnostics, skipped)
+    builder = RegionBuilder(unit, diagnostics, skipped, lowered=parsed.lowered)
     kernels: list[Kernel] = []
     regions: list[DataRegion] = []
     placed = {file.path: builder.locate(file, located.get(file.path, ())) for file in files}
@@ -118,7 +135,7 @@ def parse_translation_unit(
         inclusions=inclusions,
         kernels=tuple(kernels),
         data_regions=tuple(regions),
-        floating=floating_rules(flags, answer),
+        floating=floating_rules(parsed.flags, answer),
         dependencies=(path, *headers),
         system_dependencies=tuple(dict.fromkeys(file.path for file in included if file.is_system)),
         vectors=vector_registers(answer),

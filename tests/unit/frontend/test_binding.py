@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from frontend_text import kernel, messages, nodes, read, read_file, read_with
 
+from tests.support.translation_units import parse_translation_unit
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.frontend.clang.compiler import CompilerFlags
-from tilepragma.frontend.translation_unit import parse_translation_unit
 from tilepragma.ir.loop_tree import Kernel, Loop, TranslationUnit
 
 

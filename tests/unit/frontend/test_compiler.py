@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from frontend_text import kernel, messages, nodes, read
 
+from tests.support.translation_units import parse_translation_unit
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.frontend.clang.compiler import (
     CompilerAnswer,
@@ -21,7 +22,6 @@ from tilepragma.frontend.clang.compiler import (
     libclang_arguments,
     vector_registers,
 )
-from tilepragma.frontend.translation_unit import parse_translation_unit
 from tilepragma.ir.directives import VectorRegisters
 from tilepragma.ir.expressions import IntegerLiteral
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.golden_texts import check_golden, rendered
+from tests.support.translation_units import parse_translation_unit
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.frontend.clang.compiler import CompilerFlags
-from tilepragma.frontend.translation_unit import parse_translation_unit
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "errors"
 #: The planner's refusals stand in the same folder.

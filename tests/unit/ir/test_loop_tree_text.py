@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import textwrap
 
+from tests.support.translation_units import parse_translation_unit
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.frontend.clang.compiler import CompilerFlags
-from tilepragma.frontend.translation_unit import parse_translation_unit
 from tilepragma.ir.loop_tree_text import statement_text
 from tilepragma.ir.traversal import walk
 

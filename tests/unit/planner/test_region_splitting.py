@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 
 from tests.support.source_plans import DEFAULTS
+from tests.support.translation_units import parse_translation_unit
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.frontend.clang.compiler import CompilerFlags
-from tilepragma.frontend.translation_unit import parse_translation_unit
 from tilepragma.planner.planner import make_plan
 from tilepragma.planner.region_splitting import PlannedRegion, plan_region
 

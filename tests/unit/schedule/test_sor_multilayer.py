@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.support.source_plans import plans
+from tests.support.translation_units import parse_translation_unit
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.frontend.clang.compiler import CompilerFlags
-from tilepragma.frontend.translation_unit import parse_translation_unit
 from tilepragma.ir.expressions import Conditional
 from tilepragma.ir.loop_tree import Loop, Statement
 from tilepragma.model.descriptor_files import named_device

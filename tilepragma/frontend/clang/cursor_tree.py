@@ -79,7 +79,7 @@ class Node:
     def declaration(self) -> Node | None:
         """What a reference refers to."""
         referenced = self.cursor.referenced
-        return None if referenced is None else Node(referenced, self.unit)
+        return None if referenced is None else self.unit.declared(referenced)
 
     @property
     def named(self) -> Node | None:
@@ -102,11 +102,11 @@ class Node:
         declaration = strip(self.children[0]).named if self.children else None
         return declaration if declaration is not None and declaration.kind == CursorKind.FUNCTION_DECL else None
 
-    @property
+    @cached_property
     def definition(self) -> Node | None:
         """The definition of a function or variable, if the translation unit has it."""
         definition = self.cursor.get_definition()
-        return None if definition is None else Node(definition, self.unit)
+        return None if definition is None else self.unit.declared(definition)
 
     @property
     def parameters(self) -> tuple[Node, ...]:
@@ -286,6 +286,8 @@ class ClangUnit:
     library: Any = field(default_factory=lambda: _raw_library())
     _uses: dict[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     _skipped: dict[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    _declared: dict[int, list[Node]] = field(default_factory=dict)
+    _file_scope: list[Node] = field(default_factory=list)
 
     def text(self, path: str) -> bytes:
         """The content of a file of the unit; empty for what is no file (the command line)."""
@@ -300,9 +302,20 @@ class ClangUnit:
         cursor = cindex.Cursor.from_location(self.handle, location)
         return None if cursor is None else Node(cursor, self)
 
-    def file_scope(self) -> Iterator[Node]:
+    def declared(self, cursor: Any) -> Node:
+        """The one node of a declaration, so that passes share what it and those below know."""
+        nodes = self._declared.setdefault(cursor.hash, [])
+        for node in nodes:
+            if node.cursor == cursor:
+                return node
+        nodes.append(Node(cursor, self))
+        return nodes[-1]
+
+    def file_scope(self) -> Sequence[Node]:
         """All declarations at file scope."""
-        return (Node(cursor, self) for cursor in self.handle.cursor.get_children())
+        if not self._file_scope:
+            self._file_scope = [self.declared(cursor) for cursor in self.handle.cursor.get_children()]
+        return self._file_scope
 
     def reparsed(self, changed: Mapping[str, bytes]) -> ClangUnit | None:
         """The unit with new texts of some files; None if libclang gives up."""

@@ -58,8 +58,13 @@ def _kernel(
     """The kernel of a region; None if it is refused, which is reported."""
     directive = placed.kernel
     assert directive is not None
-    diagnostics = Diagnostics()
     name = builder.kernel_name(directive.name or statement.facts.node.spelling)
+    clauses = (placed, tuple(loops.items()))
+    if clauses in builder.lowered:
+        kernel, reported = builder.lowered[clauses]
+        builder.diagnostics.add_all(reported)
+        return None if kernel is None else replace(kernel, name=name)
+    diagnostics = Diagnostics()
     whole: Kernel | None = None
     with diagnostics.reporting():
         context = builder.context(statement, loops, diagnostics)
@@ -68,7 +73,9 @@ def _kernel(
         whole = builder.kernel(context, body, directive, statement, name)
     refused = diagnostics.has_errors
     if not _may_be_split(statement.node, None if refused or whole is None else whole.body):
-        builder.diagnostics.add_all(_grouped(diagnostics))
+        reported = tuple(_grouped(diagnostics))
+        builder.lowered[clauses] = whole, reported
+        builder.diagnostics.add_all(reported)
         return whole
     try:
         parts = _split_region(builder, directive, name, statement, loops, required=refused)
@@ -391,7 +398,7 @@ class _Splitting:
     def _exists_before(self, pointer: NamedPointer) -> bool:
         """Whether the pointer is a variable that exists where the region begins."""
         declaration = pointer.declaration
-        parent = Node(declaration.cursor.semantic_parent, declaration.unit)
+        parent = declaration.unit.declared(declaration.cursor.semantic_parent)
         if parent.key != self.region.facts.node.key and not declaration.is_of_the_file:
             return False
         return not self.region.range.holds(declaration.file, declaration.start)

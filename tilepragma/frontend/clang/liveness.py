@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
+from functools import cached_property
 
 from tilepragma.base.frozen_values import dataclass
+from tilepragma.base.memoization import once
 from tilepragma.frontend.clang.cursor_tree import LOOPS, CursorKind, Key, Node, TypeKind, strip
 from tilepragma.frontend.clang.lowering_context import FunctionFacts
 from tilepragma.frontend.clang.struct_members import overlaps_of
@@ -17,6 +19,7 @@ _UNSTRUCTURED = {
 }
 _ARRAYS = {TypeKind.CONSTANTARRAY, TypeKind.VARIABLEARRAY}
 _LEAVING = {CursorKind.BREAK_STMT, CursorKind.CONTINUE_STMT}
+_WITH_STATEMENTS = {*LOOPS, CursorKind.IF_STMT, CursorKind.COMPOUND_STMT}
 
 
 class _Effect(Enum):
@@ -67,24 +70,30 @@ class Liveness:
         """Whether the variable's or member's value may be read after the region; true in doubt."""
         if not declaration.is_local or declaration.storage in ("STATIC", "EXTERN"):
             return True
-        variable = _Variable(declaration.key, members)
-        if self._is_addressed(self.facts.node, variable):
+        if declaration.key in self._addressed or not _UNSTRUCTURED.isdisjoint(_contents(self.facts.node).kinds):
             return True
-        if any(node.kind in _UNSTRUCTURED for node in self.facts.node.walk()):
-            return True
-        return self._after(declaration, variable)
+        return self._after(declaration, _Variable(declaration.key, members))
 
-    def _is_addressed(self, node: Node, variable: _Variable) -> bool:
-        """Whether code outside the region takes the address; functions in the region keep none."""
-        if self._is_region(node):
-            return False
-        if node.takes_address:
-            operand = strip(node.children[0])
-            while operand.kind in (CursorKind.MEMBER_REF_EXPR, CursorKind.ARRAY_SUBSCRIPT_EXPR) and operand.children:
-                operand = strip(operand.children[0])
-            if _is_reference(operand, variable.key):
-                return True
-        return any(self._is_addressed(child, variable) for child in node.children)
+    @cached_property
+    def _addressed(self) -> frozenset[Key]:
+        """The variables of which code outside the region takes the address, or that of a part;
+        functions in the region keep none.
+        """
+        keys, pending = set(), [self.facts.node]
+        while pending:
+            node = pending.pop()
+            if self._is_region(node):
+                continue
+            if node.takes_address:
+                operand = strip(node.children[0])
+                while (
+                    operand.kind in (CursorKind.MEMBER_REF_EXPR, CursorKind.ARRAY_SUBSCRIPT_EXPR) and operand.children
+                ):
+                    operand = strip(operand.children[0])
+                if operand.named is not None:
+                    keys.add(operand.named.key)
+            pending += node.children
+        return frozenset(keys)
 
     def _is_region(self, node: Node) -> bool:
         return node.start == self.path[-1].start and node.end == self.path[-1].end
@@ -126,15 +135,28 @@ class Liveness:
                 if effect is _Effect.READS:
                     return True
                 # A `break` or `continue` behind the region may jump over the write that kills.
-                if effect is _Effect.KILLS and not any(
-                    inner.kind in _LEAVING for later in behind for inner in later.walk()
-                ):
+                if effect is _Effect.KILLS and all(_LEAVING.isdisjoint(_contents(later).kinds) for later in behind):
                     return False
                 if parent.start < declaration.start < parent.end:
                     return False
             elif parent.kind in LOOPS and _around(parent, variable) is _Effect.READS:
                 return True
         return False
+
+
+@dataclass(frozen=True)
+class _Contents:
+    """What is in a statement: the declarations that it names, and the kinds of its nodes."""
+
+    named: frozenset[Key]
+    kinds: frozenset[CursorKind]
+
+
+@once
+def _contents(node: Node) -> _Contents:
+    nodes = list(node.walk())
+    named = frozenset(each.named.key for each in nodes if each.named is not None)
+    return _Contents(named, frozenset(each.kind for each in nodes))
 
 
 def _is_reference(node: Node, variable: Key) -> bool:
@@ -193,6 +215,10 @@ def _sequence(nodes: Iterable[Node], variable: _Variable) -> _Effect:
 
 def _effect(node: Node, variable: _Variable) -> _Effect:
     kind = node.kind
+    if kind in _WITH_STATEMENTS:
+        contents = _contents(node)
+        if variable.key not in contents.named and CursorKind.RETURN_STMT not in contents.kinds:
+            return _Effect.PASSES
     relation = variable.relation(node)
     if relation is not None:
         return _Effect.PASSES if relation is _Relation.OTHER_MEMBER else _Effect.READS
@@ -204,8 +230,8 @@ def _effect(node: Node, variable: _Variable) -> _Effect:
         return _maybe(_effect(node.children[0], variable), _sequence(node.children[1:], variable))
     if kind == CursorKind.DO_STMT:
         effect = _sequence(node.children, variable)
-        leaves = any(inner.kind in _LEAVING for inner in node.walk())
-        return _Effect.PASSES if leaves and effect is _Effect.KILLS else effect
+        leaves = effect is _Effect.KILLS and not _LEAVING.isdisjoint(_contents(node).kinds)
+        return _Effect.PASSES if leaves else effect
     if kind in (CursorKind.IF_STMT, CursorKind.CONDITIONAL_OPERATOR):
         return _choice(node, variable)
     if kind == CursorKind.RETURN_STMT:
@@ -254,6 +280,7 @@ def _for(node: Node, variable: _Variable) -> _Effect:
         return always
     body, advance = node.children[-1], header.advance
     effect = _sequence((body,) if advance is None else (body, advance), variable)
-    if advance is not None and effect is _Effect.KILLS and any(n.kind == CursorKind.CONTINUE_STMT for n in body.walk()):
+    may_continue = effect is _Effect.KILLS and CursorKind.CONTINUE_STMT in _contents(body).kinds
+    if advance is not None and may_continue:
         effect = _effect(advance, variable)
     return _maybe(always, effect)

@@ -9,6 +9,7 @@ from typing import Any
 
 from tilepragma.base.diagnostics import Diagnostics, SourceError, source_error
 from tilepragma.base.frozen_values import dataclass
+from tilepragma.base.memoization import once
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.cursor_tree import ClangUnit, CursorKind, Key, Node, strip
 from tilepragma.frontend.clang.struct_members import written_members
@@ -63,6 +64,7 @@ def member_root(node: Node) -> Node:
     return node
 
 
+@once
 def function_facts(function: Node) -> FunctionFacts:
     """Collect the facts of one function definition."""
     facts = FunctionFacts(function, {}, set())

@@ -26,13 +26,15 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import cached_property
 from typing import TypeVar
 
 from tilepragma.base.diagnostics import Diagnostic, Severity, SourceError, source_error
 from tilepragma.base.frozen_values import dataclass
+from tilepragma.base.memoization import once
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.clause_objects import visible_declaration
-from tilepragma.frontend.clang.cursor_tree import CursorKind, Key, Node, strip
+from tilepragma.frontend.clang.cursor_tree import ClangUnit, CursorKind, Key, Node, strip
 from tilepragma.frontend.clang.expression_lowering import MEMORY, math_name
 from tilepragma.frontend.clang.liveness import Liveness
 from tilepragma.frontend.clang.lowering_context import changed_operand
@@ -99,7 +101,7 @@ class _Team:
         """The loops that the team divides."""
         return tuple(each for each in self.inside if each.in_openmp_region)
 
-    @property
+    @cached_property
     def bodies(self) -> tuple[Node, ...]:
         """Their statements."""
         places = {loop.statement for loop in self.loops}
@@ -186,7 +188,7 @@ class _Teams:
     def _check(self, team: _Team) -> None:
         """Raises SourceError where one thread cannot execute the text with the same effect."""
         function = team.statement.facts.node
-        if team.region is None and (function.storage != "STATIC" or _is_address_taken(function)):
+        if team.region is None and (function.storage != "STATIC" or function.key in _uncalled(function.unit)):
             raise source_error(function.range, "threads of other files may call it, as it is not static")
         for each in team.inside:
             if not each.in_openmp_region:
@@ -375,15 +377,27 @@ def _outside(text: Node, apart: Sequence[Node]) -> Iterator[Node]:
 def _called(nodes: Iterable[Node]) -> tuple[Node, ...]:
     """The user's functions that nodes name, and those that these name: their definitions."""
     definitions: dict[Key, Node] = {}
-    pending = [nodes]
+    pending = [_named_functions(nodes)]
     while pending:
-        for node in pending.pop():
-            definition = node.named.definition if node.named is not None else None
-            is_function = definition is not None and definition.kind == CursorKind.FUNCTION_DECL
-            if definition is None or not is_function or definition.key in definitions or _is_system(definition):
-                continue
-            definitions[definition.key] = definition
-            pending.append(definition.walk())
+        for definition in pending.pop():
+            if definition.key not in definitions:
+                definitions[definition.key] = definition
+                pending.append(_functions_in(definition))
+    return tuple(definitions.values())
+
+
+@once
+def _functions_in(definition: Node) -> tuple[Node, ...]:
+    return _named_functions(definition.walk())
+
+
+def _named_functions(nodes: Iterable[Node]) -> tuple[Node, ...]:
+    """The definitions of the user's functions that nodes name."""
+    definitions: dict[Key, Node] = {}
+    for node in nodes:
+        definition = node.named.definition if node.named is not None else None
+        if definition is not None and definition.kind == CursorKind.FUNCTION_DECL and not _is_system(definition):
+            definitions.setdefault(definition.key, definition)
     return tuple(definitions.values())
 
 
@@ -411,16 +425,18 @@ def _named_counts(team: _Team) -> Iterator[Node]:
     return (node for node in references if node.spelling == _COUNT)
 
 
-def _is_address_taken(function: Node) -> bool:
-    """Whether anything but a call names the function in its translation unit."""
-    for definition in function.unit.file_scope():
+@once
+def _uncalled(unit: ClangUnit) -> frozenset[Key]:
+    """What anything but a call names in the translation unit; a function there may be called by
+    others.
+    """
+    keys = set()
+    for definition in unit.file_scope():
         nodes = list(definition.walk())
         calls = (node for node in nodes if node.kind == CursorKind.CALL_EXPR and node.children)
         called = {strip(call.children[0]).start for call in calls}
-        named = (node for node in nodes if node.named is not None and node.named.key == function.key)
-        if any(node.start not in called for node in named):
-            return True
-    return False
+        keys |= {node.named.key for node in nodes if node.named is not None and node.start not in called}
+    return frozenset(keys)
 
 
 def _is_aggregate(variable: Node) -> bool:

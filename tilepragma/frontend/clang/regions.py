@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from itertools import combinations
 
-from tilepragma.base.diagnostics import Diagnostics, SourceError, source_error
+from tilepragma.base.diagnostics import Diagnostic, Diagnostics, SourceError, source_error
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.reserved_words import RESERVED
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.clause_objects import resolve_clauses
-from tilepragma.frontend.clang.cursor_tree import LOOPS, ClangUnit, CursorKind, Key, Node
+from tilepragma.frontend.clang.cursor_tree import LOOPS, ClangUnit, CursorKind, Node
 from tilepragma.frontend.clang.expression_lowering import lower_expression
 from tilepragma.frontend.clang.implied_parameters import check_implied
 from tilepragma.frontend.clang.liveness import Liveness
@@ -41,6 +41,12 @@ from tilepragma.ir.types import RecordType, Type
 
 _STEP = re.compile(r"->|\.")
 
+#: Kernels that the same text under the same directives always gives, None if refused, and what is
+#: reported of them: by the directive, and the directives of its loops with their offsets.
+LoweredKernels = dict[
+    tuple[LocatedDirective, tuple[tuple[int, LoopDirective], ...]], tuple[Kernel | None, tuple[Diagnostic, ...]]
+]
+
 
 @dataclass
 class RegionBuilder:
@@ -52,9 +58,9 @@ class RegionBuilder:
     types: TypeConverter = field(default_factory=TypeConverter)
     names: Names = field(default_factory=Names)
     functions: FunctionCollector = field(init=False)
+    lowered: LoweredKernels = field(default_factory=dict)
     wrapped: list[BoundStatement] = field(default_factory=list)
     """statements that a macro begins or ends"""
-    _facts: dict[Key, FunctionFacts] = field(default_factory=dict)
     _definitions: list[Node] | None = None
 
     def __post_init__(self) -> None:
@@ -118,14 +124,12 @@ class RegionBuilder:
                 "which then stands for several kernels",
                 "include it once, or write a function for each of them",
             )
-        if function.key not in self._facts:
-            self._facts[function.key] = function_facts(function)
-        return self._facts[function.key]
+        return function_facts(function)
 
     def _function_at(self, path: str, offset: int) -> Node | None:
         node = self.unit.node_at(path, offset)
         if node is not None and (node.kind.is_statement() or node.kind.is_expression()) and node.is_local:
-            return Node(node.cursor.semantic_parent, self.unit)
+            return self.unit.declared(node.cursor.semantic_parent)
         return next(iter(self._definitions_at(path, offset)), None)
 
     def _definitions_at(self, path: str, offset: int) -> list[Node]:

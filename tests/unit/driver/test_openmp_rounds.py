@@ -1,0 +1,63 @@
+"""Rounds of reading OpenMP's lines: what later rounds take again, and what they do again."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tilepragma.driver import translate
+from tilepragma.driver.state import TranslateRequest
+from tilepragma.frontend import translation_unit
+from tilepragma.frontend.clang import kernel_lowering
+from tilepragma.planner import region_splitting
+
+#: Of the loops, one is parallel as it is, one by the line's word alone, and one is refused.
+SOURCE = b"""
+int next(int);
+void f(int n, double *restrict a, const int *restrict at)
+{
+#pragma omp parallel for
+    for (int i = 0; i < n; i++)
+        a[i] = 2 * i;
+#pragma omp parallel for
+    for (int i = 0; i < n; i++)
+        a[at[i]] = i;
+#pragma omp parallel for
+    for (int i = 0; i < n; i++)
+        a[i] = next(i);
+#pragma omp parallel for
+    for (int i = 0; i < n; i++)
+        a[i] += 3 * i;
+}
+"""
+
+
+def test_rounds_do_again_only_what_other_directives_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: Counter[str] = Counter()
+    for module, name, place in (
+        (translation_unit, "parse_source", None),
+        (kernel_lowering, "lower_region", 2),
+        (region_splitting, "plan_region", 0),
+    ):
+
+        def counted(*arguments: object, original=getattr(module, name), name=name, place=place) -> object:
+            line = getattr(arguments[place], "range", arguments[place]) if place is not None else None
+            calls[name if line is None else f"{name} {line.start.line}"] += 1
+            return original(*arguments)
+
+        monkeypatch.setattr(module, name, counted)
+    result = translate(TranslateRequest("t.c", text=SOURCE, openmp=True))
+    assert result.succeeded
+    assert [plan.kernel.range.start.line for plan in result.plans] == [6, 9, 15]
+    assert [plan.kernel.name for plan in result.plans] == ["f", "f_2", "f_3"]
+    assert calls == {
+        "parse_source": 1,
+        "lower_region 6": 1,
+        "lower_region 9": 2,
+        "lower_region 12": 2,
+        "lower_region 15": 1,
+        "plan_region 6": 1,
+        "plan_region 9": 2,
+        "plan_region 15": 1,
+    }
