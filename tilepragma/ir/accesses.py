@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field, replace
+from functools import cached_property
 from typing import Any
 
 from tilepragma.base.frozen_values import dataclass
@@ -85,13 +86,35 @@ def uses(node: Any, functions: tuple[Function, ...] = (), *, launch: bool = Fals
     """
     if not isinstance(node, (Block, TileNest)):
         return iter(_collected(node, functions, launch))
-    # Nodes never change, and passes often ask for the same launches, so cache the uses in the node.
-    cache: list[tuple[tuple[Function, ...], bool, tuple[Use, ...]]] = vars(node).setdefault(_USES, [])
-    for cached_functions, cached_launch, cached_uses in cache:
-        if cached_functions is functions and cached_launch is launch:
-            return iter(cached_uses)
-    cache.append((functions, launch, tuple(_collected(node, functions, launch))))
-    return iter(cache[-1][2])
+    return iter(_cached(node, functions, launch).uses)
+
+
+class _CachedUses:
+    """The uses under a node, in which they are cached: nodes never change, and passes often ask for
+    the same launches.
+    """
+
+    def __init__(self, node: Any, functions: tuple[Function, ...], launch: bool) -> None:
+        self.functions, self.launch = functions, launch
+        self.uses = tuple(_collected(node, functions, launch))
+
+    @cached_property
+    def objects(self) -> frozenset[DataObject]:
+        return frozenset(use.object for use in self.uses)
+
+
+def _cached(node: Any, functions: tuple[Function, ...], launch: bool) -> _CachedUses:
+    cache: list[_CachedUses] = vars(node).setdefault(_USES, [])
+    for cached in cache:
+        if cached.functions is functions and cached.launch is launch:
+            return cached
+    cache.append(_CachedUses(node, functions, launch))
+    return cache[-1]
+
+
+def uses_of_statement(node: Any, functions: tuple[Function, ...]) -> tuple[Use, ...]:
+    """What `uses` gives, kept in the node also where it is a statement or expression."""
+    return _cached(node, functions, False).uses
 
 
 def written_in(node: Any, functions: tuple[Function, ...] = ()) -> frozenset[DataObject]:
@@ -101,7 +124,7 @@ def written_in(node: Any, functions: tuple[Function, ...] = ()) -> frozenset[Dat
 
 def used_in(node: Any, functions: tuple[Function, ...] = (), *, launch: bool = False) -> frozenset[DataObject]:
     """The objects that `node` reads or writes; with `launch` as in `uses`."""
-    return frozenset(use.object for use in uses(node, functions, launch=launch))
+    return _cached(node, functions, launch).objects
 
 
 def function_uses(functions: tuple[Function, ...]) -> Iterator[Use]:

@@ -12,8 +12,18 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tilepragma.base.frozen_values import dataclass
+from tilepragma.base.memoization import once
 from tilepragma.base.source_ranges import SourceRange
-from tilepragma.ir.accesses import PassedAddress, Use, function_uses, leaves_early, returns_early, uses
+from tilepragma.ir.accesses import (
+    PassedAddress,
+    Use,
+    function_uses,
+    leaves_early,
+    returns_early,
+    used_in,
+    uses,
+    uses_of_statement,
+)
 from tilepragma.ir.expressions import Call, DataObject, Index, Storage
 from tilepragma.ir.loop_tree import (
     Block,
@@ -31,6 +41,7 @@ from tilepragma.ir.loop_tree import (
     TileNest,
     While,
 )
+from tilepragma.ir.traversal import walk
 from tilepragma.ir.value_bytes import EVERYTHING, bytes_of, known_value, object_bytes
 
 _MOST_ROUNDS = 64
@@ -64,16 +75,20 @@ class ScalarEffect:
 def scalar_effect(node: Any, scalars: Iterable[DataObject], functions: tuple[Function, ...]) -> ScalarEffect:
     """The effect of `node` on `scalars`."""
     named = {use.object for use in (*uses(node, functions), *function_uses(functions))}
-    cache: dict[int, tuple[Use, ...]] = {}
     reads, assigns = set(), set()
     for scalar in scalars:
         if scalar in named:
-            flow = _Flow(scalar, functions, cache)
+            flow = _Flow(scalar, functions)
             if not object_bytes(scalar) & ~flow.run(node, 0):
                 assigns.add(scalar.name)
             if flow.exposed is not None:
                 reads.add(scalar.name)
     return ScalarEffect(frozenset(reads), frozenset(assigns))
+
+
+@once
+def _returns(nest: Loop | TileNest) -> bool:
+    return any(isinstance(node, Return) for node in walk(nest))
 
 
 def is_distributed(nest: TileNest) -> bool:
@@ -85,20 +100,18 @@ class _Flow:
     """One pass over a piece of code for one scalar, by bytes.
 
     `exposed` is the first read of bytes that are not surely assigned; `exposed_bytes` are all such
-    bytes. `known` caches the uses of nodes by identity, for passes over the same code. The object
-    may be a function's parameter; `arguments` are then the known numbers of the call.
+    bytes. The object may be a function's parameter; `arguments` are then the known numbers of the
+    call.
     """
 
     def __init__(
         self,
         object_: DataObject,
         functions: tuple[Function, ...],
-        known: dict[int, tuple[Use, ...]] | None = None,
         arguments: Mapping[DataObject, int] | None = None,
     ) -> None:
         self._object = object_
         self._functions = functions
-        self._known = known if known is not None else {}
         self._values: dict[DataObject, int] = dict(arguments or {})
         self._is_parameter = arguments is not None
         self.exposed: SourceRange | None = None
@@ -110,6 +123,8 @@ class _Flow:
 
     def run(self, node: Any, assigned: int) -> int:
         """The bytes surely assigned after `node`, given those before it."""
+        if isinstance(node, (Loop, TileNest)) and self._is_passed_by(node):
+            return assigned
         if isinstance(node, Block):
             for statement in node.statements:
                 assigned = self.run(statement, assigned)
@@ -148,6 +163,8 @@ class _Flow:
 
     def _uses(self, node: Any, assigned: int) -> int:
         after = 0
+        if self._object not in used_in(node, self._functions):
+            return assigned
         for use in self._uses_of(node):
             if use.object is not self._object and use.object != self._object:
                 continue
@@ -165,10 +182,12 @@ class _Flow:
                 assigned |= written
         return assigned | after
 
+    def _is_passed_by(self, nest: Loop | TileNest) -> bool:
+        """Whether a nest neither uses the object nor returns, so that it changes no state."""
+        return self._object not in used_in(nest, self._functions) and not _returns(nest)
+
     def _uses_of(self, node: Any) -> tuple[Use, ...]:
-        if id(node) not in self._known:
-            self._known[id(node)] = tuple(uses(node, self._functions))
-        return self._known[id(node)]
+        return uses_of_statement(node, self._functions)
 
     def _in_function(self, use: Use, accessed: int, passed: PassedAddress) -> tuple[int, int]:
         """Of bytes passed by address: those a call may read first, and those it surely writes."""
@@ -229,8 +248,11 @@ class _Flow:
     def _rounds(self, node: Loop) -> range | None:
         """The iterator's values if the loop, with few iterations, runs over parts of the object."""
         parts = any(
-            use.object == self._object
-            and ((self._is_parameter and use.subscripts) or any(isinstance(step, Index) for step in use.path))
+            (
+                (self._is_parameter and use.subscripts)
+                or (use.path and any(isinstance(step, Index) for step in use.path))
+            )
+            and use.object == self._object
             for use in self._uses_of(node.body)
         )
         if not parts or leaves_early(node.body):
