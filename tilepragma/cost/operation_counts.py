@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -22,11 +23,20 @@ def operation_counts(kernel: Kernel, on_host: Callable[[Expression], bool]) -> t
     floating type; statements under a condition count nothing. `on_host` tells which bounds the host
     can evaluate at launch.
     """
-    counts: dict[tuple[Loop, ...], int] = {}
+    nests: dict[tuple[int, ...], tuple[Loop, ...]] = {}
+    inside: Counter[tuple[int, ...]] = Counter()
     for loops, node in _operations(kernel.body, ()):
-        if _unknown(node) or not all(on_host(bound) for loop in loops for bound in (loop.lower, loop.upper, loop.step)):
+        if _unknown(node):
             return ()
-        counts[loops] = counts.get(loops, 0) + 1
+        nest = tuple(map(id, loops))
+        nests[nest] = loops
+        inside[nest] += 1
+    bounds = (bound for loops in nests.values() for loop in loops for bound in (loop.lower, loop.upper, loop.step))
+    if not all(map(on_host, bounds)):
+        return ()
+    counts: dict[tuple[Loop, ...], int] = {}
+    for nest, loops in nests.items():
+        counts[loops] = counts.get(loops, 0) + inside[nest]
     return tuple(OperationCount(count, loops) for loops, count in counts.items())
 
 

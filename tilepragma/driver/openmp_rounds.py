@@ -54,7 +54,7 @@ def settled(request: TranslateRequest, run: Callable[[State, str, str], State]) 
             left=openmp.left | {place_of(line) for line in refused},
         )
         # The request that was read stays, since a pipe can be read only once.
-        state, done = State(state.request, openmp, state.parsed, state.region_plans), ""
+        state, done = State(state.request, openmp, state.parsed, state.region_plans, state.searches), ""
 
 
 def _unsettled(state: State) -> Iterator[tuple[SourceRange, Diagnostic]]:

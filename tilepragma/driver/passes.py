@@ -112,7 +112,7 @@ def plan(state: State) -> State:
         region_defaults = defaults
         if defaults.temporal is TemporalTiles.AUTOMATIC:  # what the user says goes before what was measured
             region_defaults = replace(defaults, host_temporal=recorded_tiles(kernel.name, state.records))
-        return make_plan(kernel, floating, diagnostics, region_defaults)
+        return make_plan(kernel, floating, diagnostics, region_defaults, state.searches)
 
     made_plans = []
     for kernel in state.unit.kernels:

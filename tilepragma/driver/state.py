@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tilepragma.plan.command_line import PlanOptions
     from tilepragma.plan.kernel_plan import KernelPlan, ResidentRegion
     from tilepragma.planner.assembly import Planned
+    from tilepragma.planner.candidate_search import Searches
     from tilepragma.planner.region_splitting import PlannedRegion
     from tilepragma.planner.versions import Candidates
     from tilepragma.sizes.records import TuningRecord
@@ -99,14 +100,15 @@ class State:
     """The passes' results so far. Each pass adds one part; only `diagnostics` collects.
 
     `openmp` is how OpenMP's lines are read, None if they are no input. Later rounds of reading them
-    take again the `parsed` source, and `region_plans`: by the kernels' ranges, the plans made so
-    far.
+    take again the `parsed` source, `region_plans`: by the kernels' ranges, the plans made so far,
+    and `searches` for plans.
     """
 
     request: TranslateRequest
     openmp: OpenMPInput | None = None
     parsed: ParsedSource | None = None
     region_plans: Mapping[SourceRange, RegionPlans] = field(default_factory=dict)
+    searches: Searches = field(default_factory=dict)
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     text: bytes = b""
     scanned: tuple[str, ...] = ()

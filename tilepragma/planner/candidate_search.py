@@ -21,7 +21,7 @@ from math import inf
 
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.base.source_ranges import NOWHERE
+from tilepragma.base.source_ranges import NOWHERE, SourceRange
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.invariance import host_evaluable, written_objects
@@ -36,7 +36,11 @@ from tilepragma.plan.summary import are_wavefronts, buffered, used_sizes
 from tilepragma.planner.assembly import Planned, TiledRegion, assemble_plan, plan_of_tiles, with_kernel, with_plan
 from tilepragma.poly.scop import AccessKind
 from tilepragma.schedule.as_written import as_written
-from tilepragma.schedule.assumed_independence import keeps_elements_in_registers, without_assumptions
+from tilepragma.schedule.assumed_independence import (
+    keeps_elements_in_registers,
+    without_assumptions,
+    without_directives,
+)
 from tilepragma.schedule.candidate import (
     WORTH_COUNTING,
     Moved,
@@ -72,12 +76,30 @@ _MOST_RESCHEDULED = 6
 _MOST_EXPANDED = 16
 
 
-def plan_of_user_tiles(region: TiledRegion, diagnostics: Diagnostics) -> Planned:
+#: What the search has found for kernels without their loops' directives, by their ranges: whether
+#: the plan keeps elements in registers. Rounds of OpenMP's lines share it.
+Searches = dict[SourceRange, tuple[Kernel, bool]]
+
+
+def plan_of_region(region: TiledRegion, diagnostics: Diagnostics, searches: Searches) -> Planned:
+    """The plan of a region that the search decides, or the user, who calls loops independent."""
+    if region.clauses:
+        return plan_of_user_tiles(region, diagnostics, searches)
+    messages = Diagnostics()
+    planned = searched_plan(region, messages)
+    plain = without_directives(region.kernel)
+    if plain is not None:
+        searches[plain.range] = plain, not messages.has_errors and keeps_elements_in_registers(planned.plan)
+    diagnostics.add_all(messages)
+    return planned
+
+
+def plan_of_user_tiles(region: TiledRegion, diagnostics: Diagnostics, searches: Searches) -> Planned:
     """The plan of a region whose loops the user calls independent. The planner's own plan, proven
     without the user's word, wins where it keeps elements in registers.
     """
     plain = without_assumptions(region.kernel)
-    if plain is not None:
+    if plain is not None and searches.get(plain.range) != (plain, False):
         messages = Diagnostics()
         planned = searched_plan(with_kernel(region, plain, messages), messages)
         if not messages.has_errors and keeps_elements_in_registers(planned.plan):

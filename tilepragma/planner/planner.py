@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tilepragma.arguments.elements_in_bounds import with_elements_at_launch
 from tilepragma.base.diagnostics import Diagnostics
@@ -21,17 +22,25 @@ from tilepragma.schedule.sor_multilayer import layered
 from tilepragma.schedule.sor_redblack import asks_for_colours, reordered
 from tilepragma.user_tiles.mapping import user_clauses
 
+if TYPE_CHECKING:
+    from tilepragma.planner.candidate_search import Searches
+
 
 def make_plan(
-    kernel: Kernel, floating: FloatingRules, diagnostics: Diagnostics, defaults: PlanOptions
+    kernel: Kernel,
+    floating: FloatingRules,
+    diagnostics: Diagnostics,
+    defaults: PlanOptions,
+    searches: Searches | None = None,
 ) -> Planned | None:
     """The plan of one region; None if `diagnostics`, with those of the region, has errors.
+    `searches` are those of earlier rounds, and gets what this one finds.
 
     A run with errors uses no plan, but reports the errors of each region.
     """
     messages = Diagnostics()
     region = normalise(kernel, floating, defaults, messages)
-    planned = None if region is None else _planned(region, messages)
+    planned = None if region is None else _planned(region, messages, {} if searches is None else searches)
     diagnostics.add_all(messages)
     return None if diagnostics.has_errors else planned
 
@@ -56,14 +65,14 @@ def normalise(
     return replace(tiled_region(private, floating, targets, diagnostics), order=order)
 
 
-def _planned(region: TiledRegion, diagnostics: Diagnostics) -> Planned:
+def _planned(region: TiledRegion, diagnostics: Diagnostics, searches: Searches) -> Planned:
     """The plan of the user's tiles, or of the best candidate, with its launch checks."""
     if region.user or not region.targets or diagnostics.has_errors:
         planned = plan_of_tiles(region, diagnostics)
     else:  # the search loads every strategy; the user's tiles need none
-        from tilepragma.planner.candidate_search import plan_of_user_tiles, searched_plan
+        from tilepragma.planner.candidate_search import plan_of_region
 
-        planned = plan_of_user_tiles(region, diagnostics) if region.clauses else searched_plan(region, diagnostics)
+        planned = plan_of_region(region, diagnostics, searches)
     plan = planned.plan
     if region.order is not None:  # it is not the user's
         final = () if plan.untransformed is not None else (*plan.final_values, *region.order.final_values)

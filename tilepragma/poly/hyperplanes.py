@@ -89,6 +89,7 @@ def tiling_hyperplanes(
             pending = tuple(
                 replace(each, relation=relation) for each, relation in zip(dependences, aligned, strict=True)
             )
+            pending = _distinct(pending)
             # Nests that share neither a loop nor a dependence stay in textual order.
             links = [each.ends for each in pending]
             links += [(a.name, b.name) for a, b in itertools.pairwise(statements) if a.shared_loops(b)]
@@ -100,6 +101,17 @@ def tiling_hyperplanes(
             replace(each, rows=(before or {}).get(each.statement.name, ()) + each.rows)
             for each in original_schedule(statements)
         )
+
+
+def _distinct(dependences: Dependences) -> Dependences:
+    """One of the dependences that order the same instances, of which schedules see no more."""
+    distinct: dict[tuple[str, str, int], list[Dependence]] = {}
+    for each in dependences:
+        same = distinct.setdefault((*each.ends, hash(each.relation)), [])
+        if not any(each.relation.plain_is_equal(other.relation) for other in same):
+            same.append(each)
+    kept = {id(each) for same in distinct.values() for each in same}
+    return tuple(each for each in dependences if id(each) in kept)
 
 
 def _in_sequence(groups: list[Statements], pending: Dependences, rows: Rows, bands: Iterator[int]) -> Rows:

@@ -19,11 +19,19 @@ def without_assumptions(kernel: Kernel) -> Kernel | None:
     proves independence itself, and may find better mappings than the default one. It does so only
     if the loops have no other clauses and contain further loops.
     """
-    if kernel.directive.counts or not all(map(_says_no_more, loops_in(kernel.body))):
+    plain = without_directives(kernel)
+    if kernel.directive.counts or plain is None:
         return None
     nests = [nest for statement in kernel.body.statements for nest in top_loops(statement)]
     assumed = {loop.index for nest in nests for loop in independent_loops(nest, kernel.directive)}
     if all(loop.index in assumed for nest in nests for loop in loops_in(nest)):
+        return None
+    return plain
+
+
+def without_directives(kernel: Kernel) -> Kernel | None:
+    """The kernel without its loops' directives; None if these say more than `independent`."""
+    if not all(map(_says_no_more, loops_in(kernel.body))):
         return None
     directive = replace(kernel.directive, independent=False)
     body = with_each(kernel.body, Loop, lambda loop: replace(loop, directive=None))

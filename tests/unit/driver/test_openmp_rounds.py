@@ -40,8 +40,9 @@ def test_rounds_do_again_only_what_other_directives_change(monkeypatch: pytest.M
         (kernel_lowering, "lower_region", 2),
         (region_splitting, "plan_region", 0),
     ):
+        original = getattr(module, name)
 
-        def counted(*arguments: object, original=getattr(module, name), name=name, place=place) -> object:
+        def counted(*arguments: object, original=original, name=name, place=place) -> object:
             line = getattr(arguments[place], "range", arguments[place]) if place is not None else None
             calls[name if line is None else f"{name} {line.start.line}"] += 1
             return original(*arguments)
