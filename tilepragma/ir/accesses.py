@@ -94,21 +94,23 @@ class _CachedUses:
     the same launches.
     """
 
-    def __init__(self, node: Any, functions: tuple[Function, ...], launch: bool) -> None:
-        self.functions, self.launch = functions, launch
-        self.uses = tuple(_collected(node, functions, launch))
+    def __init__(self, node: Any, functions: tuple[Function, ...], launch: bool, reached: bool) -> None:
+        self.functions, self.launch, self.reached = functions, launch, reached
+        collected = _collected(node, functions, launch, conditional=reached)
+        self.uses = tuple(replace(use, loops=()) for use in collected) if reached else tuple(collected)
 
     @cached_property
     def objects(self) -> frozenset[DataObject]:
         return frozenset(use.object for use in self.uses)
 
 
-def _cached(node: Any, functions: tuple[Function, ...], launch: bool) -> _CachedUses:
+def _cached(node: Any, functions: tuple[Function, ...], launch: bool, *, reached: bool = False) -> _CachedUses:
+    """The uses under a node; `reached`: of a function that may be called."""
     cache: list[_CachedUses] = vars(node).setdefault(_USES, [])
     for cached in cache:
-        if cached.functions is functions and cached.launch is launch:
+        if cached.functions is functions and cached.launch is launch and cached.reached is reached:
             return cached
-    cache.append(_CachedUses(node, functions, launch))
+    cache.append(_CachedUses(node, functions, launch, reached))
     return cache[-1]
 
 
@@ -130,8 +132,7 @@ def used_in(node: Any, functions: tuple[Function, ...] = (), *, launch: bool = F
 def function_uses(functions: tuple[Function, ...]) -> Iterator[Use]:
     """Uses of outside objects in the functions' bodies, all conditional."""
     for function in functions:
-        for use in _collected(function.body, functions, False, conditional=True):
-            yield replace(use, loops=())
+        yield from _cached(function.body, functions, False, reached=True).uses
 
 
 @once

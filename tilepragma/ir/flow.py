@@ -74,7 +74,7 @@ class ScalarEffect:
 
 def scalar_effect(node: Any, scalars: Iterable[DataObject], functions: tuple[Function, ...]) -> ScalarEffect:
     """The effect of `node` on `scalars`."""
-    named = {use.object for use in (*uses(node, functions), *function_uses(functions))}
+    named = used_in(node, functions) | {use.object for use in function_uses(functions)}
     reads, assigns = set(), set()
     for scalar in scalars:
         if scalar in named:

@@ -76,15 +76,29 @@ class Symbols:
     taken: frozenset[str] = frozenset()
 
 
+#: isl's loops, by the texts of the times and facts that they are for.
+GeneratedLoops = dict[tuple[str, ...], tuple[AstNode, ...]]
+
+
 def generate_loops(
-    statements: tuple[ScheduledStatement, ...], symbols: Symbols, numbers: Iterator[int], context: isl.Set | None = None
+    statements: tuple[ScheduledStatement, ...],
+    symbols: Symbols,
+    numbers: Iterator[int],
+    context: isl.Set | None = None,
+    known: GeneratedLoops | None = None,
 ) -> Block:
     """The loops that visit the instances of `statements` in lexicographic order of their times.
 
     New loops have the next of the `numbers`, in textual order. `context`, { : facts on
-    parameters }, spares the bounds that it implies. Raises OperationLimitError.
+    parameters }, spares the bounds that it implies. `known` has isl's loops for statements of the
+    same Scop, and gets these. Raises OperationLimitError.
     """
-    nodes = _nodes(statements, context)
+    key = (str(context), *(str(each.times) for each in statements))
+    nodes = known.get(key) if known is not None else None
+    if nodes is None:
+        nodes = _nodes(statements, context)
+        if known is not None:
+            known[key] = nodes
     values = {name: polynomial(value) for name, value in symbols.parameters.items()}
     writer = _Writer({each.statement.name: each for each in statements}, symbols, numbers)
     return Block(tuple(writer.statements(nodes, _Inside(values, {}))))

@@ -22,7 +22,7 @@ from tilepragma.ir.loop_tree import Block, Declaration, Declarator, Loop, Statem
 from tilepragma.ir.polynomial import Polynomial, expression, number, of_atom
 from tilepragma.ir.types import INDEX, LONG, ScalarType
 from tilepragma.lower import tile_bounds
-from tilepragma.lower.ast_generation import ScheduledStatement, Symbols, generate_loops
+from tilepragma.lower.ast_generation import GeneratedLoops, ScheduledStatement, Symbols, generate_loops
 from tilepragma.plan.kernel_plan import TileSize
 from tilepragma.plan.space_time import Hyperplane, Meanings
 from tilepragma.poly.bands import Band
@@ -139,8 +139,8 @@ class PlannedBand:
 class BandLoops:
     """Makes loops over bands of a Scop, which keep these `dependences`, for one kind of target.
     New loops get the next of the `numbers`. `sizes` are the tile sizes of the plan by band and
-    level, which both kinds of target share, `vectors` the host's. `meanings` are those of its
-    loops.
+    level, which both kinds of target share, as they do isl's loops in `generated`; `vectors` the
+    host's. `meanings` are those of its loops.
     """
 
     scop: Scop
@@ -151,6 +151,7 @@ class BandLoops:
     vectors: VectorRegisters
     sizes: dict[tuple[int, int], TileSize] = field(default_factory=dict)
     meanings: Meanings = field(default_factory=Meanings)
+    generated: GeneratedLoops = field(default_factory=dict)
 
     def size_of(
         self,
@@ -185,7 +186,7 @@ class BandLoops:
             for each, inside in zip(part.statements, self.inside(part.statements, tile.rows), strict=True)
         )
         symbols = self.symbols(tile.rows, frozenset(self.names.taken))
-        return generate_loops(ordered, symbols, self.numbers, self.facts(tile)).statements
+        return generate_loops(ordered, symbols, self.numbers, self.facts(tile), self.generated).statements
 
     # -- bounds
 

@@ -17,6 +17,7 @@ from tilepragma.ir.expressions import DataObject, access_to, integer
 from tilepragma.ir.fresh_names import Names, names_in
 from tilepragma.ir.loop_tree import Block, Statement
 from tilepragma.ir.polynomial import Polynomial, expression, maximum, minimum, number
+from tilepragma.lower.ast_generation import GeneratedLoops
 from tilepragma.lower.band_loops import (
     BandLoops,
     EnclosingTile,
@@ -103,13 +104,13 @@ def _answer(
     names, vectors = Names(set(names_in(region.kernel))), region.kernel.directive.vectors
     sizes: dict[tuple[int, int], TileSize] = {}
     meanings = Meanings()
+    generated: GeneratedLoops = {}
     trees, builders = [], []
     with operation_limit(distribution.scop.context, DEFAULT_LIMIT, "writing loops over hyperplanes"):
         for planned, on_device in ((host, False), (device, True)):
             numbers = region.loop_numbers()
-            loops = BandLoops(
-                distribution.scop, distribution.dependences, names, on_device, numbers, vectors, sizes, meanings
-            )
+            shared = sizes, meanings, generated
+            loops = BandLoops(distribution.scop, distribution.dependences, names, on_device, numbers, vectors, *shared)
             by_part = {id(each.before_skewing): each for each in planned}
             builders.append(_TreeBuilder(loops, by_part, sharing and not on_device))
             trees.append(

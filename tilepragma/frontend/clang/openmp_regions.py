@@ -371,7 +371,12 @@ def _is_inside(directive: LocatedDirective, region: LocatedDirective, statement:
 
 def _outside(text: Node, apart: Sequence[Node]) -> Iterator[Node]:
     """The nodes of a text but for those of the statements `apart`."""
-    return (node for node in text.walk() if not any(each.start <= node.start < each.end for each in apart))
+    waiting = [text]
+    while waiting:
+        node = waiting.pop()
+        if not any(each.start <= node.start < each.end for each in apart):
+            yield node
+            waiting.extend(reversed(node.children))
 
 
 def _called(nodes: Iterable[Node]) -> tuple[Node, ...]:
