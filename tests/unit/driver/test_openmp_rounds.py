@@ -10,7 +10,7 @@ from tilepragma.driver import translate
 from tilepragma.driver.state import TranslateRequest
 from tilepragma.frontend import translation_unit
 from tilepragma.frontend.clang import kernel_lowering
-from tilepragma.planner import region_splitting
+from tilepragma.planner import candidate_search, region_splitting
 
 #: Of the loops, one is parallel as it is, one by the line's word alone, and one is refused.
 SOURCE = b"""
@@ -22,7 +22,8 @@ void f(int n, double *restrict a, const int *restrict at)
         a[i] = 2 * i;
 #pragma omp parallel for
     for (int i = 0; i < n; i++)
-        a[at[i]] = i;
+        for (int j = 0; j < 64; j++)
+            a[at[64 * i + j]] = i;
 #pragma omp parallel for
     for (int i = 0; i < n; i++)
         a[i] = next(i);
@@ -39,26 +40,32 @@ def test_rounds_do_again_only_what_other_directives_change(monkeypatch: pytest.M
         (translation_unit, "parse_source", None),
         (kernel_lowering, "lower_region", 2),
         (region_splitting, "plan_region", 0),
+        (candidate_search, "searched_plan", 0),
     ):
         original = getattr(module, name)
 
         def counted(*arguments: object, original=original, name=name, place=place) -> object:
-            line = getattr(arguments[place], "range", arguments[place]) if place is not None else None
-            calls[name if line is None else f"{name} {line.start.line}"] += 1
+            if place is not None:
+                where = getattr(arguments[place], "kernel", arguments[place])
+                name = f"{name} {getattr(where, 'range', where).start.line}"
+            calls[name] += 1
             return original(*arguments)
 
         monkeypatch.setattr(module, name, counted)
     result = translate(TranslateRequest("t.c", text=SOURCE, openmp=True))
     assert result.succeeded
-    assert [plan.kernel.range.start.line for plan in result.plans] == [6, 9, 15]
+    assert [plan.kernel.range.start.line for plan in result.plans] == [6, 9, 16]
     assert [plan.kernel.name for plan in result.plans] == ["f", "f_2", "f_3"]
     assert calls == {
         "parse_source": 1,
         "lower_region 6": 1,
         "lower_region 9": 2,
-        "lower_region 12": 2,
-        "lower_region 15": 1,
+        "lower_region 13": 2,
+        "lower_region 16": 1,
         "plan_region 6": 1,
         "plan_region 9": 2,
-        "plan_region 15": 1,
+        "plan_region 16": 1,
+        "searched_plan 6": 1,
+        "searched_plan 9": 1,
+        "searched_plan 16": 1,
     }

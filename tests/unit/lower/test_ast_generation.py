@@ -15,7 +15,14 @@ from tilepragma.ir.loop_tree_text import expression_text, statement_text
 from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INT, LONG
-from tilepragma.lower.ast_generation import MOST_COPIES, ScheduledStatement, Symbols, generate_loops
+from tilepragma.lower import ast_generation
+from tilepragma.lower.ast_generation import (
+    MOST_COPIES,
+    GeneratedLoops,
+    ScheduledStatement,
+    Symbols,
+    generate_loops,
+)
 from tilepragma.lower.tile_bounds import (
     at_values,
     has_points,
@@ -168,6 +175,17 @@ def test_context_leaves_out_what_is_known() -> None:
     knowing = generate_loops(times, Symbols(extracted.parameters), itertools.count(), known)
     assert any(isinstance(node, If) for node in walk(plain))
     assert not any(isinstance(node, If) for node in walk(knowing))
+
+
+def test_known_loops_are_not_generated_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    extracted = scop(ANY, "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) A[i][j] = 0;", movable=in_parts)
+    times, symbols = timed(extracted, "{ S0[i, j] -> [j, i] }"), Symbols(extracted.parameters)
+    known: GeneratedLoops = {}
+    first = generate_loops(times, symbols, itertools.count(), None, known)
+    others = generate_loops(timed(extracted, "{ S0[i, j] -> [i, j] }"), symbols, itertools.count(), None, known)
+    assert len(known) == 2 and [loop.iterator.name for loop in loops(others)] == ["i", "j"]
+    monkeypatch.setattr(ast_generation, "_nodes", None)
+    assert generate_loops(times, symbols, itertools.count(), None, known) == first
 
 
 def test_a_macro_leaf_moves_as_a_whole() -> None:

@@ -24,8 +24,9 @@ from tests.support.stencil_programs import (
 )
 from tests.thesis.access_flow import value_based_dependences
 from tests.thesis.schedule_legality import balanced, untilable, violations
+from tilepragma.poly import hyperplanes
 from tilepragma.poly.dependences import Dependence, DependenceKind
-from tilepragma.poly.hyperplanes import tiling_hyperplanes
+from tilepragma.poly.hyperplanes import RowProblem, find_row, tiling_hyperplanes
 from tilepragma.poly.schedule import Row, Schedule, StatementSchedule, original_schedule
 from tilepragma.poly.scop import ScopStatement
 
@@ -66,6 +67,23 @@ def test_communication_minimal_hyperplanes_of_figure_3_4() -> None:
     assert matrix(of(schedule, "S")) == ((1, 0), (1, 1))
     assert offsets(of(schedule, "S")) == (0, 0)
     assert not balanced(schedule, dependences)
+
+
+def test_dependences_that_order_the_same_instances_count_once() -> None:
+    statements = figure_3_4()
+    dependences = value_based_dependences(statements)
+    schedule = tiling_hyperplanes(statements, dependences)
+    copies = tuple(replace(each, kind=OUTPUT) for each in dependences)
+    asked = []
+
+    def counted(problem: RowProblem) -> dict[str, Row] | None:
+        asked.append(len(problem.edges))
+        return find_row(problem)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hyperplanes, "find_row", counted)
+        assert tiling_hyperplanes(statements, (*dependences, *copies)) == schedule
+    assert 0 < asked[0] < len(dependences)
 
 
 def test_hyperplanes_of_figure_4_4() -> None:
