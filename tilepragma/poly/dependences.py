@@ -276,6 +276,9 @@ class _Conflicts:
     def _conflict(
         self, source_statement: ScopStatement, source: Reference, sink_statement: ScopStatement, sink: Reference
     ) -> Dependence | None:
+        places = zip(_fixed_subscripts(source), _fixed_subscripts(sink), strict=False)
+        if any(None not in (place, other) and place != other for place, other in places):
+            return None
         same = source.relation.apply_range(sink.relation.reverse())
         if source.linear is not None and sink.linear is not None:
             same = same.intersect(source.linear.apply_range(sink.linear.reverse()))
@@ -291,6 +294,15 @@ class _Conflicts:
         distances, exact = distances_between(relation, loops), source.exact and sink.exact
         kind = _kind(source, sink)
         return Dependence(kind, source_statement, sink_statement, source, sink, relation, loops, distances, exact)
+
+
+@once
+def _fixed_subscripts(reference: Reference) -> tuple[int | None, ...]:
+    """The subscripts that are plainly one number, such as the last of `u[i][j][3]`, else None."""
+    relation = reference.relation
+    places = range(relation.dim(isl.dim_type.out))
+    values = [relation.plain_get_val_if_fixed(isl.dim_type.out, place) for place in places]
+    return tuple(None if value.is_nan() else int(value.to_python()) for value in values)
 
 
 def _touch_the_same(reference: Reference, other: Reference) -> bool:

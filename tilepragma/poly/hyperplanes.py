@@ -47,7 +47,6 @@ from dataclasses import replace
 import islpy as isl
 
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.base.memoization import once
 from tilepragma.poly.affine import whole_number
 from tilepragma.poly.dependences import Dependence, Dependences, within
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
@@ -320,9 +319,10 @@ def _shared_constraints(problem: RowProblem, layout: _Layout, *, bounded: bool) 
         equalities.append(negatives)
     by_name = {each.name: each for each in problem.statements}
     seen: set[frozenset[tuple[int, int]]] = set()
+    known: KnownCones = {}
     for edge in problem.edges:
         source, target = (by_name[end] for end in edge.ends)
-        for row in _cone(edge):
+        for row in _cone(edge, known):
             difference = _difference(row, source, target, layout)
             forms = [_cleaned(difference)]
             if bounded:
@@ -461,16 +461,37 @@ class ConeRow:
     target: tuple[int, ...]
 
 
-@once
-def _cone(edge: Dependence) -> tuple[ConeRow, ...]:
-    """The rows of the cone of a dependence { S[s] -> T[t] }, for all convex pieces.
+#: The cones of relations { [s] -> [t] }, by their hashes.
+KnownCones = dict[int, list[tuple[isl.Map, tuple[ConeRow, ...]]]]
+_CONE = "_cone"
+
+
+def _cone(edge: Dependence, known: KnownCones) -> tuple[ConeRow, ...]:
+    """The rows of the cone of a dependence { S[s] -> T[t] }, kept in it. Most dependences of many
+    statements differ only in which statements they are between: `known` gets each cone.
+    """
+    cached: tuple[ConeRow, ...] | None = vars(edge).get(_CONE)
+    if cached is not None:
+        return cached
+    relation = edge.relation.reset_tuple_id(isl.dim_type.in_).reset_tuple_id(isl.dim_type.out)
+    same = known.setdefault(hash(relation), [])
+    cone = next((cone for other, cone in same if relation.plain_is_equal(other)), None)
+    if cone is None:
+        cone = _cone_of(relation)
+        same.append((relation, cone))
+    vars(edge)[_CONE] = cone
+    return cone
+
+
+def _cone_of(relation: isl.Map) -> tuple[ConeRow, ...]:
+    """The rows of the cone of a relation, for all convex pieces.
 
     First drops existential variables, which only enlarges the relation: what holds on the larger
     one holds on the dependence.
     """
-    pieces = edge.relation.coalesce().get_basic_maps()
+    pieces = relation.coalesce().get_basic_maps()
     if len(pieces) > PIECES:
-        pieces = [edge.relation.remove_divs().simple_hull()]
+        pieces = [relation.remove_divs().simple_hull()]
     return tuple(dict.fromkeys(row for piece in pieces for row in _piece_rows(piece.remove_divs())))
 
 
