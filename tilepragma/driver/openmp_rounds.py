@@ -3,7 +3,8 @@
 A source is read, and then planned, until every line is settled: a kernel by the analysis alone, a
 kernel whose loop is `independent` by the user's word, or `left` as it is written, where the
 compiler alone builds what it would without us. What reading refuses is settled before anything is
-planned. A kernel that is the same as in the round before keeps its plan.
+planned. The source is parsed once. A kernel whose directives are the same as in the round before is
+not lowered again, and one that is the same keeps its plan.
 """
 
 from __future__ import annotations
