@@ -51,9 +51,10 @@ def checked_output(
     seconds: float | None = None,
     *,
     with_warnings: bool = False,
+    with_errors: bool = False,
 ) -> str:
-    """Standard output of a command; `with_warnings`: its standard error is printed. Raises
-    BenchmarkError where it fails, or takes more than `seconds`.
+    """Standard output of a command; `with_errors`: and then its standard error; `with_warnings`: the
+    latter is printed. Raises BenchmarkError where it fails, or takes more than `seconds`.
     """
     streams: dict[str, Any] = {"capture_output": True, "text": True, "errors": "replace"}
     try:
@@ -65,7 +66,7 @@ def checked_output(
         raise BenchmarkError(f"{shlex.join(command)}\nended with status {done.returncode}\n{said}")
     if with_warnings:
         print(done.stderr, end="", file=sys.stderr)
-    return str(done.stdout)
+    return f"{done.stdout}{done.stderr}" if with_errors else str(done.stdout)
 
 
 def build_support(folder: Path) -> Path:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from benchmarks.polybench_programs import HOOKS, read_programs
+from benchmarks.real.lines import KERNEL, OPENMP_LOOP
+from benchmarks.real.tsvc import marked
 from tests.support.cases import CaseFile, read_cases
 from tests.support.hostile_nests import hostile_file
 from tests.support.random_nests import case_file as nest_file
@@ -20,11 +22,6 @@ CASE_FOLDERS = ("cases", "cases_not_strict")
 #: Kernels in one generated file.
 BATCH = 25
 FLAGS = ("-std=gnu99", "-O1", "-w", "-ffp-contract=off")
-
-#: The loops that OpenMP distributes (NPB), with the continuation lines of the directive.
-_OPENMP_LOOP = re.compile(r"^[ \t]*#pragma omp (?:parallel )?for\b(?:.*\\\n)*.*$", re.MULTILINE)
-#: TSVC's loop that repeats a kernel; the loop inside is what it measures.
-_REPEATED = re.compile(r"^([ \t]*)(for \(int nl = 0;[^\n]*\{)\n(?=\s*for )", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -71,19 +68,19 @@ def polybench_programs(folder: Path) -> Iterator[CorpusProgram]:
 
 def openmp_programs(folder: Path) -> Iterator[CorpusProgram]:
     """C programs with OpenMP (NPB in C): a kernel in place of each loop that OpenMP distributes."""
-    return _marked_programs("openmp", folder, lambda text: _OPENMP_LOOP.sub("#pragma tilek kernel", text))
+    return _marked_programs("openmp", folder, partial(OPENMP_LOOP.sub, KERNEL))
 
 
 def tsvc_programs(folder: Path) -> Iterator[CorpusProgram]:
     """TSVC: a kernel on each nest that is repeated."""
-    return _marked_programs("tsvc", folder, lambda text: _REPEATED.sub(r"\1\2\n#pragma tilek kernel\n", text))
+    return _marked_programs("tsvc", folder, marked)
 
 
-def _marked_programs(kind: str, folder: Path, marked: Callable[[str], str]) -> Iterator[CorpusProgram]:
-    """The C files below `folder` with kernels once `marked`; headers of all its folders."""
+def _marked_programs(kind: str, folder: Path, change: Callable[[str], str]) -> Iterator[CorpusProgram]:
+    """The C files below `folder` with kernels once changed; headers of all its folders."""
     headers = sorted({str(path.parent.resolve()) for path in folder.rglob("*.h")})
     options = (*FLAGS, *(f"-I{folder_}" for folder_ in headers))
     for path in sorted(folder.rglob("*.c")):
-        text = marked(path.read_text(errors="replace"))
-        if "#pragma tilek kernel" in text:
+        text = change(path.read_text(errors="replace"))
+        if KERNEL in text:
             yield CorpusProgram(f"{kind}/{path.relative_to(folder).with_suffix('')}", text, path.parent, options)
