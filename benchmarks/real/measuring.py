@@ -46,7 +46,7 @@ class Measured:
     form: str
     peer: Outcome
     failure: str = ""
-    loops: Loops = Loops(0, 0, 0)
+    loops: Loops = Loops()
     translation: float = 0.0
     outcomes: dict[str, Outcome] = field(default_factory=dict)
 

@@ -93,9 +93,9 @@ RODINIA = (
         "heartwall",
         "openmp/heartwall",
         ("main.c", "AVI/avilib.c", "AVI/avimod.c"),
-        ("test.avi", "10", THREADS),
+        ("test.avi", "4", THREADS),
         options=("-DOUTPUT", "-IAVI"),
-        inputs={"test.avi": video(656, 744, 10)},
+        inputs={"test.avi": video(656, 744, 4)},
         outputs=("result.txt",),
     ),
     Program(

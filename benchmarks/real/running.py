@@ -26,7 +26,7 @@ _NUMBER = re.compile(
 #: Sources have comments in any encoding.
 _TEXT = {"encoding": "utf-8", "errors": "surrogateescape"}
 #: What the runtime prints is no result.
-_RUNTIME = re.compile(r"^tilek: .*\n?", re.MULTILINE)
+_RUNTIME = re.compile(r"^(?:\S+:\d+: )?tilek: .*\n?", re.MULTILINE)
 
 
 def peer_variables(threads: int) -> dict[str, str]:

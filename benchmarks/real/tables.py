@@ -13,14 +13,14 @@ GOAL = 0.9
 def head(targets: Sequence[str]) -> list[str]:
     """The columns. Ratios are OpenMP's time over ours: over 1 we are faster."""
     ratios = [f"{target}{what}" for what in ("", " (printed)") for target in targets]
-    return ["program", "kernels", "parallel", "stay", "translation s", "OpenMP s", *ratios]
+    return ["program", "kernels", "parallel", "on devices", "stay", "translation s", "OpenMP s", *ratios]
 
 
 def row(measured: Measured, targets: Sequence[str]) -> list[str]:
     peer, loops = measured.peer, measured.loops
     if peer.fault or measured.failure:
         return [measured.program, "OpenMP fails" if peer.fault else "not built", *[""] * (len(head(targets)) - 2)]
-    counts = [str(count) for count in (loops.kernels, loops.parallel, loops.stay)]
+    counts = [str(count) for count in (loops.kernels, loops.parallel, loops.on_devices, loops.stay)]
     outcomes = [measured.outcomes[target] for target in targets]
     cells = [_cell(outcome, peer.seconds, outcome.seconds) for outcome in outcomes]
     printed = [_cell(outcome, peer.printed, outcome.printed) if peer.printed else "" for outcome in outcomes]
@@ -64,7 +64,7 @@ def remarks(results: Sequence[Measured], targets: Sequence[str]) -> list[str]:
         elif measured.failure:
             lines.append(f"{measured.program}: {measured.failure}")
         for target, outcome in measured.outcomes.items():
-            said = ("differs: " if outcome.differs else "") + outcome.fault or outcome.remarks
+            said = ("differs: " if outcome.differs else "") + outcome.fault or "; ".join(outcome.remarks.splitlines())
             lines += [f"{measured.program} on {target}: {said}"] if said else []
     return lines
 

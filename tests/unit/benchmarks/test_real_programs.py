@@ -29,6 +29,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < 1000; i++) a[i] = start;
     sums(1000, a, &s);
     fprintf(out, "sum %.17g\\n", s);
+    fputs("main.c:13: tilek: warning: no result\\n", stderr);
     printf("last %.17g\\nTime: %d.5 s\\n", a[999], (int)(s > 0));
     return 0;
 }
@@ -78,7 +79,7 @@ sums.c:40: kernel sums_kernel_3
 
   on cores    for t, line 40
                 launch sums_kernel_3, line 41  i: threads
-  targets     serial, threads, opencl, cuda
+  targets     serial, threads
 """
 TSVC = """real_t s000(struct args_t * func_args)
 {
@@ -118,12 +119,13 @@ def test_a_program_is_built_compared_and_timed(tmp_path: Path) -> None:
     place = fake(tmp_path, SUMS.replace("WRONG", "1"))
     program = Program(**{**PROGRAM.__dict__, "outputs": ("out.txt",), "seconds": r"Time: ([\d.]+)"})
     [unedited, pragma] = measure(place, program, (UNEDITED, PRAGMA), ("serial", "threads"), 1)
-    assert unedited.loops == Loops(1, 1, 1)
+    assert unedited.loops == Loops(1, 1, 1, 1)
     assert (unedited.failure, [each.fault for each in unedited.outcomes.values()]) == ("", ["", ""])
+    assert unedited.outcomes["serial"].remarks == "main.c:13: tilek: warning: no result"
     assert unedited.peer.seconds > 0 and unedited.outcomes["threads"].printed == 1.5
     assert pragma.loops.kernels == 2 and not pragma.outcomes["serial"].fault
     row = tables.row(unedited, ("serial", "threads"))
-    assert len(row) == len(tables.head(("serial", "threads"))) and row[:4] == ["fake", "1", "1", "1"]
+    assert len(row) == len(tables.head(("serial", "threads"))) and row[:5] == ["fake", "1", "1", "1", "1"]
     assert not tables.wrong([unedited, pragma])
     assert (tmp_path / "suite/app/sums.c").read_text() == SUMS.replace("WRONG", "1")
 
@@ -164,8 +166,9 @@ def test_loops_become_kernels_and_other_lines_go() -> None:
 
 
 def test_messages_are_counted() -> None:
-    assert kernels_in(EXPLAINED) == {"sums.c:8": True, "sums.c:30": False, "sums.c:40": True}
-    assert loops_of(EXPLAINED) == Loops(kernels=3, parallel=2, stay=2)
+    parallel = {place: kernel.is_parallel for place, kernel in kernels_in(EXPLAINED).items()}
+    assert parallel == {"sums.c:8": True, "sums.c:30": False, "sums.c:40": True}
+    assert loops_of(EXPLAINED) == Loops(kernels=3, parallel=2, on_devices=2, stay=2)
 
 
 @pytest.mark.parametrize(
