@@ -14,7 +14,6 @@ _OPENMP = re.compile(rf"^[ \t]*#[ \t]*pragma[ \t]+omp{_REST}\n?", re.MULTILINE)
 _EXPLAINED = re.compile(r"^(\S.*:\d+): kernel \w+\n((?:[ \t].*\n|\n)*)", re.MULTILINE)
 #: What a kernel does on cores, with lines that are indented further, has an axis of threads.
 _THREADS = re.compile(r"^  on cores .*(?:\n {4,}.*)*?\bthreads\b", re.MULTILINE)
-_DEVICES = re.compile(r"^  targets .*\bopencl\b", re.MULTILINE)
 #: A line of OpenMP that stays so, and its text.
 _STAYS = re.compile(
     r"^(\S.*:\d+):\d+: \w+: (?:this line stays OpenMP's|iterations of this loop depend on each other, though)"
@@ -25,13 +24,10 @@ _STAYS = re.compile(
 
 @dataclass(frozen=True)
 class Loops:
-    """Kernels, those of them that are parallel on threads, those that devices run too, and OpenMP's
-    loops that stay OpenMP's.
-    """
+    """Kernels, those of them that are parallel on threads, and OpenMP's loops that stay OpenMP's."""
 
     kernels: int = 0
     parallel: int = 0
-    on_devices: int = 0
     stay: int = 0
 
 
@@ -40,31 +36,15 @@ def with_kernels(text: str) -> str:
     return _OPENMP.sub("", OPENMP_LOOP.sub(KERNEL, text))
 
 
-@dataclass(frozen=True)
-class Kernel:
-    """A kernel, in the text that `--tilek-explain` prints of it."""
-
-    text: str
-
-    @property
-    def is_parallel(self) -> bool:
-        """Whether it is on threads."""
-        return _THREADS.search(self.text) is not None
-
-    @property
-    def is_on_devices(self) -> bool:
-        return _DEVICES.search(self.text) is not None
-
-
-def kernels_in(said: str) -> dict[str, Kernel]:
-    """Each kernel that `--tilek-explain` names, by its file and line. Those of a header count once."""
-    return {place: Kernel(text) for place, text in _EXPLAINED.findall(said)}
+def kernels_in(said: str) -> dict[str, bool]:
+    """The file and line of each kernel that `--tilek-explain` names, and whether it is parallel on
+    threads. Those of a header count once.
+    """
+    return {place: _THREADS.search(text) is not None for place, text in _EXPLAINED.findall(said)}
 
 
 def loops_of(said: str) -> Loops:
     """The counts of what tilecc says, with `--tilek-explain`."""
     kernels = kernels_in(said)
     stay = {place for place, line in _STAYS.findall(said) if OPENMP_LOOP.match(line)} - set(kernels)
-    parallel = sum(kernel.is_parallel for kernel in kernels.values())
-    on_devices = sum(kernel.is_on_devices for kernel in kernels.values())
-    return Loops(len(kernels), parallel, on_devices, len(stay))
+    return Loops(len(kernels), sum(kernels.values()), len(stay))

@@ -93,8 +93,8 @@ def measure(place: Workplace, targets: Sequence[str], repeats: int) -> list[Loop
     built, refused = _translated(place, options)
     lines = (built.folder / "tsvc.c").read_text().split("\n")
     parallel: dict[str, list[bool]] = {}
-    for where, kernel in kernels_in(built.said).items():
-        parallel.setdefault(_function_at(lines, int(where.rpartition(":")[2]) - 1), []).append(kernel.is_parallel)
+    for where, is_parallel in kernels_in(built.said).items():
+        parallel.setdefault(_function_at(lines, int(where.rpartition(":")[2]) - 1), []).append(is_parallel)
     loops = {name: Loop(name, PARALLEL if all(parts) else ONE_CORE) for name, parts in parallel.items()}
     loops |= {name: Loop(name, REFUSED, why) for name, why in refused.items()}
     contenders = {"": (peer, peer_variables(place.threads))}

@@ -119,13 +119,15 @@ def test_a_program_is_built_compared_and_timed(tmp_path: Path) -> None:
     place = fake(tmp_path, SUMS.replace("WRONG", "1"))
     program = Program(**{**PROGRAM.__dict__, "outputs": ("out.txt",), "seconds": r"Time: ([\d.]+)"})
     [unedited, pragma] = measure(place, program, (UNEDITED, PRAGMA), ("serial", "threads"), 1)
-    assert unedited.loops == Loops(1, 1, 1, 1)
+    assert unedited.loops == Loops(1, 1, 1)
     assert (unedited.failure, [each.fault for each in unedited.outcomes.values()]) == ("", ["", ""])
     assert unedited.outcomes["serial"].remarks == "main.c:13: tilek: warning: no result"
     assert unedited.peer.seconds > 0 and unedited.outcomes["threads"].printed == 1.5
     assert pragma.loops.kernels == 2 and not pragma.outcomes["serial"].fault
     row = tables.row(unedited, ("serial", "threads"))
-    assert len(row) == len(tables.head(("serial", "threads"))) and row[:5] == ["fake", "1", "1", "1", "1"]
+    assert len(row) == len(tables.head(("serial", "threads"))) and row[:4] == ["fake", "1", "1", "1"]
+    assert row[6].endswith("*")
+    assert any("fake on serial: main.c:13" in line for line in tables.remarks([unedited], ("serial",)))
     assert not tables.wrong([unedited, pragma])
     assert (tmp_path / "suite/app/sums.c").read_text() == SUMS.replace("WRONG", "1")
 
@@ -166,9 +168,8 @@ def test_loops_become_kernels_and_other_lines_go() -> None:
 
 
 def test_messages_are_counted() -> None:
-    parallel = {place: kernel.is_parallel for place, kernel in kernels_in(EXPLAINED).items()}
-    assert parallel == {"sums.c:8": True, "sums.c:30": False, "sums.c:40": True}
-    assert loops_of(EXPLAINED) == Loops(kernels=3, parallel=2, on_devices=2, stay=2)
+    assert kernels_in(EXPLAINED) == {"sums.c:8": True, "sums.c:30": False, "sums.c:40": True}
+    assert loops_of(EXPLAINED) == Loops(kernels=3, parallel=2, stay=2)
 
 
 @pytest.mark.parametrize(
