@@ -502,6 +502,17 @@ TILEK_INLINE int64_t tilek_floor_quotient(int64_t a, int64_t b) { return a / b -
 TILEK_INLINE int64_t tilek_ceiling_quotient(int64_t a, int64_t b) { return a / b + (a % b > 0); }
 
 /* The bounds of a loop of a step; `comparison` as for tilek_trip. */
+/* The step of a loop over an int. gcc makes vectors of such a loop for steps of 1, but not where it
+ * sees that the step was converted. */
+TILEK_INLINE int tilek_int_step(int64_t step)
+{
+    int result = (int)step;
+#if defined(__GNUC__)
+    __asm__("" : "+r"(result));
+#endif
+    return result;
+}
+
 TILEK_INLINE tilek_bounds tilek_bounded(int64_t lower, int64_t upper, int64_t step, char comparison)
 {
     const tilek_bounds bounds = {lower, upper, step, tilek_trip(lower, upper, step, comparison)};

@@ -7,7 +7,13 @@ from dataclasses import replace
 
 from tilepragma.codegen.device_definitions import constant_definition
 from tilepragma.codegen.dialect import C
-from tilepragma.codegen.launch_parameters import is_checked_disjoint, launch_objects, launch_parameters, nest_loops
+from tilepragma.codegen.launch_parameters import (
+    Parameter,
+    is_checked_disjoint,
+    launch_objects,
+    launch_parameters,
+    nest_loops,
+)
 from tilepragma.codegen.literal_values import literal_value
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.reduction_printer import declare_accumulators
@@ -16,6 +22,7 @@ from tilepragma.codegen.templates import render
 from tilepragma.codegen.writer import Writer, wrapped_list
 from tilepragma.ir.accesses import implied_objects
 from tilepragma.ir.expressions import DataObject, Storage
+from tilepragma.ir.types import INT
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
 from tilepragma.plan.summary import buffered
 
@@ -180,8 +187,14 @@ class _HostFunction:
         return f"{const}{self.printer.typed(object_)} = *(const {type_} *){self.call}->{member};"
 
     def _numbers(self) -> list[str]:
-        lines = [
-            f"const int64_t {name} = {self.call}->{_NUMBERS[item.kind].format(item.index, item.dimension)};"
-            for name, item in self.numbers.parameters()
-        ]
+        lines = [f"const {self._number(name, item)};" for name, item in self.numbers.parameters()]
         return ["/* Tiles, by Algorithm 1. */", *lines] if lines else []
+
+    def _number(self, name: str, item: Parameter) -> str:
+        """The declaration of a number of the launch, with its value."""
+        value = f"{self.call}->{_NUMBERS[item.kind].format(item.index, item.dimension)}"
+        if item.kind == "LOOP_STEP":
+            loop = self.numbers.loops[item.index].loop
+            if loop.step.type == INT == loop.iterator.element:
+                return f"int {name} = tilek_int_step({value})"
+        return f"{C.wide} {name} = {value}"
