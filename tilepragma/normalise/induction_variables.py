@@ -62,7 +62,7 @@ from tilepragma.ir.loop_tree import Block, Declaration, ExpressionStatement, If,
 from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, maximum, number, of_atom, polynomial
 from tilepragma.ir.substitution import with_accesses, with_objects
 from tilepragma.ir.traversal import flat, loops_and_tiled, mentions, named_in_clauses, objects_in, walk
-from tilepragma.ir.types import INT, LONG
+from tilepragma.ir.types import INT, LONG, ScalarType
 from tilepragma.normalise.delinearisation import typed_sum
 from tilepragma.normalise.privatization import in_subscripts, used_elsewhere
 
@@ -140,13 +140,22 @@ def _is_involution(assignment: Assignment) -> bool:
 
 
 def _candidates(kernel: Kernel) -> Iterator[DataObject]:
-    """The integers that only statements of the region write, and that are dead after it."""
+    """The integers that only statements of the region write, and that are dead after it. A sum of
+    more bits in their place must not change what operators with unsigned operands compute.
+    """
     named = named_in_clauses(kernel.directive, kernel.body)
     elsewhere = used_elsewhere(kernel)
+    with_unsigned = (node for node in walk(kernel.body) if isinstance(node, Binary) and _has_unsigned_side(node))
+    elsewhere |= {object_ for node in with_unsigned for object_ in objects_in(node)}
     for object_ in dict.fromkeys(use.object for use in uses(kernel.body, kernel.functions) if use.writes):
         plain = object_.storage is Storage.SCALAR and object_.element in (INT, LONG) and not object_.volatile
         if plain and object_ not in elsewhere and object_.host not in named and object_.name not in kernel.read_after:
             yield object_
+
+
+def _has_unsigned_side(node: Binary) -> bool:
+    types = (node.left.type, node.right.type)
+    return any(isinstance(type_, ScalarType) and not type_.signed and type_.bits >= INT.bits for type_ in types)
 
 
 def _passes_on(loop: Loop, object_: DataObject) -> bool:

@@ -149,10 +149,20 @@ def test_growing_integers_are_sums_of_iterators(body: str) -> None:
         ("for (i = 0; i < n; i++) { a[k] = b[i]; k += c[i]; }", ""),
         ("for (i = 0; i < n; i++) { a[k] = b[i]; k += i; }", ""),
         ("for (i = 0; i < n; i++) { a[k] = b[i]; k *= 2; }", ""),
+        ("for (i = 0; i < n; i++) { a[i] = k < 7u; k--; }", ""),
         ("for (i = 0; i < n; i++) { if (b[i] < 0) continue; a[k] = b[i]; k++; }", ""),
         ("for (i = 0; i < n; i++) for (j = 0; j < i; j++) { a[k] = b[j]; k++; }", ""),
     ],
-    ids=["read afterwards", "not always", "by data", "by more each time", "by a factor", "not in all", "triangle"],
+    ids=[
+        "read afterwards",
+        "not always",
+        "by data",
+        "by more each time",
+        "by a factor",
+        "beside unsigned ones",
+        "not in all",
+        "triangle",
+    ],
 )
 def test_what_does_not_grow_by_the_same_stays(body: str, after: str) -> None:
     assert "k" in {object_.name for object_ in linear(body, after=after).kernel.objects}
