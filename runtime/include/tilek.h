@@ -117,8 +117,8 @@ enum { /* tilek_array_shape.flags */
      * of a zero. If it ends as a zero, the runtime restores the scalars and the original loop runs.
      * The kernel reads nothing else that it writes. */
     TILEK_ORDERED_ZERO_ON_HOSTS = 512, TILEK_ORDERED_ZERO_ON_DEVICES = 1024,
-    /* Of rows: the original loop runs where one shares memory with another array, or (DISTINCT) with
-     * another row, if one of the two is written. */
+    /* Of rows: the original loop runs where one shares memory with another array, or (DISTINCT)
+     * with another row, if one of the two is written. */
     TILEK_ROWS_APART = 2048, TILEK_ROWS_DISTINCT = 4096
 };
 
