@@ -20,6 +20,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from enum import IntEnum
 from functools import cached_property
 from itertools import permutations
 from math import gcd
@@ -46,6 +47,16 @@ _MOST_LENGTHS = 3
 #: Greatest first.
 Strides = tuple[Polynomial, ...]
 NO_ORIGIN = number(0)
+
+
+class Assumed(IntEnum):
+    """What a split may assume of parameters."""
+
+    NOTHING = 0
+    LENGTHS = 1
+    """lower bounds of row lengths; of other parameters only by numbers"""
+    BOUNDS = 2
+    """also other bounds of a parameter, by a number or by another parameter"""
 
 
 def stride_chains(used: Iterable[Subscript]) -> tuple[Strides, ...]:
@@ -139,25 +150,28 @@ def split_subscript(
     domain: isl.Set,
     *,
     origin: Polynomial = NO_ORIGIN,
-    assuming: bool = False,
+    assuming: Assumed = Assumed.NOTHING,
     within_rows: bool = False,
 ) -> SplitSubscript | None:
     """The parts of a subscript less the `origin` where `domain` implies their ranges; else None.
 
-    `assuming`: may assume lower bounds of strides instead; `within_rows`: not of the last stride.
+    `assuming`: what it may assume instead; `within_rows`: nothing of the last stride.
     """
-    rest = frame.written_out(polynomial(subscript)) - origin
+    rest = frame.written_out(polynomial(subscript))
     parts: list[Polynomial] = []
     for stride in by:
         quotient, rest = divide(rest, stride)
         parts.append(quotient)
-    parts.append(rest)
+    parts.append(rest - origin)
     assumed = isl.Set.universe(isl.Space.params_alloc(frame.context, 0))
     try:
         for place in reversed(range(len(by))):
-            may = assuming and not (within_rows and place == len(by) - 1)
+            may = Assumed.NOTHING if within_rows and place == len(by) - 1 else assuming
             length = extent(by, place + 1)
-            carried = _carry(parts[place + 1], length, subscript, frame, domain.intersect_params(assumed), may)
+            # Columns count from the origin, so that none lies in another row.
+            carries = (0,) if origin.terms and place == len(by) - 1 else _CARRIES
+            within = domain.intersect_params(assumed)
+            carried = _carry(parts[place + 1], length, carries, subscript, frame, within, may)
             if carried is None:
                 return None
             carry, needed = number(carried[0]), carried[1]
@@ -169,16 +183,22 @@ def split_subscript(
 
 
 def _carry(
-    part: Polynomial, length: Polynomial, whole: Expression, frame: Frame, domain: isl.Set, assuming: bool
+    part: Polynomial,
+    length: Polynomial,
+    carries: Sequence[int],
+    whole: Expression,
+    frame: Frame,
+    domain: isl.Set,
+    assuming: Assumed,
 ) -> tuple[int, isl.Set] | None:
     """The lengths to take from a part so that it is in its range, for the parameters of the set."""
     assumed: dict[bool, tuple[int, isl.Set]] = {}
-    for carry in _CARRIES:
+    for carry in carries:
         inside = _in_range(part - number(carry) * length, length, whole, frame)
         if domain.is_subset(inside):
             return carry, isl.Set.universe(domain.params().get_space())
         limit = affine_polynomial(length, whole, frame)
-        needed = _needed(domain, inside, limit, _multiples(length, frame)) if assuming else None
+        needed = _needed(domain, inside, limit, _multiples(length, frame), assuming) if assuming else None
         if needed is not None:
             assumed.setdefault(needed[1], (carry, needed[0]))
     return assumed.get(False) or assumed.get(True)
@@ -216,13 +236,13 @@ def _multiples(length: Polynomial, frame: Frame) -> frozenset[str]:
 
 
 def _needed(
-    domain: isl.Set, inside: isl.Set, limit: isl.PwAff, multiples: frozenset[str]
+    domain: isl.Set, inside: isl.Set, limit: isl.PwAff, multiples: frozenset[str], assuming: Assumed
 ) -> tuple[isl.Set, bool] | None:
     """{ [p] : for all i in domain(p): inside(p, i) }, where that only bounds the extent `limit`
     from below, and not by its `multiples`; else None.
 
-    It may also bound other parameters (`True`): a row's columns from r on, and up to r before its
-    end, are inside where r >= 0; those from r - d on where r >= d.
+    It may also bound other parameters as `assuming` allows (`True`): a row's columns from r on, and
+    up to r before its end, are inside where r >= 0; those from r - d on where r >= d.
     """
     needed = domain.subtract(inside).params().complement().gist(domain.params()).coalesce()
     pieces = needed.get_basic_sets()
@@ -234,14 +254,17 @@ def _needed(
         return None
     constraints = piece.get_constraints()
     others = [each for each in constraints if not _grows(each, _factors(extents[0]), multiples)]
-    if any(each.is_equality() or not _is_usual(_factors(each)) for each in others):
+    if any(each.is_equality() or not _may_assume(_factors(each), assuming) for each in others):
         return None
     return isl.Set.from_basic_set(piece), bool(others)
 
 
-def _is_usual(factors: Mapping[str, int]) -> bool:
-    """Whether the constraint bounds a parameter, by a number or by another parameter."""
-    return len(factors) == 1 or sorted(factors.values()) == [-1, 1]
+def _may_assume(factors: Mapping[str, int], assuming: Assumed) -> bool:
+    """Whether a constraint with these factors may be assumed."""
+    values = sorted(factors.values())
+    if assuming is Assumed.BOUNDS:
+        return len(values) == 1 or values == [-1, 1]
+    return len(values) == 1 and values[0] > 0
 
 
 def _factors(form: isl.Constraint | isl.Aff) -> dict[str, int]:
@@ -311,21 +334,20 @@ class Layouts:
         """
         chains = stride_chains(used)
         by_sweeps = sorted(used, key=lambda subscript: subscript.sweeps)
-        for may_assume, all_of_them in ((False, True), (True, False)) if assuming else ((False, True), (False, False)):
-            for by in chains:
-                assumed = self._assumed(by, by_sweeps, may_assume, all_of_them)
-                if assumed is not None:
-                    return self._with(object_, by, assumed)
-        for may_assume in (False, True) if assuming else (False,):
-            for by in chains:
-                for origin in _origins(by, used):
-                    assumed = self._assumed(by, by_sweeps, may_assume, all_of_them=True, origin=origin)
-                    if assumed is not None:
-                        return self._with(object_, by, assumed, origin)
+        lengths = Assumed.LENGTHS if assuming else Assumed.NOTHING
+        without = [(Assumed.NOTHING, True, by, NO_ORIGIN) for by in chains]
+        without += [(lengths, False, by, NO_ORIGIN) for by in chains]
+        moved = [(by, origin) for by in chains for origin in _origins(by, used)]
+        within = [(may, True, by, origin) for may in dict.fromkeys((Assumed.NOTHING, lengths)) for by, origin in moved]
+        bounds = [(Assumed.BOUNDS, False, by, NO_ORIGIN) for by in chains if assuming]
+        for may, all_of_them, by, origin in (*without, *within, *bounds):
+            assumed = self._assumed(by, by_sweeps, may, all_of_them, origin=origin)
+            if assumed is not None:
+                return self._with(object_, by, assumed, origin)
         # Row lengths that no iterator counts are guesses: elements must provably be inside of rows.
         for by in longer_chains(chains, used):
-            for may_assume in (False, True) if assuming else (False,):
-                assumed = self._assumed(by, by_sweeps, may_assume, all_of_them=True, within_rows=True)
+            for may in dict.fromkeys((Assumed.NOTHING, lengths)):
+                assumed = self._assumed(by, by_sweeps, may, all_of_them=True, within_rows=True)
                 if assumed is not None:
                     return self._with(object_, by, assumed)
         return self
@@ -338,7 +360,7 @@ class Layouts:
         self,
         by: Strides,
         used: Sequence[Subscript],
-        may_assume: bool,
+        may_assume: Assumed,
         all_of_them: bool,
         within_rows: bool = False,
         origin: Polynomial = NO_ORIGIN,
@@ -348,7 +370,7 @@ class Layouts:
         split_count = 0
         for subscript in used:
             domain = subscript.domain.intersect_params(assumed)
-            may = may_assume and not subscript.sweeps
+            may = Assumed.NOTHING if subscript.sweeps else may_assume
             split = split_subscript(
                 subscript.value, by, subscript.frame, domain, origin=origin, assuming=may, within_rows=within_rows
             )
