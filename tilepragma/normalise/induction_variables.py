@@ -35,7 +35,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 from tilepragma.base.diagnostics import Diagnostic, Severity
 from tilepragma.base.frozen_values import dataclass
@@ -48,6 +49,7 @@ from tilepragma.ir.expressions import (
     Binary,
     Call,
     Callee,
+    Comma,
     Conditional,
     DataObject,
     Expression,
@@ -60,8 +62,8 @@ from tilepragma.ir.expressions import (
 )
 from tilepragma.ir.loop_tree import Block, Declaration, ExpressionStatement, If, Kernel, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, maximum, number, of_atom, polynomial
-from tilepragma.ir.substitution import with_accesses, with_objects
-from tilepragma.ir.traversal import flat, loops_and_tiled, mentions, named_in_clauses, objects_in, walk
+from tilepragma.ir.substitution import with_accesses, with_each, with_objects
+from tilepragma.ir.traversal import access_count, flat, loops_and_tiled, mentions, named_in_clauses, objects_in, walk
 from tilepragma.ir.types import INT, LONG, ScalarType
 from tilepragma.normalise.delinearisation import typed_sum
 from tilepragma.normalise.privatization import in_subscripts, used_elsewhere
@@ -72,12 +74,15 @@ T = TypeVar("T")
 def with_induction_variables_written_out(kernel: Kernel) -> Kernel:
     """The kernel without such integers of known values; the same object if there are none."""
     followed = frozenset(_candidates(kernel))
-    while any(_passes_on(loop, object_) for loop in loops_and_tiled(kernel.body) for object_ in followed):
+    apart = kernel
+    if any(isinstance(node, Increment) and node.target.object in followed for node in walk(kernel.body)):
+        apart = replace(kernel, body=with_each(kernel.body, Block, partial(_with_increments_apart, followed)))
+    while any(_passes_on(loop, object_) for loop in loops_and_tiled(apart.body) for object_ in followed):
         try:
-            body = _Following(kernel, followed).body()
+            body = _Following(apart, followed).body()
             if _has_maxima(body) and not _has_maxima(kernel.body):
                 # Values behind loops have them: then all do, so that their strides are the same.
-                body = _Following(kernel, followed, nonempty=False).body()
+                body = _Following(apart, followed, nonempty=False).body()
         except _UnknownError as unknown:
             followed -= {unknown.object}
             continue
@@ -85,6 +90,45 @@ def with_induction_variables_written_out(kernel: Kernel) -> Kernel:
         objects = tuple(object_ for object_ in kernel.objects if object_ in read or object_ not in followed)
         return replace(kernel, body=body, objects=objects)
     return kernel
+
+
+def _with_increments_apart(followed: frozenset[DataObject], block: Block) -> Block:
+    """The block with increments inside of expressions as statements of their own, where nothing
+    else in the statement uses the integer: `a[k++] = x;` is `a[k] = x; k++;`.
+    """
+    statements: list[Statement] = []
+    for statement in block.statements:
+        inside = list(_increments_inside(statement, followed))
+        alone = [ExpressionStatement(replace(each, prefix=False), each.range) for each in inside]
+        before = [each for each, increment in zip(alone, inside, strict=True) if increment.prefix]
+        behind = [each for each, increment in zip(alone, inside, strict=True) if not increment.prefix]
+
+        def change(increment: Any, inside: list[Increment] = inside) -> Any:
+            return increment.target if increment in inside else increment
+
+        statements += [*before, with_each(statement, Increment, change) if inside else statement, *behind]
+    return replace(block, statements=tuple(statements)) if len(statements) > len(block.statements) else block
+
+
+def _increments_inside(statement: Statement, followed: frozenset[DataObject]) -> Iterator[Increment]:
+    """The increments that always happen in the statement, which uses the integer nowhere else."""
+    if isinstance(statement, ExpressionStatement):
+        root: Any = statement.expression
+    elif isinstance(statement, Declaration) and len(statement.declarators) == 1:
+        root = statement.declarators[0].value
+    else:
+        return
+    nodes = list(walk(root)) if root is not None else []
+    choices = [node for node in nodes if isinstance(node, (Conditional, Comma)) or _is_short_circuit(node)]
+    for node in nodes:
+        if isinstance(node, Increment) and node is not root and node.target.object in followed:
+            object_ = node.target.object
+            if access_count(root, object_) == 1 and not any(mentions(choice, object_) for choice in choices):
+                yield node
+
+
+def _is_short_circuit(node: Any) -> bool:
+    return isinstance(node, Binary) and node.operator in ("&&", "||")
 
 
 def _has_maxima(body: Block) -> bool:

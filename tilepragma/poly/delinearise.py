@@ -43,6 +43,8 @@ _CARRIES = (0, -1, 1)
 
 #: The greatest number of row lengths to try where no iterator counts the rows.
 _MOST_LENGTHS = 3
+#: The greatest number of origins to try.
+_MOST_ORIGINS = 4
 
 #: Greatest first.
 Strides = tuple[Polynomial, ...]
@@ -388,6 +390,8 @@ def _origins(by: Strides, used: Iterable[Subscript]) -> tuple[Polynomial, ...]:
     """The least columns that subscripts touch, where these are sums of parameters other than 0."""
     origins: dict[Polynomial, None] = {}
     for subscript in used:
+        if len(origins) == _MOST_ORIGINS:
+            break
         rest = subscript.sum
         for stride in by:
             _, rest = divide(rest, stride)

@@ -677,8 +677,7 @@ static void growing_places(int n, int m, int first, const float *in, float *out,
 #pragma tilek kernel
     for (i = 0; i < m; i++) {
         for (j = 0; j < n; j++) {
-            out[k] = in[i * n + j] + j;
-            k++;
+            out[k++] = in[i * n + j] + j;
         }
         out[k] = -1;
         k += 2;
@@ -687,8 +686,8 @@ static void growing_places(int n, int m, int first, const float *in, float *out,
     {
         k = 5;
         for (i = n; i > 0; i--) {
-            k += 3;
-            out[k] += in[i];
+            k += 2;
+            out[++k] += in[i];
             k -= 1;
         }
     }
