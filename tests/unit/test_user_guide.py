@@ -1,4 +1,6 @@
-"""Every C block of the user guide is accepted, without errors or warnings, and what comes out compiles."""
+"""Every C block of the guide and of the page on migration is accepted, without errors or warnings, and what comes out
+compiles.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from tilepragma.driver.state import TranslateRequest
 from tilepragma.frontend.pragma.constructs import ALL_CLAUSES, CLAUSES
 
 ROOT = Path(__file__).resolve().parents[2]
-BLOCKS = re.findall(r"^```c\n(.*?)^```$", (ROOT / "docs" / "USER_GUIDE.md").read_text(), re.MULTILINE | re.DOTALL)
+PAGES = "\n".join((ROOT / "docs" / page).read_text() for page in ("USER_GUIDE.md", "MIGRATION.md"))
+BLOCKS = re.findall(r"^```c\n(.*?)^```$", PAGES, re.MULTILINE | re.DOTALL)
 
 
 def name_of(block: str) -> str:
