@@ -573,3 +573,46 @@ CASE(waiting_two_iterations)
     free(x);
     free(y);
 }
+
+// case forward_jumps: goto to a label further down in the same block, as translated Fortran has it
+static void forward_jumps(int n, double a[n], double b[n + 1], const double c[n])
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++) {
+        if (c[i] > 0)
+            goto positive;
+        a[i] = c[i] - 1;
+        if (a[i] < -2) goto done;
+        a[i] *= 0.5;
+        goto done;
+    positive:
+        a[i] += c[i] * c[i];
+    done:
+        b[i] = a[i] + c[i];
+    }
+#pragma tilek kernel
+    for (int i = 0; i < n; i++) {
+        if (c[i] < 0) {
+            b[i + 1] += 3;
+            goto next;
+        }
+        if (b[i] < 1) goto add;
+        b[i] -= a[i];
+    add:
+        b[i + 1] += a[i] * 0.25;
+    next:;
+    }
+}
+
+CASE(forward_jumps)
+{
+    EACH_SIZE(n) {
+        double *const a = check_doubles(n), *const b = check_doubles(n + 1), *const c = check_doubles(n);
+        forward_jumps((int)n, a, b, c);
+        check_record("a", a, n * sizeof *a);
+        check_record("b", b, (n + 1) * sizeof *b);
+        free(a);
+        free(b);
+        free(c);
+    }
+}

@@ -13,11 +13,12 @@ from tilepragma.ir.loop_tree import (
     ExpressionStatement,
     If,
     Loop,
+    Statement,
     While,
 )
 
 
-def body_of(statements: str, parameters: str = "int n, int m, double *a", before: str = "") -> tuple[object, ...]:
+def body_of(statements: str, parameters: str = "int n, int m, double *a", before: str = "") -> tuple[Statement, ...]:
     (loop,) = in_kernel(statements, parameters, before).body.statements
     assert isinstance(loop, Loop)
     return loop.body.statements
@@ -127,6 +128,55 @@ def test_names_are_unique_in_the_region_and_no_keywords() -> None:
         "float4_": "float4",
         "in_": "in",
     }
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("if (a[i] < 0) goto x; a[i] = 1; x: a[i] = 2;", "if (!(a[i] < 0)) { a[i] = 1 } a[i] = 2"),
+        (
+            "if (i < 0) { a[i] = 3; goto x; } a[i] = 1; goto y; x: a[i] = 2; y: ;",
+            "if (!(i < 0)) { a[i] = 1 } else { a[i] = 3 a[i] = 2 }",
+        ),
+        ("goto x; x: a[i] = 2;", "a[i] = 2"),
+        (
+            "if (i < 1) goto x; if (i < 2) goto y; a[i] = 1; y: a[i] = 2; x: ;",
+            "if (!(i < 1)) { if (!(i < 2)) { a[i] = 1 } a[i] = 2 }",
+        ),
+        (
+            "if (i < 1) goto x; if (i < 2) goto y; a[i] = 1; goto y; x: a[i] = 2; y: a[i] = 3;",
+            "if (!(i < 1)) { if (!(i < 2)) { a[i] = 1 } } else { a[i] = 2 } a[i] = 3",
+        ),
+    ],
+)
+def test_forward_jumps_are_choices(body: str, expected: str) -> None:
+    assert " ".join(map(choices, body_of(body))) == expected
+
+
+def choices(statement: Statement) -> str:
+    if isinstance(statement, If):
+        then = f"if ({text(statement.condition)}) {{ {' '.join(map(choices, statement.then.statements))} }}"
+        otherwise = () if statement.otherwise is None else statement.otherwise.statements
+        return f"{then} else {{ {' '.join(map(choices, otherwise))} }}" if otherwise else then
+    assert isinstance(statement, ExpressionStatement)
+    return text(statement.expression)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "x: a[i] = 1; if (i < 0) goto x;",
+        "if (i < 0) goto x; int t = 1; x: t = 2; a[i] = t;",
+        "for (int j = 0; j < n; j++) if (a[j] < 0) goto x; a[i] = 1; x: ;",
+        "if (i < 0) goto x; else goto y; x: a[i] = 1; y: ;",
+        "goto x; a[i] = 1; x: ;",
+        "if (i < 0) goto x; a[i] = 1; if (i < 3) goto y; x: a[i] = 2; y: ;",
+    ],
+    ids=["back", "over a declaration", "out of a loop", "two", "over dead code", "across"],
+)
+def test_other_jumps_are_refused(body: str) -> None:
+    source = f"void f(int n, double *a) {{\n#pragma tilek kernel\nfor (int i = 0; i < n; i++) {{ {body} }}\n}}"
+    assert "error: a label cannot stand in a kernel" in messages(source)
 
 
 def test_names_beyond_ascii_are_spelled_in_ascii() -> None:

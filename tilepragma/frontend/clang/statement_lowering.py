@@ -12,6 +12,7 @@ from tilepragma.base.source_ranges import SourceRange
 from tilepragma.frontend.clang.canonical_loops import canonical, iterator_of, with_one_iterator
 from tilepragma.frontend.clang.cursor_tree import CursorKind, Node
 from tilepragma.frontend.clang.expression_lowering import lower_expression, truth, type_of
+from tilepragma.frontend.clang.forward_jumps import Choice, Part, structured
 from tilepragma.frontend.clang.implied_parameters import with_constness
 from tilepragma.frontend.clang.literals import evaluated
 from tilepragma.frontend.clang.liveness import for_header
@@ -21,7 +22,7 @@ from tilepragma.frontend.clang.storage_accesses import declare_alias, set_once
 from tilepragma.frontend.clang.type_conversion import is_pointer
 from tilepragma.frontend.pragma.loop_pragmas import loop_pragmas
 from tilepragma.ir.accesses import early_exits, leaves_early
-from tilepragma.ir.expressions import Expression, IntegerLiteral, Scope
+from tilepragma.ir.expressions import Expression, IntegerLiteral, Scope, Unary
 from tilepragma.ir.fresh_names import Names
 from tilepragma.ir.loop_tree import (
     Block,
@@ -41,6 +42,7 @@ from tilepragma.ir.loop_tree import (
     Switch,
     While,
 )
+from tilepragma.ir.types import INT
 
 _AMONG_CASES = "put it among the statements of the 'switch' itself"
 _REFUSED = {
@@ -102,12 +104,24 @@ def _statements(context: Context, nodes: tuple[Node, ...], scope: Scope, in_loop
     statements: list[Statement] = []
     outer_end = context.block_end
     context.block_end = nodes[-1].end if nodes else outer_end
-    for node in nodes:
+    for part in structured(nodes, context.facts.node) or nodes:
         with context.diagnostics.reporting():
-            statement = _statement(context, node, scope, in_loop)
+            statement = _part(context, part, scope, in_loop)
             statements += () if statement is None else (statement,)
     context.block_end = outer_end
     return tuple(statements)
+
+
+def _part(context: Context, part: Part, scope: Scope, in_loop: bool) -> Statement | None:
+    if not isinstance(part, Choice):
+        return _statement(context, part, scope, in_loop)
+    condition = truth(context, part.condition)
+    sides = []
+    for parts in (part.skipped, part.taken):
+        lowered = (_part(context, each, Scope.LOCAL, in_loop) for each in parts)
+        sides.append(Block(tuple(statement for statement in lowered if statement is not None), part.node.range))
+    opposite = Unary("!", condition, INT, part.node.range)
+    return If(opposite, sides[0], sides[1] if sides[1].statements else None, part.node.range)
 
 
 def _statement(context: Context, node: Node, scope: Scope, in_loop: bool) -> Statement | None:
