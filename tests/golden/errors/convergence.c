@@ -149,17 +149,6 @@ void bytes(int n, double *u, double tol)
     }
 }
 
-/* Pointers that walk along rows: what is in innermost loops is no kernel's and cannot be the host's either. */
-void walking(int rows, int n, const double *from, double *to)
-{
-#pragma tilek kernel
-    for (int i = 0; i < rows; i++) {
-        const double *p = from + i * n;
-        for (int j = 0; j < n; j++)
-            to[i * n + j] = *p++;
-    }
-}
-
 void tiled(int n, double *u)
 {
 #pragma tilek kernel

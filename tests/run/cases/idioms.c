@@ -616,3 +616,73 @@ CASE(forward_jumps)
         free(c);
     }
 }
+
+// case walking_pointers: pointers that move through one array, in loops of their own, by conditions and in functions
+struct grid_point { double x, y; };
+
+static int positive_from(const double *from, int most)
+{
+    const double *at = from, *end = from + most;
+    while (at < end && *at > 0) at++;
+    return (int)(at - from);
+}
+
+static void walking_pointers(int n, int m, double *restrict a, const double *restrict b, const int *restrict k,
+                             const struct grid_point *restrict g, double rows[n][m], int *restrict lengths)
+{
+    double *p, *row;
+#pragma tilek kernel
+    {
+        double *to = a;
+        const double *from = b + n;
+        for (int i = 0; i < n; i++) *to++ = 2 * *--from;
+    }
+#pragma tilek kernel
+    for (int i = 0; i < n; i++) {
+        row = rows[i];
+        for (int j = 0; j < m; j++) {
+            *row += j;
+            row++;
+        }
+    }
+#pragma tilek kernel data(g[0:n + 2])
+    for (int i = 0; i < n; i++) {
+        const struct grid_point *low, *high;
+        if (k[i] % 2)
+            low = &g[k[i] % n];
+        else
+            low = &g[i] + 1;
+        high = low + 1;
+        a[i] += low->x - high->y;
+    }
+#pragma tilek kernel data(b[0:n + 3])
+    for (int i = 0; i < n; i++) {
+        double s = 0;
+        for (const double *at = b + i, *end = at + 3; at != end; at += 1) s += *at * (end - at);
+        a[n + i] = s;
+    }
+#pragma tilek kernel data(b[0:n + 3]) data(a[0:2 * n])
+    for (int i = 0; i < n; i++) {
+        p = i > n / 2 ? &a[i] : a + n + i;
+        p[0] += 1;
+        p -= i > n / 2 ? 0 : n;
+        lengths[i] = positive_from(b + i, n - i) + (p == &a[i]);
+    }
+}
+
+CASE(walking_pointers)
+{
+    const size_t m = 5;
+    for (size_t n = 0; n < 40; n += 13) {
+        double *const a = check_doubles(2 * n), *const b = check_doubles(n + 3), *const rows = check_doubles(n * m);
+        int *const k = check_ints(n), *const lengths = check_ints(n);
+        struct grid_point *const g = check_allocate(n + 2, sizeof *g);
+        for (size_t i = 0; i < n + 2; i++) g[i] = (struct grid_point){(double)i, 0.5 * (double)i};
+        for (size_t i = 0; i < n; i++) k[i] = abs(k[i] % 1000);
+        walking_pointers((int)n, (int)m, a, b, k, g, (void *)rows, lengths);
+        check_record("a", a, 2 * n * sizeof *a);
+        check_record("rows", rows, n * m * sizeof *rows);
+        check_record("lengths", lengths, n * sizeof *lengths);
+        free(a), free(b), free(rows), free(k), free(lengths), free(g);
+    }
+}

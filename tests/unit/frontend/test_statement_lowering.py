@@ -194,11 +194,11 @@ def test_a_path_never_takes_the_name_of_a_variable() -> None:
 def test_every_fault_of_a_region_is_reported_and_what_was_refused_is_not_reported_again() -> None:
     source = """void f(int n, double *a) {
 #pragma tilek kernel
-for (int i = 0; i < n; i++) { double *p = a; p++; p[i] = 1; a[i] = p[0]; switch (n) { int k; case 1: k = 2; } asm(""); }
+for (int i = 0; i < n; i++) { double *p = a; p = 0; p[i] = 1; a[i] = p[0]; switch (n) { int k; case 1: k = 2; } asm(""); }
 }"""
     assert messages(source) == [
-        "error: the pointer 'p' cannot be used in a kernel: it is changed after its declaration",
-        "error: a pointer is changed here; kernels can only use pointers that stay what they were",
+        "error: the pointer 'p' cannot be used in a kernel: it is set to an address that is no element of a named array",
+        "error: the pointer 'p' cannot be set in a kernel: it is not set to the address of an element",
         "error: a variable is declared between the cases of a 'switch'",
         "error: assembly cannot be used in a kernel",
     ]

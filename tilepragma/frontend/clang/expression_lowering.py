@@ -13,9 +13,11 @@ from tilepragma.frontend.clang.cursor_tree import LOOPS, CursorKind, Node, TypeK
 from tilepragma.frontend.clang.implied_parameters import implied_argument
 from tilepragma.frontend.clang.lowering_context import Context
 from tilepragma.frontend.clang.objects import known_number, known_value
+from tilepragma.frontend.clang.storage_accesses import INCREMENTS
 from tilepragma.frontend.clang.type_conversion import is_address, is_pointer, is_record
 from tilepragma.frontend.clang.written_objects import has_effects
 from tilepragma.ir.expressions import (
+    COMPARISONS,
     Access,
     AddressOf,
     Assignment,
@@ -33,10 +35,9 @@ from tilepragma.ir.expressions import (
     Unary,
 )
 from tilepragma.ir.traversal import walk
-from tilepragma.ir.types import DOUBLE, FLOAT, INT, PointerType, ScalarType, Type, VoidType
+from tilepragma.ir.types import DOUBLE, FLOAT, INT, LONG, PointerType, ScalarType, Type, VoidType
 
 _ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "<<=", ">>=", "&=", "^=", "|="}
-_INCREMENTS = {"x++": ("++", False), "x--": ("--", False), "++": ("++", True), "--": ("--", True)}
 #: A value that stands in several places has at most so many nodes; nested macros grow without end.
 _LONGEST_VALUE = 500
 _REFUSED = {
@@ -169,6 +170,9 @@ def _binary(context: Context, node: Node) -> Expression:
         if operator in ("==", "!=") and any(null):
             test = storage_accesses.null_test(context, node.children[0 if null[1] else 1])
             return test if operator == "!=" else Unary("!", test, test.type, node.range)
+        compared = _compared_pointers(context, node)
+        if compared is not None:
+            return compared
         message = "addresses are computed or compared here, which kernels cannot do"
         raise source_error(node.range, message, "compare indices instead")
     left, right = (context.lower(child) for child in node.children)
@@ -177,19 +181,48 @@ def _binary(context: Context, node: Node) -> Expression:
 
 def _assignment(context: Context, node: Node, operator: str) -> Expression:
     if is_pointer(node.children[0].type):
-        raise _pointer_written(node)
+        return _moved(context, node, operator)
     target = storage_accesses.access(context, node.children[0])
     return Assignment(operator, target, context.lower(node.children[1]), type_of(context, node), node.range)
+
+
+def _moved(context: Context, node: Node, operator: str) -> Expression:
+    """An assignment to a pointer, as one to the number of its element."""
+    pointer = storage_accesses.moved(context, node.children[0])
+    if pointer is None or operator not in ("=", "+=", "-="):
+        raise _pointer_written(node)
+    number, array = pointer
+    is_set = operator == "="
+    right = node.children[1]
+    value = storage_accesses.element_number(context, right, array) if is_set else context.lower(right)
+    return Assignment(operator, Access(number, (), (), LONG, node.range), value, LONG, node.range)
+
+
+def _compared_pointers(context: Context, node: Node) -> Expression | None:
+    """A comparison or difference of two addresses in one array, as one of elements' numbers; None
+    where neither names a pointer that moves.
+    """
+    left, right = node.children
+    inside = (each for side in (left, right) for each in strip(side).walk())
+    pointers = [pointer for each in inside if (pointer := storage_accesses.moved(context, each)) is not None]
+    if not pointers or node.binary_operator not in (*COMPARISONS, "-"):
+        return None
+    first, second = (storage_accesses.element_number(context, side, pointers[0][1]) for side in (left, right))
+    type_ = LONG if node.binary_operator == "-" else INT
+    return Binary(node.binary_operator, first, second, type_, node.range)
 
 
 def _unary(context: Context, node: Node) -> Expression:
     operator = node.unary_operator
     if operator == "*":
         return storage_accesses.access(context, node)
-    if operator in _INCREMENTS:
+    if operator in INCREMENTS:
+        sign, prefix = INCREMENTS[operator]
         if is_pointer(node.children[0].type):
-            raise _pointer_written(node)
-        sign, prefix = _INCREMENTS[operator]
+            pointer = storage_accesses.moved(context, node.children[0])
+            if pointer is None:
+                raise _pointer_written(node)
+            return Increment(sign, prefix, Access(pointer[0], (), (), LONG, node.range), LONG, node.range)
         target = storage_accesses.access(context, node.children[0])
         return Increment(sign, prefix, target, type_of(context, node), node.range)
     if operator == "__extension__":

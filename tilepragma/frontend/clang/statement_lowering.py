@@ -18,7 +18,7 @@ from tilepragma.frontend.clang.literals import evaluated
 from tilepragma.frontend.clang.liveness import for_header
 from tilepragma.frontend.clang.lowering_context import Context, FunctionCollector, function_facts
 from tilepragma.frontend.clang.objects import declare, is_constant, is_variable_length, lower_initializer
-from tilepragma.frontend.clang.storage_accesses import declare_alias, set_once
+from tilepragma.frontend.clang.storage_accesses import declare_pointer, set_once
 from tilepragma.frontend.clang.type_conversion import is_pointer
 from tilepragma.frontend.pragma.loop_pragmas import loop_pragmas
 from tilepragma.ir.accesses import early_exits, leaves_early
@@ -153,11 +153,11 @@ def _statement(context: Context, node: Node, scope: Scope, in_loop: bool) -> Sta
         raise source_error(node.range, message, remedy)
     pointer = set_once(context, node)
     if pointer is not None:
-        reason = declare_alias(context, pointer, node.children[1], node.start, context.block_end)
-        if reason is not None:
-            message = f"the pointer '{pointer.spelling}' cannot be set in a kernel: {reason}"
+        number = declare_pointer(context, pointer, node.children[1], node.start, scope)
+        if isinstance(number, str):
+            message = f"the pointer '{pointer.spelling}' cannot be set in a kernel: {number}"
             raise source_error(node.range, message, "index the array itself instead")
-        return None
+        return None if number is None else Declaration((number,), node.range)
     if kind.is_expression():
         return ExpressionStatement(context.lower(node), node.range)
     raise source_error(node.range, "this statement cannot stand in a kernel", "write it in plain C99")
@@ -269,7 +269,8 @@ def _declaration(context: Context, node: Node, scope: Scope, in_loop: bool) -> D
     declarators: list[Declarator] = []
     for child in node.children:
         if child.kind == CursorKind.VAR_DECL and is_pointer(child.type):
-            _alias(context, child)
+            number = _alias(context, child, scope)
+            declarators += () if number is None else (number,)
         elif child.kind == CursorKind.VAR_DECL:
             declarators.append(_declarator(context, child, scope, in_loop))
         elif child.kind in (CursorKind.STRUCT_DECL, CursorKind.UNION_DECL):
@@ -290,17 +291,17 @@ def _refusing(context: Context, node: Node) -> Iterator[None]:
         raise
 
 
-def _alias(context: Context, node: Node) -> None:
-    """A local pointer stands for the element it is set to; its declaration disappears."""
+def _alias(context: Context, node: Node, scope: Scope) -> Declarator | None:
+    """A local pointer stands for the element it is set to; its declaration disappears, or is that
+    of the element's number.
+    """
     with _refusing(context, node):
         _check_declarator(context, node, Scope.REGION, in_loop=False)
-        initializer = node.unit.initializer(node)
-        reason: str | None = "it has no value from the start"
-        if initializer is not None:
-            reason = declare_alias(context, node, initializer, node.start, context.block_end)
-        if reason is not None:
-            message = f"the pointer '{node.spelling}' cannot be used in a kernel: {reason}"
+        number = declare_pointer(context, node, node.unit.initializer(node), node.start, scope)
+        if isinstance(number, str):
+            message = f"the pointer '{node.spelling}' cannot be used in a kernel: {number}"
             raise source_error(node.range, message, "index the array itself instead")
+        return number
 
 
 def _declarator(context: Context, node: Node, scope: Scope, in_loop: bool) -> Declarator:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, cast
 
 from tilepragma.base.diagnostics import source_error
@@ -20,18 +21,24 @@ from tilepragma.ir.expressions import (
     Binary,
     Call,
     Cast,
+    Conditional,
     DataObject,
     Expression,
     Increment,
     Index,
     IntegerLiteral,
     Member,
+    Scope,
+    Storage,
     Unary,
     integer,
 )
+from tilepragma.ir.loop_tree import Declarator
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INT, LONG, ArrayType, PointerType, ScalarType
 
+#: Increments as Node.unary_operator spells them: the operator, and whether it stands in front.
+INCREMENTS = {"x++": ("++", False), "x--": ("--", False), "++": ("++", True), "--": ("--", True)}
 _QUALIFIERS = re.compile(r"\b(?:const|volatile|restrict)\b")
 
 
@@ -140,7 +147,22 @@ def _what(node: Node) -> str:
     return names.get(node.kind, "an address that is computed")
 
 
-def declare_alias(context: Context, declaration: Node, initializer: Node, start: int, block_end: int) -> str | None:
+_NO_ELEMENT = "it is not set to the address of an element"
+
+
+def declare_pointer(
+    context: Context, declaration: Node, value: Node | None, place: int, scope: Scope
+) -> Declarator | str | None:
+    """Let a local pointer stand for the element whose address it gets at offset `place`, or for an
+    element of one array: then with the declaration of the element's number. Or the reason why not.
+    """
+    reason = "" if value is None else _declare_alias(context, declaration, value, place, context.block_end)
+    if reason is None or reason == _NO_ELEMENT:
+        return reason
+    return _declare_moving(context, declaration, value, place, scope)
+
+
+def _declare_alias(context: Context, declaration: Node, initializer: Node, start: int, block_end: int) -> str | None:
     """Let a local pointer stand for what it is set to at `start`.
 
     Returns a reason if that may change the meaning: pointer or index may change before `block_end`.
@@ -148,8 +170,10 @@ def declare_alias(context: Context, declaration: Node, initializer: Node, start:
     key = declaration.key
     if context.facts.written_from(key, start + 1) or key in context.facts.address_taken:
         return "it is changed after its declaration"
+    if strip(initializer).kind == CursorKind.CONDITIONAL_OPERATOR:
+        return "it is set to one of two addresses"
     if not (is_address(strip(initializer).type) and _same_pointee(declaration.type, strip(initializer).type)):
-        return "it is not set to the address of an element"
+        return _NO_ELEMENT
     address = _address(context, initializer)
     indices = [part.selector.index for part in address.lvalue.steps if isinstance(part.selector, Index)]
     for index in indices if address.offset is None else [*indices, address.offset]:
@@ -160,6 +184,118 @@ def declare_alias(context: Context, declaration: Node, initializer: Node, start:
     return None
 
 
+def _declare_moving(
+    context: Context, declaration: Node, start: Node | None, place: int, scope: Scope
+) -> Declarator | str:
+    """Let a local pointer that changes stand for an element of one array, with the element's number
+    in a variable: the variable's declaration. `start`: what it is set to there, at offset `place`.
+
+    Returns a reason if its assignments name several arrays.
+    """
+    key = declaration.key
+    if key in context.facts.address_taken:
+        return "its address is taken"
+    values = [value for value in _set_to(context.facts.node, key) if value is not start]
+    if start is None and not values:
+        return "it has no value"
+    if start is not None and not values and strip(start).kind != CursorKind.CONDITIONAL_OPERATOR:
+        lvalue = _address(context, start).lvalue
+    else:
+        bases = [_base(context, value, key) for value in (*values, *(() if start is None else (start,)))]
+        known = [base for base in bases if base is not None]
+        if not known or any(base is not _ITSELF and not _is_same(base, _first(known)) for base in known):
+            return "it is set to elements of several arrays"
+        if len(known) < len(bases) or _first(known) is _ITSELF:
+            return "it is set to an address that is no element of a named array"
+        lvalue = _first(known)
+    if not _same_pointee(declaration.type, lvalue.type):
+        return _NO_ELEMENT
+    indices = [part.selector.index for part in lvalue.steps if isinstance(part.selector, Index)]
+    for index in indices:
+        changing = _changing(context, index, place, context.block_end)
+        if changing is not None:
+            return f"its row depends on {changing}, which may change while the pointer is used"
+    name = context.names.unique(declaration.spelling)
+    number = DataObject(name, declaration.spelling, LONG, Storage.SCALAR, scope, range=declaration.range)
+    offset = None if start is None else element_number(context, start, lvalue)
+    context.moving[key] = number
+    context.aliases[key] = Address(lvalue, Access(number, (), (), LONG, declaration.range))
+    return Declarator(number, offset)
+
+
+def element_number(context: Context, node: Node, lvalue: Lvalue) -> Expression:
+    """The number of the element of `lvalue` that an address is that of, in 64 bits. Raises
+    SourceError for elements of another array.
+    """
+    inner = strip(node)
+    if inner.kind == CursorKind.CONDITIONAL_OPERATOR:
+        condition, *sides = inner.children
+        then, otherwise = (element_number(context, side, lvalue) for side in sides)
+        test = null_test(context, condition) if is_pointer(condition.type) else context.lower(condition)
+        return Conditional(test, then, otherwise, LONG, node.range)
+    address = _address(context, node)
+    if address.of_lvalue or not _is_same(address.lvalue, lvalue):
+        raise source_error(node.range, "the pointer is set to an element of another array", "index the arrays")
+    return integer(0, LONG) if address.offset is None else _wide(address.offset)
+
+
+def moved(context: Context, node: Node) -> tuple[DataObject, Lvalue] | None:
+    """The element number of the moving pointer that an expression names, and its array."""
+    named = strip(node).named
+    number = None if named is None else context.moving.get(named.key)
+    return None if named is None or number is None else (number, context.aliases[named.key].lvalue)
+
+
+def _set_to(function: Node, key: Any) -> Iterator[Node]:
+    """What the pointer is set to in the function, other than by adding to it."""
+    for node in function.walk():
+        if node.kind == CursorKind.BINARY_OPERATOR and node.binary_operator == "=":
+            target = strip(node.children[0]).named
+            if target is not None and target.key == key:
+                yield node.children[1]
+
+
+#: Where a pointer is set to what it points to, or an element beside.
+_ITSELF: Any = object()
+
+
+def _base(context: Context, node: Node, key: Any) -> Any:
+    """The array of which an address is an element, found without lowering its index."""
+    node = strip(node)
+    if node.named is not None and node.named.key == key:
+        return _ITSELF
+    if node.named is not None and is_address(node.type):
+        alias = context.aliases.get(node.named.key)
+        return alias.lvalue if alias is not None and not alias.of_lvalue else _lvalue(context, node)
+    if node.kind == CursorKind.BINARY_OPERATOR and node.binary_operator in ("+", "-"):
+        sides = [child for child in node.children if is_address(strip(child).type)]
+        return _base(context, sides[0], key) if len(sides) == 1 else None
+    if node.kind == CursorKind.CONDITIONAL_OPERATOR:
+        bases = [_base(context, child, key) for child in node.children[1:]]
+        if None in bases or any(base is not _ITSELF and not _is_same(base, _first(bases)) for base in bases):
+            return None
+        return _first(bases)
+    if node.takes_address and strip(node.children[0]).kind == CursorKind.ARRAY_SUBSCRIPT_EXPR:
+        return _base(context, strip(node.children[0]).children[0], key)
+    if node.kind == CursorKind.MEMBER_REF_EXPR and all(
+        child.kind != CursorKind.ARRAY_SUBSCRIPT_EXPR for child in node.walk()
+    ):
+        return _lvalue(context, node)
+    return None
+
+
+def _first(bases: list[Any]) -> Any:
+    return next((base for base in bases if base is not _ITSELF), _ITSELF)
+
+
+def _is_same(left: Any, right: Any) -> bool:
+    """Whether two arrays are one: the same steps from the same variable."""
+    if _ITSELF in (left, right):
+        return left is right
+    selectors = [[part.selector for part in each.steps] for each in (left, right)]
+    return bool(left.root.key == right.root.key and selectors[0] == selectors[1])
+
+
 def set_once(context: Context, node: Node) -> Node | None:
     """The pointer that the statement sets, if all its uses follow in the same block; else None."""
     if not context.is_region or node.kind != CursorKind.BINARY_OPERATOR or node.binary_operator != "=":
@@ -167,6 +303,8 @@ def set_once(context: Context, node: Node) -> Node | None:
     target = strip(node.children[0])
     pointer = target.named
     if pointer is None or not is_pointer(pointer.type) or pointer.kind != CursorKind.VAR_DECL:
+        return None
+    if pointer.key in context.moving:
         return None
     if not pointer.is_local or pointer.storage == "STATIC":
         return None
@@ -191,6 +329,12 @@ def _changing(context: Context, index: Expression, start: int, end: int) -> str 
 
 def _address(context: Context, node: Node) -> Address:
     node = strip(node)
+    if node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator in INCREMENTS:
+        pointer = moved(context, node.children[0])
+        if pointer is not None:
+            sign, prefix = INCREMENTS[node.unary_operator]
+            target = Access(pointer[0], (), (), LONG, node.range)
+            return Address(pointer[1], Increment(sign, prefix, target, LONG, node.range))
     if node.named is not None:
         alias = context.aliases.get(node.named.key)
         if alias is not None:
