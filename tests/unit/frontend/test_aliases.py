@@ -81,6 +81,10 @@ def written(part: Declarator | ExpressionStatement) -> str:
         ("double *p = i ? a : g->u; a[i] = *p;", "it is set to elements of several arrays"),
         ("double *p = a; double **q = &p; a[i] = *p;", "its address is taken"),
         (
+            "double t[3][4]; double *p = t[0]; t[1][0] = *p++;",
+            "it may leave its row of 't', which the kernel uses beside it",
+        ),
+        (
             "int k = i; double *p = A[k]; k = 0; p++; a[i] = *p;",
             "its row depends on 'k', which may change while the pointer is used",
         ),

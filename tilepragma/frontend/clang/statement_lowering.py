@@ -60,6 +60,7 @@ _PASSED_OVER = {CursorKind.TYPEDEF_DECL, CursorKind.ENUM_DECL, CursorKind.FUNCTI
 
 def lower_region(context: Context, node: Node, range_: SourceRange) -> Block:
     """The body of a kernel region: the statements of its block, or its single statement."""
+    context.region = node
     nodes = node.children if node.kind == CursorKind.COMPOUND_STMT else (node,)
     return Block(_statements(context, nodes, Scope.REGION, in_loop=False), range_)
 

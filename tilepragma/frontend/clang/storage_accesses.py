@@ -215,12 +215,23 @@ def _declare_moving(
         changing = _changing(context, index, place, context.block_end)
         if changing is not None:
             return f"its row depends on {changing}, which may change while the pointer is used"
+    if indices and any(is_array(part.type) for part in lvalue.steps) and _is_used_beside(context, lvalue, start):
+        # A pointer into a row of an array of arrays may go on into the next row.
+        return f"it may leave its row of '{lvalue.root.spelling}', which the kernel uses beside it"
     name = context.names.unique(declaration.spelling)
     number = DataObject(name, declaration.spelling, LONG, Storage.SCALAR, scope, range=declaration.range)
     offset = None if start is None else element_number(context, start, lvalue)
     context.moving[key] = number
     context.aliases[key] = Address(lvalue, Access(number, (), (), LONG, declaration.range))
     return Declarator(number, offset)
+
+
+def _is_used_beside(context: Context, lvalue: Lvalue, start: Node | None) -> bool:
+    """Whether the kernel, or the called function, names the array elsewhere than in `start`."""
+    inside = set() if start is None else {node.start for node in start.walk()}
+    nodes = (context.region or context.facts.node).walk()
+    uses = (node for node in nodes if node.named is not None and node.named.key == lvalue.root.key)
+    return any(node.start not in inside for node in uses)
 
 
 def element_number(context: Context, node: Node, lvalue: Lvalue) -> Expression:
