@@ -41,7 +41,8 @@ def test_samples(sample: str, expected: list[tuple[int, list[str]]]) -> None:
         ("a[i] = sqrt(b[i]) / 2;", [(2, ["i"])]),
         ("if (b[i] > 0) a[i] = b[i] * 2;", []),
         ("a[i] = b[i] > 1.0 + b[0] ? b[i] * 2 : 0;", [(1, ["i"])]),
-        ("for (int j = 0; j < 3; j++) a[i] -= b[i];", [(1, ["i", "j"])]),
+        ("for (int j = 0; j < 9; j++) a[i] -= b[i];", [(1, ["i", "j"])]),
+        ("for (int j = 0; j < 3; j++) a[i] -= b[i];", [(3, ["i"])]),  # unrolled
         ("for (int j = 0; j < i; j++) a[i] -= b[i];", []),
         ("int j = 0; while (j < 3) { a[i] *= b[i]; j++; }", []),
         ("int j = 0; while (j < 3) j++; a[i] = b[i] * j;", [(1, ["i"])]),
