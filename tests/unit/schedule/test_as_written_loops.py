@@ -145,7 +145,7 @@ def test_what_becomes_of_the_users_loops(parameters: str, body: str, host: str, 
             "unsigned s = 1; for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) { s = s * 5 + 1; a[i] += s; }",
             "the loop over 'i' hands 's' on from iteration to iteration",
         ),
-        ("int n, double **a, double **b", "for (int i = 0; i < n; i++) a[i][0] = b[i][0];", "may be the same memory"),
+        ("int n, double ***a, double *b", "for (int i = 0; i < n; i++) a[i][0][0] = b[i];", "may be the same memory"),
     ],
 )
 def test_what_is_left_as_written_and_why(parameters: str, body: str, reason: str) -> None:
