@@ -186,14 +186,14 @@ CASE(hoisted)
 }
 
 // case filtered: a table of the file in constant memory, loops against the rows of memory
-static const float weights[3] = {0.25f, 0.5f, 0.125f};
+static const float weights[9] = {0.25f, 0.5f, 0.125f, 1, 2, 0.5f, 0.75f, 0.25f, 4};
 static void filtered(int n, int m, const float a[n][m], float b[n][m])
 {
 #pragma tilek kernel
-    for (int j = 1; j < m - 1; j++)
+    for (int j = 4; j < m - 4; j++)
         for (int i = 0; i < n; i++)
-            for (int k = 0; k < 3; k++)
-                b[i][j] += weights[k] * a[i][j + k - 1];
+            for (int k = 0; k < 9; k++)
+                b[i][j] += weights[k] * a[i][j + k - 4];
 }
 CASE(filtered)
 {
