@@ -25,7 +25,7 @@ from tilepragma.ir.loop_tree import (
     While,
 )
 from tilepragma.ir.polynomial import Polynomial, polynomial
-from tilepragma.ir.traversal import assigned_in, declared_in, mentions, walk
+from tilepragma.ir.traversal import changed_in, declared_in, mentions, walk
 from tilepragma.ir.types import ScalarType, is_floating
 from tilepragma.poly.reference_spans import Values, settled_values, written_out
 
@@ -79,7 +79,7 @@ def user_pragmas(printer: Printer, loop: Loop) -> tuple[str, ...]:
         return ()
     declared = declared_in(loop.body)
     outside = [object_ for object_ in printed_objects(loop.body) if object_ not in declared]
-    written = {object_.name for object_ in assigned_in(loop.body) - declared}
+    written = {object_.name for object_ in changed_in(loop.body) - declared}
     mentioned = {object_.host for object_ in outside}
     plain = mentioned - {object_.host for object_ in outside if printer.scalar(object_) != object_.host}
     lines = (_user_pragma(pragma, mentioned, plain) for pragma in loop.pragmas if written <= pragma.written)

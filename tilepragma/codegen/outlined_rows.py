@@ -10,7 +10,7 @@ heat-3d takes 0.75 of the time (float, 120 points a side), 3-D Jacobi 0.8 to 0.8
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Set
 from dataclasses import replace
 
 from tilepragma.base.frozen_values import dataclass
@@ -36,7 +36,7 @@ from tilepragma.ir.loop_tree import Block, Declaration, Declarator, Loop
 from tilepragma.ir.loop_tree_text import expression_text
 from tilepragma.ir.polynomial import Polynomial, combination, polynomial
 from tilepragma.ir.substitution import with_accesses
-from tilepragma.ir.traversal import assigned_in, declared_in, walk
+from tilepragma.ir.traversal import changed_in, declared_in, walk
 from tilepragma.ir.types import LONG, PointerType
 
 #: The least number of elements in the body of an outlined loop. Fewer pointers fit in registers.
@@ -67,7 +67,7 @@ def row_function(loop: Loop, apart: Collection[DataObject], numbers: LaunchParam
     if elements is None:
         return None
     rows = _rows(elements)
-    written = assigned_in(loop.body)
+    written = changed_in(loop.body)
     for object_ in written:
         if sum(start.object == object_ for start in rows) > 1:
             return None
@@ -118,7 +118,7 @@ def _distance(start: Access, element: Access) -> int | None:
     return total.constant
 
 
-def _outlined(loop: Loop, rows: _Rows, written: set[DataObject], numbers: LaunchParameters) -> OutlinedRow:
+def _outlined(loop: Loop, rows: _Rows, written: Set[DataObject], numbers: LaunchParameters) -> OutlinedRow:
     iterator = loop.iterator
     count = _scalar(numbers.fresh(f"{iterator.name}_count"))
     index = _scalar(numbers.fresh(f"{iterator.name}_index"))

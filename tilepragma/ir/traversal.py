@@ -131,11 +131,6 @@ def declared_in(node: Any) -> set[DataObject]:
     return {part.object for part in walk(node) if isinstance(part, Declarator)}
 
 
-def assigned_in(node: Any) -> set[DataObject]:
-    """The objects that assignments and increments at and below `node` write."""
-    return {part.target.object for part in walk(node) if isinstance(part, (Assignment, Increment))}
-
-
 def changed_in(node: Any) -> frozenset[DataObject]:
     """The objects that expressions at and below `node` assign, change, or take the address of."""
     return frozenset(part.target.object for part in walk(node) if isinstance(part, (Assignment, Increment, AddressOf)))

@@ -39,7 +39,7 @@ from tilepragma.ir.loop_tree import (
     LoopPragma,
     Statement,
 )
-from tilepragma.ir.traversal import assigned_in, declared_in, mentions, objects_in, walk
+from tilepragma.ir.traversal import changed_in, declared_in, mentions, objects_in, walk
 from tilepragma.ir.types import INT, LONG, ScalarKind, ScalarType, is_integer, least_and_greatest, promoted, usual_type
 
 _LONG_STEP = 1 << (INT.bits - 1)
@@ -61,7 +61,7 @@ def canonical(loop: ForLoop, index: int, addressed: bool, pragmas: tuple[LoopPra
     iterator's address somewhere. `pragmas` are the lines before the loop.
     """
     try:
-        written = frozenset(object_.name for object_ in (assigned_in(loop.body) if pragmas else ()))
+        written = frozenset(object_.name for object_ in (changed_in(loop.body) if pragmas else ()))
         kept = tuple(replace(pragma, written=written) for pragma in pragmas)
         return replace(_canonical(loop, index, addressed), pragmas=kept)
     except SourceError as refusal:
@@ -98,7 +98,7 @@ def with_one_iterator(loop: ForLoop) -> tuple[tuple[Statement, ...], ForLoop]:
 
 def _are_apart(others: Iterable[Any], part: Any, iterator: DataObject) -> bool:
     """Whether a header's part for the iterator, and others, may be done in any order."""
-    written = {target for each in others for target in (*assigned_in(each), *declared_in(each))}
+    written = {target for each in others for target in (*changed_in(each), *declared_in(each))}
     calls = any(isinstance(node, Call) for each in (*others, part) for node in walk(each))
     return not (calls or any(mentions(each, iterator) for each in others) or written & set(objects_in(part)))
 
