@@ -337,12 +337,16 @@ class Layouts:
         chains = stride_chains(used)
         by_sweeps = sorted(used, key=lambda subscript: subscript.sweeps)
         lengths = Assumed.LENGTHS if assuming else Assumed.NOTHING
-        without = [(Assumed.NOTHING, True, by, NO_ORIGIN) for by in chains]
-        without += [(lengths, False, by, NO_ORIGIN) for by in chains]
-        moved = [(by, origin) for by in chains for origin in _origins(by, used)]
-        within = [(may, True, by, origin) for may in dict.fromkeys((Assumed.NOTHING, lengths)) for by, origin in moved]
-        bounds = [(Assumed.BOUNDS, False, by, NO_ORIGIN) for by in chains if assuming]
-        for may, all_of_them, by, origin in (*without, *within, *bounds):
+
+        def attempts() -> Iterator[tuple[Assumed, bool, Strides, Polynomial]]:
+            yield from ((Assumed.NOTHING, True, by, NO_ORIGIN) for by in chains)
+            yield from ((lengths, False, by, NO_ORIGIN) for by in chains)
+            moved = [(by, origin) for by in chains for origin in _origins(by, used)]
+            for may in dict.fromkeys((Assumed.NOTHING, lengths)):
+                yield from ((may, True, by, origin) for by, origin in moved)
+            yield from ((Assumed.BOUNDS, False, by, NO_ORIGIN) for by in chains if assuming)
+
+        for may, all_of_them, by, origin in attempts():
             assumed = self._assumed(by, by_sweeps, may, all_of_them, origin=origin)
             if assumed is not None:
                 return self._with(object_, by, assumed, origin)
