@@ -12,6 +12,7 @@ from tilepragma.ir.loop_tree import LoopPragma, PragmaClause
 
 _LINE = re.compile(rb"[ \t]*#[ \t]*pragma[ \t]+(.*)", re.DOTALL)
 _COMMENT = re.compile(rb"/\*.*?\*/|//[^\n]*|\\\r?\n", re.DOTALL)
+_CONTINUED = (b"\\\n", b"\\\r\n")
 _CONDITIONAL = re.compile(rb"[ \t]*#[ \t]*(?:if|ifdef|ifndef|else|elif|endif)\b")
 _SIMD = re.compile(r"omp\s+simd\b(.*)")
 #: Clauses that name no variables, with a number or a word.
@@ -54,7 +55,7 @@ def _lines_before(text: bytes, start: int) -> Iterator[tuple[int, int]]:
     while first > 0:
         last = first - 1
         first = text.rfind(b"\n", 0, last) + 1
-        while first > 0 and text[:first].rstrip(b"\r\n").endswith(b"\\"):
+        while text.endswith(_CONTINUED, 0, first):
             first = text.rfind(b"\n", 0, first - 1) + 1
         yield first, last
 
