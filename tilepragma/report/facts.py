@@ -154,9 +154,10 @@ def _counted(plan: KernelPlan) -> Iterator[str]:
 def _checks(plan: KernelPlan) -> Iterator[str]:
     if plan.checks_overlap:
         yield "no written array overlaps another"
-    rows = ", ".join(array.object.host for array in plan.arrays if array.rows_apart or array.rows_distinct)
-    if rows:
-        yield f"row by row: {rows}"
+    for array in plan.arrays:
+        others = ["with other arrays"] * array.rows_apart + ["with each other"] * array.rows_distinct
+        if others:
+            yield f"rows of {array.object.host} share no memory {' or '.join(others)}"
     never = never_holding(condition for condition in plan.conditions if not isinstance(condition, ClauseExpression))
     for condition in plan.conditions:
         yield plain_text(condition) + (", which never holds: the original loop runs" if condition in never else "")

@@ -77,6 +77,21 @@ def test_hyperplanes_are_those_of_the_launches() -> None:
     assert "phi" not in devices
 
 
+def test_checks_of_rows_say_what_is_compared() -> None:
+    source = """\
+void smooth(int n, int m, double **a, double **b)
+{
+#pragma tilek kernel
+    for (int i = 1; i < n - 1; i++)
+        for (int j = 0; j < m; j++)
+            b[i][j] = a[i - 1][j] + a[i + 1][j];
+}
+"""
+    text = explain(kernel_reports(translate(TranslateRequest("t.c", text=source.encode(), last="choose_sizes"))))
+    assert "at each launch: rows of b share no memory with other arrays or with each other\n" in text
+    assert "at each launch: rows of a share no memory with other arrays\n" in text
+
+
 def test_wavefronts_are_those_of_the_plans_host_loops() -> None:
     """Counted here by going through all points: floor(t / 256) + floor((t + i) / 32) of seidel_2d's tiles on cores."""
     result = planned("seidel_2d")
