@@ -259,7 +259,7 @@ static int launch(void *context, tilek_admission admission)
 /* Whether a call of a kernel without launches has nothing to tell the runtime, and nothing to learn
  * from it: no array is on a device, nothing runs in a queue, and nobody counts. Not the first call,
  * in which the settings may be wrong. */
-static int is_beside_all(const tilek_kernel *kernel, const tilek_call *call)
+static int needs_no_runtime(const tilek_kernel *kernel, const tilek_call *call)
 {
     return kernel->host_launch_count + kernel->device_launch_count == 0 && kernel->abi == TILEK_ABI &&
            __atomic_load_n(kernel->state, __ATOMIC_ACQUIRE) != NULL && call->queue == TILEK_QUEUE_SYNCHRONOUS &&
@@ -269,7 +269,7 @@ static int is_beside_all(const tilek_kernel *kernel, const tilek_call *call)
 int tilek_launch(const tilek_kernel *kernel, tilek_call *call)
 {
     visitor visitor = {kernel, call};
-    if (is_beside_all(kernel, call)) return 1;
+    if (needs_no_runtime(kernel, call)) return 1;
     if (kernel->abi == TILEK_ABI) call->state = NULL;
     return tilek_enter(launch, &visitor);
 }
@@ -295,6 +295,6 @@ static int complete(void *context, tilek_admission admission)
 void tilek_complete(const tilek_kernel *kernel, tilek_call *call)
 {
     visitor visitor = {kernel, call};
-    if (is_beside_all(kernel, call)) return;
+    if (needs_no_runtime(kernel, call)) return;
     (void)tilek_enter(complete, &visitor);
 }

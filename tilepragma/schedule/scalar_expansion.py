@@ -22,7 +22,7 @@ from tilepragma.ir.traversal import loop_directives, loops_in, walk, with_blocks
 from tilepragma.ir.types import ScalarType
 from tilepragma.schedule.candidate import counts_as_work
 
-Clauses = TypeVar("Clauses", KernelDirective, LoopDirective)
+_Clauses = TypeVar("_Clauses", KernelDirective, LoopDirective)
 
 
 def with_hoisted_scalars(kernel: Kernel) -> tuple[Kernel, frozenset[DataObject]] | None:
@@ -63,7 +63,7 @@ def _without_clauses(kernel: Kernel, names: Set[str]) -> Kernel:
     def left(clause: PrivateClause | ReductionClause) -> tuple[str, ...]:
         return tuple(name for name in clause.names if name not in names)
 
-    def changed(directive: Clauses) -> Clauses:
+    def changed(directive: _Clauses) -> _Clauses:
         privates = (clause if clause.first else replace(clause, names=left(clause)) for clause in directive.privates)
         reductions = (replace(clause, names=left(clause)) for clause in directive.reductions)
         return replace(
