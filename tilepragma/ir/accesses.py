@@ -64,6 +64,7 @@ class Use:
     `conditional`: the use may not happen although all `loops` run (if, ?:, &&, ||, while, break, a
     function's body). `path`: the way to a member, if the use is of a member of one element.
     `passed`: a function gets the element's address, and may touch others around it.
+    `from_pointers`: as in the access.
     """
 
     object: DataObject
@@ -75,6 +76,7 @@ class Use:
     range: SourceRange
     path: tuple[Member | Index, ...] = ()
     passed: PassedAddress | None = None
+    from_pointers: tuple[int, ...] = ()
 
 
 def uses(node: Any, functions: tuple[Function, ...] = (), *, launch: bool = False) -> Iterator[Use]:
@@ -234,7 +236,7 @@ class _Collector:
             if isinstance(step, Index):
                 self.add(step.index)
         where = self.conditional, self.loops, node.range
-        self.append(Use(node.object, node.subscripts, reads, writes, *where, node.path, passed))
+        self.append(Use(node.object, node.subscripts, reads, writes, *where, node.path, passed, node.from_pointers))
 
     def call(self, node: Call) -> None:
         """A call's arguments; it writes through pointers to what is not const."""

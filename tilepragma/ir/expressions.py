@@ -140,13 +140,18 @@ class FloatingLiteral:
 @hashed_once
 @dataclass(frozen=True)
 class Access:
-    """`object[subscripts…]path…`; with fewer subscripts than the rank, a row as an argument."""
+    """`object[subscripts…]path…`; with fewer subscripts than the rank, a row as an argument.
+
+    `from_pointers`: the places, from the end (-1 is the last), of subscripts that count from where
+    a pointer into a row points. They may go on into other rows.
+    """
 
     object: DataObject
     subscripts: tuple[Expression, ...]
     path: tuple[Member | Index, ...]
     type: Type
     range: SourceRange = field(default=NOWHERE, compare=False)
+    from_pointers: tuple[int, ...] = field(default=(), compare=False)
 
 
 @hashed_once

@@ -72,6 +72,55 @@ def with_delinearised_arrays(kernel: Kernel) -> DelinearisedKernel:
     return DelinearisedKernel(_with_rows(kernel, rows) if rows else kernel, tuple(seen), tuple(left))
 
 
+def with_rows_of_pointers(kernel: Kernel) -> Kernel:
+    """The kernel with the row that an access through a pointer reaches, where that is proven:
+    m[i + 1][j] for `p[j + 30]` with `p = m[i]` and rows of 30 elements.
+
+    { m[a] -> m[b] : a_1 s_1 + … + a_n = b_1 s_1 + … + b_n,  0 <= b_k < s_(k-1) / s_k for k > 1 }
+    """
+    accesses = [node for node in walk(kernel.body) if isinstance(node, Access) and node.from_pointers]
+    if not accesses:
+        return kernel
+    from tilepragma.poly.delinearise import Parts, parts_of_rows
+    from tilepragma.poly.extraction import array_subscripts
+    from tilepragma.poly.operation_limit import OperationLimitError
+
+    in_one_row = {access.object: replace(access.object, lengths=(None,)) for access in accesses}
+    parts: dict[DataObject, dict[Polynomial, Parts]] = {}
+
+    def joined(access: Access) -> Access:
+        if not access.from_pointers:
+            return access
+        return replace(access, object=in_one_row[access.object], subscripts=(_place_in_array(access),))
+
+    def split(access: Access) -> Access:
+        rows = parts[access.object].get(polynomial(_place_in_array(access))) if access.from_pointers else None
+        if rows is None:
+            return access
+        same = tuple(map(polynomial, access.subscripts)) == rows
+        return replace(access, subscripts=access.subscripts if same else tuple(map(int_sum, rows)), from_pointers=())
+
+    try:
+        written = written_objects(kernel)
+        body = with_accesses(kernel.body, joined)
+        subscripts = array_subscripts(body.statements, kernel.functions, written)
+        named = named_sums(uses(kernel.body, kernel.functions), kernel, host_evaluable(written))
+        for object_, row in in_one_row.items():
+            strides = tuple(row_strides(object_)[:-1])
+            parts[object_] = parts_of_rows(subscripts.get(row, ()), strides, partial(with_sums, named=named))
+    except OperationLimitError:
+        return kernel
+    return replace(kernel, body=with_accesses(kernel.body, split))
+
+
+def _place_in_array(access: Access) -> Expression:
+    """The number of the element in the whole array."""
+    total = number(0)
+    for subscript, stride in zip(access.subscripts, row_strides(access.object), strict=True):
+        total = total + polynomial(subscript) * stride
+    return expression(total)
+
+
 def flattened(kernel: Kernel) -> Kernel:
     """The kernel with its arrays as the user has them."""
     if all(object_.rows_in is None for object_ in kernel.objects):
@@ -80,10 +129,7 @@ def flattened(kernel: Kernel) -> Kernel:
     def change(access: Access) -> Access:
         if access.object.rows_in is None:
             return access
-        total = number(0)
-        for subscript, stride in zip(access.subscripts, row_strides(access.object), strict=True):
-            total = total + polynomial(subscript) * stride
-        return replace(access, object=access.object.rows_in, subscripts=(expression(total),))
+        return replace(access, object=access.object.rows_in, subscripts=(_place_in_array(access),))
 
     objects = tuple(object_.stored for object_ in kernel.objects)
     return replace(kernel, body=with_accesses(kernel.body, change), objects=objects)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tilepragma.arguments.elements_in_bounds import with_elements_at_launch
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.ir.loop_tree import FloatingRules, Kernel, asks_for_layers
-from tilepragma.normalise.delinearisation import with_substituted_locals
+from tilepragma.normalise.delinearisation import with_rows_of_pointers, with_substituted_locals
 from tilepragma.normalise.if_conversion import with_closed_iterations, with_conditions_for_continues
 from tilepragma.normalise.plain_form import in_plain_form
 from tilepragma.normalise.privatization import privatized, with_member_names
@@ -50,7 +50,8 @@ def normalise(
 ) -> TiledRegion | None:
     """The region in the forms that later passes expect; None where it is refused."""
     check_relaxation(kernel, diagnostics)
-    kernel = with_elements_at_launch(in_plain_form(with_member_names(kernel, diagnostics)))
+    kernel = with_rows_of_pointers(in_plain_form(with_member_names(kernel, diagnostics)))
+    kernel = with_elements_at_launch(kernel)
     order = reordered(kernel, diagnostics) or layered(kernel, diagnostics, defaults.device)
     if order is None and (asks_for_colours(kernel) or asks_for_layers(kernel)):
         return None

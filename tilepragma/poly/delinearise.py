@@ -19,7 +19,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from enum import IntEnum
 from functools import cached_property
 from itertools import permutations
@@ -358,6 +358,18 @@ class Layouts:
                     return self._with(object_, by, assumed)
         return self
 
+    def confining(self, subscript: Subscript, length: Expression) -> Layouts:
+        """These layouts, where a subscript that counts from a pointer stays in its row of `length`
+        elements, if assumptions make it so.
+        """
+        within = replace(subscript, domain=subscript.domain.intersect_params(self.assumed))
+        needed = range_in_row(within, length, Assumed.BOUNDS)
+        if needed is None:
+            return self
+        assumed = self.assumed.intersect(needed)
+        possible = not assumed.intersect(possible_values(subscript.frame)).is_empty()
+        return replace(self, assumed=assumed) if possible else self
+
     def _with(self, object_: DataObject, by: Strides, assumed: isl.Set, origin: Polynomial = NO_ORIGIN) -> Layouts:
         origins = {**self.origins, object_: origin} if origin.terms else self.origins
         return Layouts({**self.strides, object_: by}, assumed, origins)
@@ -388,6 +400,19 @@ class Layouts:
         if not split_count or assumed.is_empty():
             return None
         return None if assumed.intersect(possible_values(used[0].frame)).is_empty() else assumed
+
+
+def range_in_row(subscript: Subscript, length: Expression, assuming: Assumed = Assumed.NOTHING) -> isl.Set | None:
+    """{ [p] : what it assumes of parameters } where 0 <= value(i) < length on the domain; None
+    where that cannot be shown.
+    """
+    frame = subscript.frame
+    try:
+        row = frame.written_out(polynomial(length))
+        carried = _carry(subscript.sum, row, (0,), subscript.value, frame, subscript.domain, assuming)
+    except NotAffineError:
+        return None
+    return None if carried is None else carried[1]
 
 
 def _origins(by: Strides, used: Iterable[Subscript]) -> tuple[Polynomial, ...]:
@@ -460,6 +485,22 @@ def constant_rows(used: Sequence[Subscript], written_out: Callable[[Polynomial],
             if rows_or_leaving is not None and rows_or_leaving.length.constant is not None:
                 leaving = leaving or rows_or_leaving
     return leaving
+
+
+def parts_of_rows(
+    used: Iterable[Subscript], strides: Strides, written_out: Callable[[Polynomial], Polynomial]
+) -> dict[Polynomial, Parts]:
+    """The parts of those subscripts that provably split by these strides, in all their places."""
+    places: dict[Polynomial, list[Subscript]] = {}
+    for subscript in used:
+        places.setdefault(polynomial(subscript.value), []).append(subscript)
+    parts = {}
+    for written, same in places.items():
+        value = written_out(written)
+        split = _parts(value, same, strides) if all(_has(subscript, value) for subscript in same) else None
+        if isinstance(split, tuple):
+            parts[written] = split
+    return parts
 
 
 _Sums = dict[Polynomial, tuple[Polynomial, list[Subscript]]]

@@ -17,7 +17,7 @@ Only subscripts use these values: conditions and bounds stay as written.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 from typing import Any
@@ -75,7 +75,7 @@ from tilepragma.poly.affine import (
     product_of,
     whole_number,
 )
-from tilepragma.poly.delinearise import NO_ORIGIN, Layouts, Subscript, split_subscript
+from tilepragma.poly.delinearise import NO_ORIGIN, Layouts, Subscript, range_in_row, split_subscript
 from tilepragma.poly.isl_ast import ParameterReader
 from tilepragma.poly.launch_checks import undecided
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
@@ -191,6 +191,9 @@ class _Place:
         """The frame for subscripts."""
         return self.locals.frame(self.frame)
 
+    def subscript(self, value: Expression) -> Subscript:
+        return Subscript(value, self.subscripts, self.domain, self.frame.iterators)
+
 
 @dataclass(frozen=True)
 class _Leaf:
@@ -215,6 +218,8 @@ class _Extraction:
     depths: dict[DataObject, int] = field(default_factory=dict)
     reasons: dict[NotAffine, None] = field(default_factory=dict)
     once: frozenset[DataObject] = frozenset()
+    in_one_row: frozenset[DataObject] = frozenset()
+    """arrays of which all accesses count from the begin of the same row"""
     seen: Layouts = field(init=False)
 
     def __post_init__(self) -> None:
@@ -232,6 +237,7 @@ class _Extraction:
     def scop(self, body: tuple[Statement, ...], layouts: Layouts | None) -> Scop:
         parameters = self.walk(body)
         self.seen = layouts if layouts is not None else self.layouts()
+        self.in_one_row = self._in_one_row()
         depth = max((len(leaf.place.loops) for leaf in self.leaves), default=0)
         statements = tuple(self._statement(f"S{place}", leaf, depth) for place, leaf in enumerate(self.leaves))
         _refuse_too_many(statements)
@@ -412,16 +418,31 @@ class _Extraction:
     def subscripts(self) -> dict[DataObject, list[Subscript]]:
         """All subscripts of one-dimensional arrays."""
         subscripts: dict[DataObject, list[Subscript]] = {}
-        for leaf in (part for whole in self.leaves for part in whole.parts or (whole,)):
-            site = leaf.place
-            for use in leaf.uses:
-                if use.object.rank == 1 and len(use.subscripts) == 1:
-                    subscript = Subscript(use.subscripts[0], site.subscripts, site.domain, site.frame.iterators)
-                    subscripts.setdefault(use.object, []).append(subscript)
+        for use, site in self._uses():
+            if use.object.rank == 1 and len(use.subscripts) == 1:
+                subscripts.setdefault(use.object, []).append(site.subscript(use.subscripts[0]))
         return subscripts
 
+    def _uses(self) -> Iterator[tuple[Use, _Place]]:
+        for leaf in (part for whole in self.leaves for part in whole.parts or (whole,)):
+            yield from ((use, leaf.place) for use in leaf.uses)
+
+    def _in_one_row(self) -> frozenset[DataObject]:
+        """The arrays with pointers into rows whose accesses differ in the last subscript only."""
+        pointers = {use.object for use, _ in self._uses() if use.from_pointers}
+        rows: dict[DataObject, set[tuple[Polynomial, ...] | None]] = {}
+        for use, site in self._uses() if pointers else ():
+            if use.object in pointers:
+                outer = tuple(polynomial(each) for each in use.subscripts[:-1])
+                fixed = all(site.frame.invariant(atom) for each in outer for atom in each.atoms)
+                whole = len(use.subscripts) == use.object.rank and use.passed is None
+                rows.setdefault(use.object, set()).add(outer if fixed and whole else None)
+        return frozenset(object_ for object_, outer in rows.items() if len(outer) == 1 and None not in outer)
+
     def layouts(self) -> Layouts:
-        """The strides of each one-dimensional array whose subscripts they split."""
+        """The strides of each one-dimensional array whose subscripts they split, and assumptions
+        under which pointers into rows of written arrays stay in them.
+        """
         subscripts, layouts = self.subscripts(), self.seen
         # Arrays that are only read need an extent alone, which sums of iterators give.
         worth = {
@@ -431,6 +452,12 @@ class _Extraction:
         # Assumptions for other arrays may suffice for these.
         for object_ in sorted(subscripts, key=lambda array: not worth[array]):
             layouts = layouts.including(object_, subscripts[object_], assuming=self.assuming and worth[object_])
+        if self.assuming:
+            for use, site in self._uses():
+                for place in use.from_pointers if use.object in self.written else ():
+                    length = use.object.lengths[place]
+                    if length is not None:
+                        layouts = layouts.confining(site.subscript(use.subscripts[place]), length)
         return layouts
 
     def _statement(self, name: str, leaf: _Leaf, depth: int) -> ScopStatement:
@@ -500,8 +527,42 @@ class _Extraction:
             read = self._affine if use.object in self.written else affine_or_none
             functions += [read(subscript, site.subscripts) for subscript in use.subscripts]
             functions += [None] * (use.object.rank - len(use.subscripts))
+        exact = all(function is not None for function in functions)
+        leaving = [place for place in use.from_pointers if not self._stays_in_row(use, place, site)]
+        if leaving and use.object not in self.in_one_row:
+            exact, end = False, len(functions) + max(leaving) + 1
+            functions[outer_depth:end] = _carried(functions[outer_depth:end], use.object.lengths)
         relation = product_of(functions, frame).set_tuple_name(isl.dim_type.out, use.object.name)
-        return relation, all(function is not None for function in functions)
+        return relation, exact
+
+    def _stays_in_row(self, use: Use, place: int, site: _Place) -> bool:
+        """Whether a subscript that counts from a pointer is provably in the pointer's row."""
+        length = use.object.lengths[place]
+        subscript = site.subscript(use.subscripts[place])
+        within = replace(subscript, domain=site.domain.intersect_params(self.seen.assumed))
+        return length is not None and range_in_row(within, length) is not None
+
+
+def _carried(functions: Sequence[isl.PwAff | None], lengths: Sequence[Expression | None]) -> Sequence[isl.PwAff | None]:
+    """{ [i] -> [b] } of the element that C finds at subscripts a(i) that leave their rows, with the
+    array's strides s: b_0 s_0 + … + b_n s_n = a_0 s_0 + … + a_n s_n, 0 <= b_k < length_k for k > 0.
+    Unknown where lengths are no numbers.
+    """
+    carry: isl.PwAff | None = None
+    result: list[isl.PwAff | None] = []
+    for place in reversed(range(len(functions))):
+        function, length = functions[place], lengths[place]
+        count = polynomial(length).constant if place and length is not None else None
+        if function is None or (place and not count):
+            return [None] * len(functions)
+        total = function if carry is None else function.add(carry)
+        if count:
+            row = whole_number(total.get_ctx(), count)
+            result.append(total.mod_val(row))
+            carry = total.scale_down_val(row).floor()
+        else:
+            result.append(total)
+    return result[::-1]
 
 
 def _refuse_too_many(statements: Iterable[ScopStatement]) -> None:

@@ -448,6 +448,9 @@ def _matrix_row(form: Form, unknowns: int, kind: int) -> str:
 
 PIECES = 12
 """The greatest number of convex pieces of a relation; beyond that, their hull serves."""
+INEQUALITIES = 13
+"""The greatest number of inequalities of a piece. The time that its cone takes grows exponentially
+with them, and isl's operation limit does not see it."""
 
 
 @dataclass(frozen=True)
@@ -486,13 +489,28 @@ def _cone(edge: Dependence, known: KnownCones) -> tuple[ConeRow, ...]:
 def _cone_of(relation: isl.Map) -> tuple[ConeRow, ...]:
     """The rows of the cone of a relation, for all convex pieces.
 
-    First drops existential variables, which only enlarges the relation: what holds on the larger
-    one holds on the dependence.
+    Drops existential variables and inequalities beyond a number, which only enlarges the relation:
+    what holds on the larger one holds on the dependence.
     """
     pieces = relation.coalesce().get_basic_maps()
     if len(pieces) > PIECES:
         pieces = [relation.remove_divs().simple_hull()]
-    return tuple(dict.fromkeys(row for piece in pieces for row in _piece_rows(piece.remove_divs())))
+    return tuple(dict.fromkeys(row for piece in pieces for row in _piece_rows(_simplified(piece.remove_divs()))))
+
+
+def _simplified(piece: isl.BasicMap) -> isl.BasicMap:
+    """The piece with its equalities, and with the inequalities of the fewest variables."""
+    inequalities = [constraint for constraint in piece.get_constraints() if not constraint.is_equality()]
+    if len(inequalities) <= INEQUALITIES:
+        return piece
+    simplest = sorted(inequalities, key=_variable_count)[:INEQUALITIES]
+    equalities = [constraint for constraint in piece.get_constraints() if constraint.is_equality()]
+    return isl.BasicMap.universe(piece.get_space()).add_constraints([*equalities, *simplest])
+
+
+def _variable_count(constraint: isl.Constraint) -> int:
+    kinds = (isl.dim_type.param, isl.dim_type.in_, isl.dim_type.out)
+    return sum(constraint.involves_dims(kind, place, 1) for kind in kinds for place in range(constraint.dim(kind)))
 
 
 def _piece_rows(piece: isl.BasicMap) -> list[ConeRow]:

@@ -718,3 +718,71 @@ CASE(growing_places)
         free(packed);
     }
 }
+
+// case pointers_into_rows: pointers into rows that leave them, for the rows around and for planes
+enum { LEVELS = 3, HEIGHT = 23, WIDTH = 17 };
+
+static double cells[HEIGHT][WIDTH], levels[LEVELS][HEIGHT][WIDTH];
+
+static void pointers_into_rows(int n, int w, const int *order, double other[][w])
+{
+#pragma tilek kernel
+    for (int i = 0; i < HEIGHT - 1; i++) {
+        double *row = cells[i];
+        for (int j = 0; j < WIDTH; j++)
+            row[j + WIDTH] += 0.5 * row[j];
+    }
+#pragma tilek kernel
+    for (int i = 1; i < HEIGHT; i++) {
+        double *row = cells[i];
+        for (int j = 0; j < n; j++)
+            row[j] = 0.5 * row[j - WIDTH - 1] + cells[i][j];
+    }
+#pragma tilek kernel
+    {
+        double *place = cells[0] + WIDTH;
+        for (int i = 0; i < HEIGHT - 1; i++)
+            for (int j = 0; j < WIDTH; j++)
+                *place++ += cells[i][j];
+    }
+#pragma tilek kernel
+    for (int i = 0; i < HEIGHT - 2; i++) {
+        double *row = cells[order[i]];
+        for (int j = 0; j < n; j++)
+            row[j + WIDTH] += other[i][j];
+    }
+#pragma tilek kernel
+    for (int z = 1; z < LEVELS; z++) {
+        double(*at)[WIDTH] = levels[z];
+        for (int i = 0; i < HEIGHT; i++)
+            for (int j = 0; j < WIDTH; j++)
+                at[i - HEIGHT][j] += 0.25 * levels[z][i][j];
+    }
+#pragma tilek kernel
+    for (int i = 1; i < HEIGHT; i++) {
+        double *row = other[i];
+        for (int j = 0; j < w; j++)
+            row[j] += 0.5 * row[j - w];
+    }
+}
+
+CASE(pointers_into_rows)
+{
+    for (int n = WIDTH - 2; n <= WIDTH; ++n) {
+        double(*const other)[WIDTH] = (double(*)[WIDTH])check_doubles((size_t)HEIGHT * WIDTH);
+        int order[HEIGHT];
+        for (int i = 0; i < HEIGHT; ++i) {
+            order[i] = i * 7 % (HEIGHT - 2);
+            for (int j = 0; j < WIDTH; ++j) {
+                cells[i][j] = other[i][j] - i;
+                for (int z = 0; z < LEVELS; ++z)
+                    levels[z][i][j] = cells[i][j] + z;
+            }
+        }
+        pointers_into_rows(n, WIDTH, order, other);
+        check_record("other", other, sizeof cells);
+        check_record("cells", cells, sizeof cells);
+        check_record("levels", levels, sizeof levels);
+        free(other);
+    }
+}

@@ -137,3 +137,37 @@ def test_boxes_that_reach_beyond_the_array_are_found(change: dict[str, tuple[int
     assert launch.staged is not None
     broken = replace(made, device_steps=(replace(launch, staged=wrong(launch.staged)),))
     assert rules(broken) == {"array tiles hold what is read"}
+
+
+POINTERS = """
+double t[20][30], c[4][20][30];
+void f(int n, int w, double v[][w]) {
+#pragma tilek kernel
+  for (int i = 1; i < 19; i++) {
+    %s
+    for (int j = 0; j < %s; j++)
+      %s;
+  }
+}"""
+
+
+@pytest.mark.parametrize(
+    ("pointer", "length", "statement", "name", "expected"),
+    [
+        ("double *p = t[i];", "30", "p[j + 30] = 0.5 * p[j]", "t", ["t[i + 1][j]", "t[i][j]"]),
+        ("double *p = t[i];", "30", "p[j] = p[j - 30] + p[j - 60]", "t", ["t[i - 1][j]", "t[i - 2][j]", "t[i][j]"]),
+        ("double *p = t[0];", "30", "p[30 * i + j] = 1", "t", ["t[i][j]"]),
+        ("double (*p)[30] = c[1];", "30", "p[i - 20][j] = p[i][j]", "c", ["c[0][i][j]", "c[1][i][j]"]),
+        ("double *p = v[i];", "w", "p[j - w] = 1", "v", ["v[i - 1][j]"]),
+    ],
+)
+def test_pointers_into_rows_get_the_row_that_they_reach(
+    pointer: str, length: str, statement: str, name: str, expected: list[str]
+) -> None:
+    kernel = plan(POINTERS % (pointer, length, statement)).kernel
+    assert accessed(kernel, name) == expected
+
+
+def test_pointers_stay_where_their_elements_are_in_several_rows() -> None:
+    kernel = plan(POINTERS % ("double *p = t[i];", "30", "p[j + 1] += 1")).kernel
+    assert accessed(kernel, "t") == ["t[i][j + 1]"]

@@ -131,3 +131,37 @@ def test_isl_gives_up_at_the_limit() -> None:
     with pytest.raises(OperationLimitError), operation_limit(context, 1, "trying"):
         frame.number(1).add(frame.parameter("n")).ge_set(frame.number(0)).complement().is_empty()
     assert not frame.number(1).ge_set(frame.number(0)).is_empty()
+
+
+@pytest.mark.parametrize(
+    ("access", "wanted", "exact"),
+    [
+        ("p[j]", "t[i, j]", True),
+        ("p[j + 30]", "t[i + 1, j]", False),
+        ("p[j - 1]", "t[i + floor((j - 1)/30), (j - 1) mod 30]", False),
+        ("p[2 * j]", "t[i + floor(2j/30), (2j) mod 30]", False),
+        ("t[i][j + 30]", "t[i, j + 30]", True),
+    ],
+)
+def test_pointers_into_rows_reach_the_rows_around(access: str, wanted: str, exact: bool) -> None:
+    made = scop(
+        ARRAYS,
+        f"for (int i = 1; i < 19; i++) {{ double *p = t[i]; for (int j = 0; j < 30; j++) {access} = t[0][0]; }}",
+        "double t[20][30];",
+    )
+    (written,) = (reference for reference in references(made, "t") if reference.writes)
+    relation = isl.Map(f"{{ S0[i, j] -> {wanted} }}", context=made.context)
+    assert written.relation.intersect_domain(made.statements[0].domain).is_equal(
+        relation.intersect_domain(made.statements[0].domain)
+    )
+    assert written.exact == exact
+
+
+def test_pointers_into_rows_of_unknown_length_may_reach_any_element() -> None:
+    made = scop(
+        ARRAYS,
+        "for (int i = 1; i < n; i++) { double *p = b[i]; for (int j = 0; j < m; j++) p[j - m] = b[0][0]; }",
+    )
+    (written,) = (reference for reference in references(made, "b") if reference.writes)
+    assert not written.exact
+    assert written.relation.range().is_equal(isl.Set("[n, m] -> { b[i, j] : n > 1 and m > 0 }", context=made.context))

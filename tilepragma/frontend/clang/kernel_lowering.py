@@ -26,6 +26,7 @@ from tilepragma.frontend.clang.objects import external_object, is_variable_lengt
 from tilepragma.frontend.clang.regions import RegionBuilder
 from tilepragma.frontend.clang.statement_extents import BoundStatement
 from tilepragma.frontend.clang.statement_lowering import lower_region
+from tilepragma.frontend.clang.type_conversion import is_pointer
 from tilepragma.frontend.pragma.scanner import LocatedDirective
 from tilepragma.frontend.pragma.text_scan import skip_blank
 from tilepragma.ir.directives import KernelDirective, LoopDirective
@@ -137,7 +138,8 @@ def _causes(
     """What to report of a region that can be neither a kernel (`refusals`) nor split (`why`).
 
     What no kernel can hold may stay on the host, so `why` is the fault. But innermost loops, and
-    loops that the user calls independent, are for kernels only.
+    loops that the user calls independent, are for kernels only; and pointers are declared for the
+    loops behind them.
     """
 
     def is_for_kernels(loop: Node) -> bool:
@@ -147,7 +149,9 @@ def _causes(
 
     kernel_loops = [node for node in region.walk() if node.kind in LOOPS and is_for_kernels(node)]
     places = [(refusal.range.file, refusal.range.start.offset) for refusal in refusals]
-    if why in refusals or any(loop.range.holds(*place) for loop in kernel_loops for place in places):
+    pointers = [node for node in region.walk() if node.kind == CursorKind.VAR_DECL and is_pointer(node.type)]
+    for_kernels = [node.range for node in (*kernel_loops, *pointers)]
+    if why in refusals or any(range_.holds(*place) for range_ in for_kernels for place in places):
         return _grouped(refusals)
     return (_with_cause(why, refusals),)
 

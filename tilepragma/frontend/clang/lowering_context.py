@@ -225,8 +225,7 @@ class Context:
     changes. `constants` are outside constants that a called function copies, `implied` the
     parameters for other outside variables that it uses. `block_end` is where the current block
     ends. `is_region` is false in called functions, which see nothing outside. `lowering` lowers an
-    expression in a context. `moving` are the element numbers of local pointers that change;
-    `region` is what is lowered, None in called functions.
+    expression in a context. `moving` are the element numbers of local pointers that change.
     """
 
     unit: ClangUnit
@@ -246,7 +245,6 @@ class Context:
     records: set[str] = field(default_factory=set)
     aliases: dict[Key, Any] = field(default_factory=dict)
     moving: dict[Key, DataObject] = field(default_factory=dict)
-    region: Node | None = None
     values: dict[Key, Expression] = field(default_factory=dict)
     refused: dict[Key, SourceError] = field(default_factory=dict)
     callees: list[str] = field(default_factory=list)

@@ -60,7 +60,6 @@ _PASSED_OVER = {CursorKind.TYPEDEF_DECL, CursorKind.ENUM_DECL, CursorKind.FUNCTI
 
 def lower_region(context: Context, node: Node, range_: SourceRange) -> Block:
     """The body of a kernel region: the statements of its block, or its single statement."""
-    context.region = node
     nodes = node.children if node.kind == CursorKind.COMPOUND_STMT else (node,)
     return Block(_statements(context, nodes, Scope.REGION, in_loop=False), range_)
 
@@ -154,11 +153,11 @@ def _statement(context: Context, node: Node, scope: Scope, in_loop: bool) -> Sta
         raise source_error(node.range, message, remedy)
     pointer = set_once(context, node)
     if pointer is not None:
-        number = declare_pointer(context, pointer, node.children[1], node.start, scope)
-        if isinstance(number, str):
-            message = f"the pointer '{pointer.spelling}' cannot be set in a kernel: {number}"
+        numbers = declare_pointer(context, pointer, node.children[1], node.start, scope)
+        if isinstance(numbers, str):
+            message = f"the pointer '{pointer.spelling}' cannot be set in a kernel: {numbers}"
             raise source_error(node.range, message, "index the array itself instead")
-        return None if number is None else Declaration((number,), node.range)
+        return Declaration(numbers, node.range) if numbers else None
     if kind.is_expression():
         return ExpressionStatement(context.lower(node), node.range)
     raise source_error(node.range, "this statement cannot stand in a kernel", "write it in plain C99")
@@ -270,8 +269,7 @@ def _declaration(context: Context, node: Node, scope: Scope, in_loop: bool) -> D
     declarators: list[Declarator] = []
     for child in node.children:
         if child.kind == CursorKind.VAR_DECL and is_pointer(child.type):
-            number = _alias(context, child, scope)
-            declarators += () if number is None else (number,)
+            declarators += _alias(context, child, scope)
         elif child.kind == CursorKind.VAR_DECL:
             declarators.append(_declarator(context, child, scope, in_loop))
         elif child.kind in (CursorKind.STRUCT_DECL, CursorKind.UNION_DECL):
@@ -292,17 +290,17 @@ def _refusing(context: Context, node: Node) -> Iterator[None]:
         raise
 
 
-def _alias(context: Context, node: Node, scope: Scope) -> Declarator | None:
+def _alias(context: Context, node: Node, scope: Scope) -> tuple[Declarator, ...]:
     """A local pointer stands for the element it is set to; its declaration disappears, or is that
-    of the element's number.
+    of the numbers of its row and of the element.
     """
     with _refusing(context, node):
         _check_declarator(context, node, Scope.REGION, in_loop=False)
-        number = declare_pointer(context, node, node.unit.initializer(node), node.start, scope)
-        if isinstance(number, str):
-            message = f"the pointer '{node.spelling}' cannot be used in a kernel: {number}"
+        numbers = declare_pointer(context, node, node.unit.initializer(node), node.start, scope)
+        if isinstance(numbers, str):
+            message = f"the pointer '{node.spelling}' cannot be used in a kernel: {numbers}"
             raise source_error(node.range, message, "index the array itself instead")
-        return number
+        return numbers
 
 
 def _declarator(context: Context, node: Node, scope: Scope, in_loop: bool) -> Declarator:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, cast
 
 from tilepragma.base.diagnostics import source_error
@@ -47,12 +48,14 @@ class Step:
     """`.name` or `[index]`; `type` is clang's type of the member or element.
 
     `arrow` marks the plain dereference of `p->x` and `*p`. `is_bit_field` is for members.
+    `from_pointer`: the index counts from where a pointer points, not from an array's begin.
     """
 
     selector: Member | Index
     type: Any
     arrow: bool = False
     is_bit_field: bool = False
+    from_pointer: bool = False
 
 
 @dataclass(frozen=True)
@@ -129,9 +132,11 @@ def _lvalue(context: Context, node: Node) -> Lvalue:
         base, index = node.children
         if not is_address(base.type):
             base, index = index, base
-        return _dereference(_advanced(_address(context, base), "+", context.lower(index)), arrow=False)
+        address = _advanced(_address(context, base), "+", context.lower(index))
+        return _dereference(address, arrow=False, from_pointer=not is_array(strip(base).type))
     elif node.is_dereference:
-        return _dereference(_address(context, node.children[0]), arrow=True)
+        base = node.children[0]
+        return _dereference(_address(context, base), arrow=True, from_pointer=not is_array(strip(base).type))
     message = f"{_what(node)} is used as a variable or an array here, which kernels cannot do"
     raise source_error(node.range, message, "name the array and index it")
 
@@ -152,20 +157,23 @@ _NO_ELEMENT = "it is not set to the address of an element"
 
 def declare_pointer(
     context: Context, declaration: Node, value: Node | None, place: int, scope: Scope
-) -> Declarator | str | None:
+) -> tuple[Declarator, ...] | str:
     """Let a local pointer stand for the element whose address it gets at offset `place`, or for an
-    element of one array: then with the declaration of the element's number. Or the reason why not.
+    element of one array. Returns the declarations of the numbers of its row and of the element that
+    this needs, or the reason why it cannot be.
     """
-    reason = "" if value is None else _declare_alias(context, declaration, value, place, context.block_end)
-    if reason is None or reason == _NO_ELEMENT:
-        return reason
+    rows_or_reason = "" if value is None else _declare_alias(context, declaration, value, place, scope)
+    if isinstance(rows_or_reason, tuple) or rows_or_reason == _NO_ELEMENT:
+        return rows_or_reason
     return _declare_moving(context, declaration, value, place, scope)
 
 
-def _declare_alias(context: Context, declaration: Node, initializer: Node, start: int, block_end: int) -> str | None:
-    """Let a local pointer stand for what it is set to at `start`.
+def _declare_alias(
+    context: Context, declaration: Node, initializer: Node, start: int, scope: Scope
+) -> tuple[Declarator, ...] | str:
+    """Let a local pointer stand for what it is set to at `start`, with variables for rows.
 
-    Returns a reason if that may change the meaning: pointer or index may change before `block_end`.
+    Returns a reason if that may change the meaning: pointer or index may change in its block.
     """
     key = declaration.key
     if context.facts.written_from(key, start + 1) or key in context.facts.address_taken:
@@ -175,18 +183,33 @@ def _declare_alias(context: Context, declaration: Node, initializer: Node, start
     if not (is_address(strip(initializer).type) and _same_pointee(declaration.type, strip(initializer).type)):
         return _NO_ELEMENT
     address = _address(context, initializer)
-    indices = [part.selector.index for part in address.lvalue.steps if isinstance(part.selector, Index)]
-    for index in indices if address.offset is None else [*indices, address.offset]:
-        changing = _changing(context, index, start, block_end)
-        if changing is not None:
-            return f"its index depends on {changing}, which may change while the pointer is used"
-    context.aliases[key] = address
-    return None
+    changing = None if address.offset is None else _changing(context, address.offset, start, context.block_end)
+    if changing is not None:
+        return f"its index depends on {changing}, which may change while the pointer is used"
+    lvalue, rows = _with_fixed_rows(context, declaration, address.lvalue, start, scope)
+    context.aliases[key] = replace(address, lvalue=lvalue)
+    return rows
+
+
+def _with_fixed_rows(
+    context: Context, pointer: Node, lvalue: Lvalue, start: int, scope: Scope
+) -> tuple[Lvalue, tuple[Declarator, ...]]:
+    """The lvalue with new variables for the indices that may change in the pointer's block."""
+    steps, rows = [], []
+    for step in lvalue.steps:
+        index = step.selector.index if isinstance(step.selector, Index) else None
+        if index is not None and _changing(context, index, start, context.block_end) is not None:
+            name = context.names.unique(f"{pointer.spelling}_row")
+            row = DataObject(name, name, LONG, Storage.SCALAR, scope, range=pointer.range)
+            rows.append(Declarator(row, _wide(index)))
+            step = replace(step, selector=Index(Access(row, (), (), LONG, pointer.range)))
+        steps.append(step)
+    return replace(lvalue, steps=tuple(steps)), tuple(rows)
 
 
 def _declare_moving(
     context: Context, declaration: Node, start: Node | None, place: int, scope: Scope
-) -> Declarator | str:
+) -> tuple[Declarator, ...] | str:
     """Let a local pointer that changes stand for an element of one array, with the element's number
     in a variable: the variable's declaration. `start`: what it is set to there, at offset `place`.
 
@@ -199,39 +222,31 @@ def _declare_moving(
     if start is None and not values:
         return "it has no value"
     if start is not None and not values and strip(start).kind != CursorKind.CONDITIONAL_OPERATOR:
-        lvalue = _address(context, start).lvalue
+        lvalue_or_reason: Lvalue | str = _address(context, start).lvalue
     else:
-        bases = [_base(context, value, key) for value in (*values, *(() if start is None else (start,)))]
-        known = [base for base in bases if base is not None]
-        if not known or any(base is not _ITSELF and not _is_same(base, _first(known)) for base in known):
-            return "it is set to elements of several arrays"
-        if len(known) < len(bases) or _first(known) is _ITSELF:
-            return "it is set to an address that is no element of a named array"
-        lvalue = _first(known)
-    if not _same_pointee(declaration.type, lvalue.type):
+        lvalue_or_reason = _common_array(context, key, start, values)
+    if isinstance(lvalue_or_reason, str):
+        return lvalue_or_reason
+    if not _same_pointee(declaration.type, lvalue_or_reason.type):
         return _NO_ELEMENT
-    indices = [part.selector.index for part in lvalue.steps if isinstance(part.selector, Index)]
-    for index in indices:
-        changing = _changing(context, index, place, context.block_end)
-        if changing is not None:
-            return f"its row depends on {changing}, which may change while the pointer is used"
-    if indices and any(is_array(part.type) for part in lvalue.steps) and _is_used_beside(context, lvalue, start):
-        # A pointer into a row of an array of arrays may go on into the next row.
-        return f"it may leave its row of '{lvalue.root.spelling}', which the kernel uses beside it"
+    offset = None if start is None else element_number(context, start, lvalue_or_reason)
+    lvalue, rows = _with_fixed_rows(context, declaration, lvalue_or_reason, place, scope)
     name = context.names.unique(declaration.spelling)
     number = DataObject(name, declaration.spelling, LONG, Storage.SCALAR, scope, range=declaration.range)
-    offset = None if start is None else element_number(context, start, lvalue)
     context.moving[key] = number
     context.aliases[key] = Address(lvalue, Access(number, (), (), LONG, declaration.range))
-    return Declarator(number, offset)
+    return (*rows, Declarator(number, offset))
 
 
-def _is_used_beside(context: Context, lvalue: Lvalue, start: Node | None) -> bool:
-    """Whether the kernel, or the called function, names the array elsewhere than in `start`."""
-    inside = set() if start is None else {node.start for node in start.walk()}
-    nodes = (context.region or context.facts.node).walk()
-    uses = (node for node in nodes if node.named is not None and node.named.key == lvalue.root.key)
-    return any(node.start not in inside for node in uses)
+def _common_array(context: Context, key: Any, start: Node | None, values: list[Node]) -> Lvalue | str:
+    """The array of which a pointer gets elements; or the reason why there is none."""
+    bases = [_base(context, value, key) for value in (*values, *(() if start is None else (start,)))]
+    known = [base for base in bases if base is not None]
+    if not known or any(base is not _ITSELF and not _is_same(base, _first(known)) for base in known):
+        return "it is set to elements of several arrays"
+    if len(known) < len(bases) or _first(known) is _ITSELF:
+        return "it is set to an address that is no element of a named array"
+    return cast(Lvalue, _first(known))
 
 
 def element_number(context: Context, node: Node, lvalue: Lvalue) -> Expression:
@@ -414,13 +429,13 @@ def _wide(index: Expression) -> Expression:
     return Cast(LONG, index, index.range)
 
 
-def _dereference(address: Address, arrow: bool) -> Lvalue:
+def _dereference(address: Address, arrow: bool, from_pointer: bool = False) -> Lvalue:
     lvalue = address.lvalue
     if address.of_lvalue:
         return lvalue
     inner = target_type(lvalue.type)
     index = integer(0) if address.offset is None else address.offset
-    step = Step(Index(index), inner, arrow=arrow and address.offset is None)
+    step = Step(Index(index), inner, arrow=arrow and address.offset is None, from_pointer=from_pointer)
     return Lvalue(lvalue.root, (*lvalue.steps, step), inner)
 
 
@@ -428,7 +443,10 @@ def _resolve(context: Context, lvalue: Lvalue, range_: SourceRange, pointee: boo
     """The access of an lvalue; with `pointee`, a row (fewer subscripts than dimensions) will do."""
     object_, steps = _object(context, lvalue, range_)
     subscripts: list[Expression] = []
+    from_pointers: list[int] = []
     while len(subscripts) < object_.rank and steps and isinstance(steps[0].selector, Index):
+        if steps[0].from_pointer and object_.storage is Storage.CONTIGUOUS and subscripts:
+            from_pointers.append(len(subscripts) - object_.rank)
         subscripts.append(steps[0].selector.index)
         steps = steps[1:]
     if len(subscripts) < object_.rank and not (pointee and not steps):
@@ -442,7 +460,8 @@ def _resolve(context: Context, lvalue: Lvalue, range_: SourceRange, pointee: boo
     if follows or arrow or (is_address(lvalue.type) and not is_row):
         message = f"a pointer inside '{object_.host}' is followed here, and what it points to is not copied to a device"
         raise source_error(range_, message, "copy the pointer to a variable before the kernel and index that")
-    return Access(object_, tuple(subscripts), path, context.convert(lvalue.type, range_), range_)
+    type_ = context.convert(lvalue.type, range_)
+    return Access(object_, tuple(subscripts), path, type_, range_, tuple(from_pointers))
 
 
 def _object(context: Context, lvalue: Lvalue, range_: SourceRange) -> tuple[DataObject, tuple[Step, ...]]:
