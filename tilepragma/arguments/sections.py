@@ -9,7 +9,16 @@ from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.accesses import Use
 from tilepragma.ir.directives import ClauseExpression, Section, SectionDimension
-from tilepragma.ir.expressions import Access, Call, Conditional, DataObject, Expression, IntegerLiteral, integer
+from tilepragma.ir.expressions import (
+    Access,
+    Call,
+    Conditional,
+    DataObject,
+    Expression,
+    IntegerLiteral,
+    Storage,
+    integer,
+)
 from tilepragma.ir.loop_tree_text import plain_text
 from tilepragma.ir.polynomial import Polynomial, expression, maximum, minimum, number, polynomial
 from tilepragma.ir.traversal import walk
@@ -224,6 +233,21 @@ def _boxes(
     return certain
 
 
+def _stays_in_row(use: Use, place: int, invariant: Callable[[Expression], bool]) -> bool:
+    """Whether a subscript that counts from where a pointer points is provably in its row."""
+    length, subscript = use.object.lengths[place], use.subscripts[place]
+    named = {node.object for node in walk(subscript) if isinstance(node, Access)}
+    loops = tuple(loop for loop in use.loops if loop.iterator in named)
+    try:
+        (bounds,) = box_of(replace(use, subscripts=(subscript,), loops=loops), invariant).dimensions
+    except NotExactError:
+        return False
+    if length is None:
+        return use.object.storage is Storage.ROWS
+    least, left = bounds.low.constant, (polynomial(length) - number(1) - bounds.high).constant
+    return least is not None and least >= 0 and left is not None and left >= 0
+
+
 def _boxes_of_uses(
     object_: DataObject,
     uses: Sequence[Use],
@@ -237,6 +261,8 @@ def _boxes_of_uses(
         if len(use.subscripts) != object_.rank:
             raise _NotFoundError(use.range, "it is passed on as a pointer")
         subscripts = tuple(use.subscripts[place] for place in dimensions)
+        if dimensions and not all(_stays_in_row(use, place, invariant) for place in use.from_pointers):
+            raise _NotFoundError(use.range, "a pointer into a row of it may leave the row")
         try:
             pairs.append((box_of(replace(use, subscripts=subscripts), invariant), use))
         except NotExactError as error:

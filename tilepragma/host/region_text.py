@@ -353,9 +353,13 @@ def _enabled(plan: KernelPlan) -> str:
 
 
 def _if_clause(plan: KernelPlan) -> str | None:
-    """The `if` clause; if it is 0, the original loop runs and no failed check is reported."""
-    condition = plan.kernel.directive.condition
-    return None if condition is None else f"{host_text(condition, _EQUALITY)} != 0"
+    """The `if` clause, and whether launches are worthwhile; if it is 0, the original loop runs and
+    no failed check is reported.
+    """
+    condition, reductions = plan.kernel.directive.condition, plan.kernel.reductions
+    said = None if condition is None else f"{host_text(condition, _EQUALITY)} != 0"
+    tests = (said, None if reductions is None else host_text(reductions.worthwhile, _AND))
+    return " && ".join(test for test in tests if test is not None) or None
 
 
 def _final_values(plan: KernelPlan, numbering: PlanNumbers, loops: str = "tilek_loops") -> list[str]:

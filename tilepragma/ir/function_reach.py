@@ -46,13 +46,22 @@ def with_reach(
         if inner is None:
             yield replace(use, subscripts=())
             continue
-        *rows, last = (integer(0),) if whole else use.subscripts
+        # A row is its first element's address.
+        row = use.object.rank - len(use.subscripts) == 1
+        *rows, last = (*use.subscripts, integer(0)) if row else use.subscripts
         for part in inner:
             (distance,) = part.subscripts
-            place = last if polynomial(distance) == number(0) else expression(polynomial(last) + polynomial(distance))
+            is_it = polynomial(distance) == number(0)
+            place = last if is_it else expression(polynomial(last) + polynomial(distance))
             conditional, loops = use.conditional or part.conditional, (*use.loops, *part.loops)
             yield replace(
-                use, subscripts=(*rows, place), path=part.path, conditional=conditional, loops=loops, passed=None
+                use,
+                subscripts=(*rows, place),
+                path=part.path,
+                conditional=conditional,
+                loops=loops,
+                passed=None,
+                from_pointers=() if is_it or not rows else (-1,),
             )
 
 

@@ -510,7 +510,8 @@ class Kernel:
     `records` dependencies first. `read_after` names the live-out EXTERNAL scalars, loop iterators
     included; it is conservative (frontend/clang/liveness.py). `dead_arrays` names automatic arrays
     that are dead after the region. `original_sweeps` are the loops as written, over sweeps first,
-    if the region sweeps a mesh in another order.
+    if the region sweeps a mesh in another order. `reductions`: arrays that loops update in
+    copies.
     """
 
     name: str
@@ -527,10 +528,25 @@ class Kernel:
     parts: Parts | None = None
     split_refusal: Diagnostic | None = None
     """why `parts` is None, if loops of the region end with conditions"""
+    reductions: ArrayReductions | None = None
 
     def by_name(self, numbers: Mapping[str, int]) -> dict[str, int]:
         """The user's numbers by the names of objects inside the engine; drops unknown names."""
         return {object_.name: numbers[object_.host] for object_ in self.objects if object_.host in numbers}
+
+
+@dataclass(frozen=True)
+class ArrayReductions:
+    """What loops update in copies of arrays (normalise/array_reductions.py): each loop, as it was
+    and by its index, the arrays, and the operators that join the copies. `body` and `objects` are
+    the kernel's without copies. `worthwhile`: where it is 0 the original loops run, since copies
+    would take longer.
+    """
+
+    loops: tuple[tuple[Loop, tuple[tuple[DataObject, str], ...]], ...]
+    body: Block
+    objects: tuple[DataObject, ...]
+    worthwhile: Expression
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ terms matter for them.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from tilepragma.base.diagnostics import Diagnostics
@@ -130,6 +131,20 @@ def reduction_updates(
     return refusal
 
 
+def array_updates(array: DataObject, body: Any, floating: FloatingRules) -> Updates | NoReduction:
+    """The updates of single elements that all uses of the array in `body` are."""
+    refusal = NoReduction(array.range)
+    for operator in ("+", "*", *_INTEGERS_ONLY):
+        if not isinstance(array.element, ScalarType) or (operator in _INTEGERS_ONLY and array.element.is_floating):
+            continue
+        updates = _Uses(array, array.element, operator, floating).as_updates(body)
+        if isinstance(updates, Updates):
+            return updates
+        if updates.reason:
+            refusal = updates
+    return refusal
+
+
 def is_ordered(object_: DataObject, operator: str, body: Any, floating: FloatingRules, signs: Signs) -> bool:
     """Whether updates of `object_` with this operator keep their order; other uses are allowed."""
     element = object_.element
@@ -147,13 +162,16 @@ def _remedy(name: str, operator: str) -> str:
 
 @dataclass(frozen=True)
 class _Uses:
-    """The uses of one scalar as updates with one operator; `signs` tell if their order matters."""
+    """The uses of one scalar, or of elements of one array, as updates with one operator; `signs`
+    tell if their order matters. `subscripts` are those of the element that a statement updates.
+    """
 
     object: DataObject
     type: ScalarType
     operator: str
     floating: FloatingRules
     signs: Signs | None = None
+    subscripts: tuple[Expression, ...] = ()
 
     def as_updates(self, body: Any) -> Updates | NoReduction:
         """All uses in `body` as updates, or the first use that is none."""
@@ -183,15 +201,26 @@ class _Uses:
 
     def updates(self, node: Any) -> Iterator[Updates | NoReduction]:
         """The updates in `node`, and other uses of the scalar."""
-        update = self._update(node)
+        target = self._target(node)
+        update = None if target is None else replace(self, subscripts=target.subscripts)._update(node)
         if update is not None:
             yield update
         if isinstance(update, NoReduction):
             return
         if update is None and isinstance(node, Access) and node.object == self.object:
             yield NoReduction(node.range)
-        for part in children(node) if update is None else update.parts:
+        parts = children(node) if update is None or target is None else (*target.subscripts, *update.parts)
+        for part in parts:
             yield from self.updates(part)
+
+    def _target(self, node: Any) -> Access | None:
+        """What a statement, or the only one under a condition, sets, if it is the object."""
+        statement = unwrapped(node.then) if isinstance(node, If) else node
+        expression = statement.expression if isinstance(statement, ExpressionStatement) else None
+        target = expression.target if isinstance(expression, (Assignment, Increment)) else None
+        if not isinstance(target, Access) or target.object != self.object:
+            return None
+        return target if len(target.subscripts) == self.object.rank else None
 
     def _update(self, node: Any) -> Updates | NoReduction | None:
         if isinstance(node, If):
@@ -405,7 +434,9 @@ class _Uses:
         return self.type.kind is ScalarKind.BOOLEAN
 
     def _is(self, value: Any) -> bool:
-        return isinstance(value, Access) and value.object == self.object and not value.path
+        if not isinstance(value, Access) or value.object != self.object or value.path:
+            return False
+        return value.subscripts == self.subscripts
 
     def _is_itself(self, value: Expression) -> bool:
         """Whether it is the scalar, perhaps converted to types with all its values."""

@@ -254,6 +254,9 @@ class Attempt:
 def _automatic(region: TiledRegion, diagnostics: Diagnostics) -> Planned:
     """The plan of a region without tiles, on expanded arrays where that is better."""
     attempt = Attempt(region)
+    if region.kernel.reductions is not None:
+        # Hyperplanes of the loop over copies cut its runs, and each tile looks for its own.
+        return attempt.planned(attempt.choice((as_written,)), diagnostics)
     planned = None
     copies = with_array_copies(attempt.region)
     copied = None if copies is None else attempt.instead(copies)

@@ -18,6 +18,7 @@ from tilepragma.ir.polynomial import expression, of_atom, polynomial
 from tilepragma.ir.traversal import loops_in
 from tilepragma.ir.types import RecordType, ScalarType
 from tilepragma.model.device import Device
+from tilepragma.normalise.array_reductions import COPIES
 from tilepragma.normalise.delinearisation import with_delinearised_arrays
 from tilepragma.normalise.ordered_zeros import ordered_zeros
 from tilepragma.plan.array_bytes import element_bytes
@@ -96,7 +97,7 @@ def kernel_facts(
         "checked": _checks(plan),
         "split": plan.split,
         "counted": dict.fromkeys(_counted(plan)),
-        "storage": plan.storage,
+        "storage": (*plan.storage, *_copies(plan)),
         "rejected": dict.fromkeys(_rejected(plan, sizes)),
         "targets": [_targets(plan)],
     }
@@ -154,6 +155,8 @@ def _counted(plan: KernelPlan) -> Iterator[str]:
 def _checks(plan: KernelPlan) -> Iterator[str]:
     if plan.checks_overlap:
         yield "no written array overlaps another"
+    if plan.kernel.reductions is not None:
+        yield f"{plain_text(plan.kernel.reductions.worthwhile)}; else the original loop runs, since copies cost more"
     for array in plan.arrays:
         others = ["with other arrays"] * array.rows_apart + ["with each other"] * array.rows_distinct
         if others:
@@ -165,6 +168,14 @@ def _checks(plan: KernelPlan) -> Iterator[str]:
         where = "" if zero.hosts and zero.devices else " on cores" if zero.hosts else " on devices"
         again = "else the original loop runs again, since the order decides the sign of a zero"
         yield f"{zero.object.host} does not end as a zero{where}; {again} (a reduction clause would allow any order)"
+
+
+def _copies(plan: KernelPlan) -> Iterator[str]:
+    """A clause for each array that a loop updates in copies."""
+    for loop, arrays in () if plan.kernel.reductions is None else plan.kernel.reductions.loops:
+        where = f"the loop over {loop.iterator.host}, line {loop.header.start.line}"
+        for array, operator in arrays:
+            yield f"{where}, updates {COPIES} copies of '{array.host}', which are joined with {operator} after it"
 
 
 def _tile_sizes(plan: KernelPlan, sizes: Sizes) -> str:

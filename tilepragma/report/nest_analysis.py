@@ -173,6 +173,8 @@ def _planned_objects(plan: KernelPlan) -> _PlannedObjects:
     privates = frozenset(object_ for launch in plan.host for object_ in launch.privates)
     nests = [node for launch in plan.host for node in walk(launch.body) if isinstance(node, TileNest)]
     distributed = {loop.loop.index for nest in nests for loop in nest.loops if loop.is_distributed}
+    if plan.kernel.reductions is not None:
+        reduced |= {array for _, arrays in plan.kernel.reductions.loops for array, _ in arrays}
     return _PlannedObjects(privates | reduced, reduced, frozenset(distributed))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tilepragma.base.diagnostics import Diagnostic, Severity
 from tilepragma.ir.accesses import uses
@@ -58,7 +59,11 @@ def faster_orders(plan: KernelPlan) -> Iterator[Diagnostic]:
 
 def region_planned(plan: KernelPlan) -> Kernel:
     """The region that the plan computes, with steps and without the planner's storage."""
-    return plan.before_normalisation or plan.source or plan.kernel
+    kernel = plan.before_normalisation or plan.source or plan.kernel
+    reductions = kernel.reductions
+    if reductions is None:
+        return kernel
+    return replace(kernel, body=reductions.body, objects=reductions.objects, reductions=None)
 
 
 def region_as_written(plan: KernelPlan) -> Kernel:

@@ -184,3 +184,67 @@ CASE(strips)
         free(t);
     }
 }
+
+// case counted_keys: sums of integers into elements that data choose, with enough iterations for copies of the array and with too few
+enum { BINS = 40, FEATURES = 3 };
+
+static unsigned char bytes[64];
+static long totals[BINS][FEATURES];
+
+static int nearest(const int *feature) { return (feature[0] * 7 + feature[2]) % BINS; }
+
+static void counted_keys(
+    int n, const int feature[restrict n][FEATURES], int *restrict member, int counts[restrict BINS],
+    unsigned bins[restrict 64], unsigned short marks[restrict BINS])
+{
+    int i, j, index;
+#pragma tilek kernel
+    for (i = 0; i < n; i++) {
+        index = nearest(feature[i]);
+        member[i] = index;
+        counts[index]++;
+        for (j = 0; j < FEATURES; j++)
+            totals[index][j] += feature[i][j];
+    }
+#pragma tilek kernel
+    for (int t = 0; t < 2; t++) {
+        for (int k = 1; k <= n; k++)
+            if (feature[k - 1][t] % 3 != 0)
+                bins[(feature[k - 1][t] + 5 * t) & 63] -= 3;
+        for (int b = 0; b < 64; b++)
+            bytes[b] += bins[b];
+    }
+#pragma tilek kernel
+    {
+        for (int k = 0; k < n; k++)
+            marks[feature[k][1] % BINS] ^= k;
+        for (int k = 0; k < n; k++)
+            bytes[feature[k][1] & 63] = bytes[feature[k][1] & 63] * 3;
+    }
+}
+
+CASE(counted_keys)
+{
+    static const int sizes[] = {0, 1, 300, 20011};
+    for (size_t at = 0; at < sizeof sizes / sizeof *sizes; ++at) {
+        const int n = sizes[at];
+        int(*const feature)[FEATURES] = malloc(((size_t)n + 1) * sizeof *feature);
+        int *const member = (int *)check_floats((size_t)n + 1), counts[BINS] = {0};
+        unsigned bins[64] = {0};
+        unsigned short marks[BINS] = {0};
+        unsigned state = 5;
+        for (int i = 0; i < n * FEATURES; ++i) {
+            state = state * 1664525 + 1013904223;
+            feature[i / FEATURES][i % FEATURES] = state >> 12;
+        }
+        counted_keys(n, (const int (*)[FEATURES])feature, member, counts, bins, marks);
+        check_record("member", member, (size_t)n * sizeof *member);
+        check_record("counts", counts, sizeof counts);
+        check_record("totals", totals, sizeof totals);
+        check_record("bins", bins, sizeof bins);
+        check_record("bytes", bytes, sizeof bytes);
+        check_record("marks", marks, sizeof marks);
+        free(feature);
+        free(member);
+    }
+}

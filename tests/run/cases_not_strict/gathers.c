@@ -222,3 +222,24 @@ CASE(put)
     free(to);
     free(index);
 }
+
+// case remainders: counts at places that could be negative, in an array that ends before the greatest place
+static void remainders(int n, const int *restrict key, int *restrict count)
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        count[key[i] % 100]++;
+}
+
+CASE(remainders)
+{
+    enum { KEYS = 20011 };
+    int *const key = check_allocate(KEYS, sizeof *key), *const count = check_allocate(40, sizeof *count);
+    for (int i = 0; i < KEYS; i++)
+        key[i] = i * 97 % 40 + 300;
+    memset(count, 0, 40 * sizeof *count);
+    remainders(KEYS, key, count);
+    check_record("count", count, 40 * sizeof *count);
+    free(key);
+    free(count);
+}

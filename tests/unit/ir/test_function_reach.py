@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.source_plans import plan
 from tilepragma.ir.loop_tree_text import plain_text
+from tilepragma.plan.kernel_plan import ArrayArgument
 
 ROW = "static double row(const double *v, int k) { double s = 0; for (int i = 0; i < k; i++) s += v[i]; return s; }"
 
@@ -20,6 +21,10 @@ def section(functions: str, call: str, rank: int = 1) -> str:
     }}""")
     (array,) = [array for array in result.arrays if array.object.name == "a"]
     assert array.doubt is None
+    return text_of(array)
+
+
+def text_of(array: ArrayArgument) -> str:
     return "".join(f"[{plain_text(each.lower)}:{plain_text(each.length)}]" for each in array.section)
 
 
@@ -45,10 +50,20 @@ def test_the_functions_names_are_its_own() -> None:
     )
 
 
-def test_rows_of_known_lengths_are_reached_across() -> None:
-    assert section("static double at(const double *v) { return v[1]; }", "at(&a[i][0])", 2) == (
-        "[3:(n >= 4 ? n - 3 : 0)][1:(n >= 4 ? 1 : 0)]"
-    )
+def test_what_may_leave_its_row_is_in_the_whole_array() -> None:
+    first, second = (f"static double at(const double *v) {{ return v[{place}]; }}" for place in (0, 1))
+    assert section(first, "at(&a[i][0])", 2) == "[3:(n >= 4 ? n - 3 : 0)][0:(n >= 4 ? 1 : 0)]"
+    assert section(second, "at(&a[i][0])", 2) == "[0:n][0:m]"
+
+
+def test_rows_that_functions_get_are_in_the_section() -> None:
+    result = plan("""
+    static int sum(const int *v) { int s = 0; for (int j = 0; j < 8; j++) s += v[j]; return s; }
+    void f(int n, const int (*a)[8], int *b) {
+    #pragma tilek kernel
+        for (int i = 0; i < n; i++) b[i] = sum(a[i]);
+    }""")
+    assert [text_of(array) for array in result.arrays if array.object.name == "a"] == ["[0:(n >= 1 ? n : 0)][0:8]"]
 
 
 def test_what_a_function_reads_by_data_has_no_known_extent() -> None:
