@@ -13,7 +13,7 @@ enum { N = 613, M = 37 };
 
 static double a[N][M], b[N][M], *rows[N];
 static double x[N], y[N];
-static int order[N], counts[N];
+static int order[N], counts[N], quarters[4];
 
 static void heat(int n, int m)
 {
@@ -79,14 +79,35 @@ static int sums(int n, double *product, double *largest)
     return last + odd;
 }
 
+/* Updates that may come in any order, of scalars and of elements that data choose. */
+static double counted(int n, double *weights)
+{
+    double most = 0;
+#pragma omp parallel for reduction(+ : weights[:4])
+    for (int i = 0; i < n; i++) {
+        weights[order[i] & 3] += x[i];
+#pragma omp atomic
+        quarters[order[i] % 4]++;
+#pragma omp atomic update
+        quarters[3 - (order[i] & 3)] += 2;
+#pragma omp critical(most)
+        {
+            if (x[i] > most) most = x[i];
+        }
+    }
+    return most;
+}
+
 static int kept(int n)
 {
     int hits = 0;
 #pragma omp parallel for
     for (int i = 0; i < n; i++)
         if (order[i] % 3 == 0) {
-#pragma omp atomic
-            hits += 1;
+            int before;
+#pragma omp atomic capture
+            before = hits++;
+            counts[i] += before < 0;
         }
 #pragma omp parallel
     {
@@ -244,7 +265,7 @@ static void both(int n)
 
 int main(void)
 {
-    double product, largest, check = 0;
+    double product, largest, check = 0, weights[4] = {0};
     for (int i = 0; i < N; i++) {
         order[i] = i * 100 % N;
         x[i] = i % 17 * 0.25;
@@ -254,6 +275,8 @@ int main(void)
     heat(N, M);
     gather(N, order, x, y);
     scatter(N, order, x);
+    check += counted(N, weights);
+    for (int i = 0; i < 4; i++) check += weights[i] * i + quarters[i] * (i + 3);
     const int whole = sums(N, &product, &largest), hits = kept(N);
     short_rows(N);
     both(N);

@@ -18,7 +18,19 @@ FLAGS = ("-std=c99", "-O1", "-ffp-contract=off", "-Wall", "-Wextra", "-Wno-unkno
 OPENMP = "-fopenmp"
 TARGETS = ("serial", "threads", "opencl", "cuda")
 #: The kernels of `openmp_lines.c`; devices do not hold the arrays of some.
-KERNELS = ("heat", "short_rows", "sums", "sums_2", "kept", "together", "together_2", "smooth", "user", "both")
+KERNELS = (
+    "heat",
+    "counted",
+    "short_rows",
+    "sums",
+    "sums_2",
+    "kept",
+    "together",
+    "together_2",
+    "smooth",
+    "user",
+    "both",
+)
 WITHOUT_EXTENTS = ("gather", "scatter", "together_3")
 
 pytestmark = pytest.mark.xdist_group("openmp")

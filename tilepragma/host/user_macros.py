@@ -13,7 +13,7 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 
 from tilepragma.base.resources import resource_folder
-from tilepragma.ir.directives import Section
+from tilepragma.ir.directives import ReductionClause, Section, clause_expressions
 
 _NO_WORDS = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|/\*.*?\*/|//[^\n]*', re.DOTALL)
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -32,7 +32,9 @@ def as_written(text: str) -> str:
 
 
 def path_macros(macros: Mapping[str, bytes], directives: Iterable[object]) -> frozenset[str]:
-    """The macros (given with definitions) that paths to arrays in the directives' clauses need."""
+    """The macros (given with definitions) that paths to arrays in the directives' clauses need, and
+    lengths in `reduction` clauses, which kernels take as numbers.
+    """
     return _needed(" ".join(_paths(tuple(directives))), macros)
 
 
@@ -55,6 +57,8 @@ def _paths(node: object) -> Iterator[str]:
     elif is_dataclass(node) and not isinstance(node, type):
         if isinstance(node, Section):
             yield node.path
+        if isinstance(node, ReductionClause):
+            yield from (expression.text for expression in clause_expressions(node.sections))
         for field in fields(node):
             yield from _paths(getattr(node, field.name))
 

@@ -174,11 +174,14 @@ class AxisKind(Enum):
 
 @dataclass(frozen=True)
 class ReductionClause:
-    """`reduction(op : id, …)`; `operator` one of + * min max & | ^ && ||."""
+    """`reduction(op : id, …)`; `operator` one of + * min max & | ^ && ||. `sections` are those of
+    arrays among the `names`.
+    """
 
     operator: str
     names: tuple[str, ...]
     range: SourceRange
+    sections: tuple[Section, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -91,6 +91,14 @@ def check_reduction(
         message = f"'{object_.host}' is not a number, so it cannot be reduced"
         diagnostics.error(clause.range, message, "reduce a scalar of arithmetic type")
         return clause.operator
+    return check_updates(object_, clause, body, floating, diagnostics)
+
+
+def check_updates(
+    object_: DataObject, clause: ReductionClause, body: Any, floating: FloatingRules, diagnostics: Diagnostics
+) -> str:
+    """The same for a number, or an array of numbers."""
+    assert isinstance(object_.element, ScalarType), "reductions are over numbers"
     if clause.operator in _INTEGERS_ONLY and not object_.element.is_integer:
         message = f"'{clause.operator}' needs integers, but '{object_.host}' is {object_.element.spelling}"
         diagnostics.error(clause.range, message)
@@ -104,7 +112,8 @@ def check_reduction(
         diagnostics.error(updates.range, message, updates.remedy)
     else:
         message = f"'{object_.host}' is reduced with '{written}', but this is not an update with that operator"
-        diagnostics.error(updates.range, message, _remedy(object_.host, written))
+        element = f"{object_.host}{'[…]' * object_.rank}"
+        diagnostics.error(updates.range, message, _remedy(element, written))
     return clause.operator
 
 

@@ -21,9 +21,12 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
 from math import prod
+from typing import TypeVar
 
+from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
 from tilepragma.base.frozen_values import dataclass
-from tilepragma.ir.accesses import function_uses, uses
+from tilepragma.ir.accesses import Use, function_uses, uses
+from tilepragma.ir.directives import KernelDirective, LoopDirective
 from tilepragma.ir.expressions import (
     Access,
     Assignment,
@@ -32,8 +35,10 @@ from tilepragma.ir.expressions import (
     Conditional,
     DataObject,
     Expression,
+    FloatingLiteral,
     Scope,
     Storage,
+    Unary,
     access_to,
     conjunction,
     integer,
@@ -53,10 +58,10 @@ from tilepragma.ir.loop_tree import (
     Statement,
 )
 from tilepragma.ir.polynomial import Polynomial, expression, number, polynomial
-from tilepragma.ir.reductions import Updates, array_updates
+from tilepragma.ir.reductions import Updates, array_updates, check_updates
 from tilepragma.ir.substitution import with_each
-from tilepragma.ir.traversal import access_count, loops_in, mentions, walk
-from tilepragma.ir.types import INT, LONG, ScalarType, usual_type
+from tilepragma.ir.traversal import access_count, loop_directives, loops_in, mentions, walk
+from tilepragma.ir.types import DOUBLE, INT, LONG, ScalarType, usual_type
 from tilepragma.normalise.value_ranges import UnboundedError, ValueRanges
 from tilepragma.poly.extents import Bounds, around
 from tilepragma.user_tiles.chain_checks import literal_trip
@@ -72,6 +77,7 @@ that jump over memory often find neither its pages nor what processors fetch ahe
 """
 
 ZERO = integer(0)
+_Directive = TypeVar("_Directive", KernelDirective, LoopDirective)
 _IDENTITIES = {"+": 0, "|": 0, "^": 0, "*": 1, "&": -1}
 
 
@@ -102,7 +108,12 @@ def _is_countable(kernel: Kernel, loop: Loop) -> bool:
     """
     counts_up = loop.comparison in ("<", "<=") and polynomial(loop.step).constant == 1
     trip = literal_trip(loop)
-    if not counts_up or loop.directive is not None or (trip is not None and trip < COPIES * RUN_OF_NESTS):
+    directive = loop.directive
+    if directive is not None and directive != LoopDirective(
+        directive.range, privates=directive.privates, reductions=directive.reductions
+    ):
+        return False
+    if not counts_up or (trip is not None and trip < COPIES * RUN_OF_NESTS):
         return False
     if any(isinstance(node, (Break, Return)) for node in walk(loop.body)):
         return False
@@ -135,11 +146,28 @@ class _Reduced:
 
 
 def _reduced(kernel: Kernel, loop: Loop, floating: FloatingRules) -> Iterator[_Reduced]:
-    """The arrays that the loop only updates, at places that data choose."""
-    called = {use.object for use in function_uses(kernel.functions)}
-    written = written_objects(kernel)
-    on_host = host_evaluable(written)
+    """The arrays whose elements are known and that the loop only updates, in any order."""
+    on_host = host_evaluable(written_objects(kernel))
     ranges = ValueRanges(kernel.body, on_host)
+    for array, places, updates in _updated(kernel, loop, floating):
+        if updates.ordered:
+            continue
+        with suppress(UnboundedError):
+            sides = [_side(array, dimension, places, ranges) for dimension in range(array.rank)]
+            lengths = tuple(expression(side.high - side.low + number(1)) for side in sides)
+            guarded = None in array.lengths
+            if all(map(on_host, lengths)) and not (guarded and updates.operator == "&"):
+                yield _Reduced(array, updates.operator, tuple(side.low for side in sides), lengths, guarded)
+
+
+def _updated(
+    kernel: Kernel, loop: Loop, floating: FloatingRules
+) -> Iterator[tuple[DataObject, list[tuple[Expression, ...]], Updates]]:
+    """The arrays that the loop only updates, at places that data choose or for a clause; with the
+    subscripts. A clause allows any order.
+    """
+    called = {use.object for use in function_uses(kernel.functions)}
+    written, operators = written_objects(kernel), dict(_operators(kernel))
     iterators = {each.iterator for each in loops_in(kernel.body)}
     in_loop = list(uses(loop.body, kernel.functions))
     for array in dict.fromkeys(use.object for use in in_loop if use.writes):
@@ -149,17 +177,82 @@ def _reduced(kernel: Kernel, loop: Loop, floating: FloatingRules) -> Iterator[_R
             continue
         places = [use.subscripts for use in in_loop if use.object == array]
         atoms = (node for place in places for each in place for node in walk(each) if isinstance(node, Access))
-        if not any(node.subscripts or node.object in written - iterators for node in atoms):
+        operator = operators.get(array.host)
+        if operator is None and not any(node.subscripts or node.object in written - iterators for node in atoms):
             continue
         updates = array_updates(array, loop.body, floating)
-        if not isinstance(updates, Updates) or updates.ordered or updates.operator not in _IDENTITIES:
-            continue
-        with suppress(UnboundedError):
-            sides = [_side(array, dimension, places, ranges) for dimension in range(array.rank)]
-            lengths = tuple(expression(side.high - side.low + number(1)) for side in sides)
-            guarded = None in array.lengths
-            if all(map(on_host, lengths)) and not (guarded and updates.operator == "&"):
-                yield _Reduced(array, updates.operator, tuple(side.low for side in sides), lengths, guarded)
+        if isinstance(updates, Updates) and operator in (None, updates.operator):
+            yield array, places, updates if operator is None else replace(updates, ordered="")
+
+
+def clause_remedies(kernel: Kernel, floating: FloatingRules) -> Iterator[Diagnostic]:
+    """A note for each array that a `reduction` clause would let a loop update in copies."""
+    told: set[DataObject] = set()
+    for loop in loops_in(kernel.body) if kernel.reductions is None else ():
+        known = {reduced.array for reduced in _reduced(kernel, loop, floating)}
+        for array, _, updates in _updated(kernel, loop, floating) if _is_countable(kernel, loop) else ():
+            if array in known or array in told:
+                continue
+            told.add(array)
+            whole = None not in array.lengths
+            section = "" if whole else "[0:N]" + "[:]" * (array.rank - 1)
+            where = "" if whole else f", with the first length of '{array.host}' for N"
+            order = " in any order" if updates.ordered else ""
+            text = (
+                f"with reduction({updates.operator}: {array.host}{section}) at the kernel{where}, iterations of the "
+                f"loop over '{loop.iterator.host}' update copies of '{array.host}'{order}"
+            )
+            yield Diagnostic(Severity.NOTE, loop.header, text)
+
+
+def without_word_for_reductions(kernel: Kernel, *, has_tiles: bool, diagnostics: Diagnostics) -> Kernel | None:
+    """The kernel without `independent` clauses if a `reduction` clause names an array: iterations
+    then share its elements. None, and an error, if loops have tiles of the user's.
+    """
+    arrays = {object_.host for object_ in kernel.objects if object_.rank}
+    directives: list[KernelDirective | LoopDirective] = [kernel.directive, *loop_directives(kernel.body)]
+    clauses = (clause for directive in directives for clause in directive.reductions)
+    first = next((clause for clause in clauses if arrays.intersection(clause.names)), None)
+    if first is None:
+        return kernel
+    if has_tiles:
+        name = next(name for name in first.names if name in arrays)
+        message = f"the array '{name}' cannot be reduced in loops with tiles of your own"
+        diagnostics.error(first.range, message, "take the tiles out: copies of the array decide who does what")
+        return None
+
+    def proven(loop: Loop) -> Loop:
+        return loop if loop.directive is None else replace(loop, directive=replace(loop.directive, independent=False))
+
+    directive = replace(kernel.directive, independent=False)
+    return replace(kernel, directive=directive, body=with_each(kernel.body, Loop, proven))
+
+
+def check_array_clauses(kernel: Kernel, floating: FloatingRules, diagnostics: Diagnostics) -> None:
+    """Report arrays in `reduction` clauses that no loop only updates with the operator."""
+    arrays = {object_.host: object_ for object_ in kernel.objects if object_.rank}
+    directives: list[KernelDirective | LoopDirective] = [kernel.directive, *loop_directives(kernel.body)]
+    for clause in (clause for directive in directives for clause in directive.reductions):
+        for array in (arrays[name] for name in clause.names if name in arrays):
+            writing = [loop for loop in loops_in(kernel.body) if any(_writes(use, array) for use in uses(loop.body))]
+            checks = []
+            for loop in writing if isinstance(array.element, ScalarType) else ():
+                checks.append(Diagnostics())
+                check_updates(array, clause, loop.body, floating, checks[-1])
+            if checks and all(check.has_errors for check in checks):
+                diagnostics.add_all(checks[-1])
+
+
+def _writes(use: Use, array: DataObject) -> bool:
+    return use.writes and use.object == array
+
+
+def _operators(kernel: Kernel) -> Iterator[tuple[str, str]]:
+    """The names in `reduction` clauses, with their operators."""
+    directives: list[KernelDirective | LoopDirective] = [kernel.directive, *loop_directives(kernel.body)]
+    for directive in directives:
+        for clause in directive.reductions:
+            yield from ((name, clause.operator) for name in clause.names)
 
 
 def _side(array: DataObject, dimension: int, places: Sequence[tuple[Expression, ...]], ranges: ValueRanges) -> Bounds:
@@ -190,6 +283,8 @@ class _Expansion:
 
     def expanded(self) -> Expanded:
         summed = self._loop(self.copy, integer(COPIES), (*map(self._cleared, self.reduced), self._runs()))
+        if self.loop.directive is not None:
+            summed = replace(summed, directive=self._without_arrays(self.loop.directive))
         statements = (summed, *map(self._joined, self.reduced))
 
         def block(node: Block) -> Block:
@@ -198,11 +293,21 @@ class _Expansion:
 
         kernel = replace(
             self.kernel,
+            directive=self._without_arrays(self.kernel.directive),
             body=with_each(self.kernel.body, Block, block),
             objects=tuple(dict.fromkeys((*self.kernel.objects, *self._in_lengths(), *self.copies.values()))),
             reductions=self._reductions(),
         )
         return Expanded(kernel, self.loop, self.copy)
+
+    def _without_arrays(self, directive: _Directive) -> _Directive:
+        """The directive without the arrays in its `reduction` clauses."""
+        arrays = {each.array.host for each in self.reduced}
+        clauses = (
+            replace(clause, names=tuple(name for name in clause.names if name not in arrays), sections=())
+            for clause in directive.reductions
+        )
+        return replace(directive, reductions=tuple(clause for clause in clauses if clause.names))
 
     def _reductions(self) -> ArrayReductions:
         arrays = tuple((each.array, each.operator) for each in self.reduced)
@@ -222,7 +327,7 @@ class _Expansion:
         after = Binary("+", access_to(first), integer(run), LONG)
         end = Conditional(Binary("<", past, after, INT), past, after, LONG)
         body = with_each(self.loop.body, Access, self._in_copy)
-        inner = replace(self.loop, lower=access_to(first), comparison="<", upper=end, body=body)
+        inner = replace(self.loop, lower=access_to(first), comparison="<", upper=end, body=body, directive=None)
         return self._loop(first, past, (inner,), start, COPIES * run)
 
     def _in_copy(self, access: Access) -> Access:
@@ -240,7 +345,7 @@ class _Expansion:
 
         def value(places: tuple[Expression, ...]) -> Statement:
             target = self._element(reduced, access_to(self.copy), places)
-            return self._set("=", target, integer(_IDENTITIES[reduced.operator]))
+            return self._set("=", target, _identity(reduced))
 
         return self._over(reduced, value)
 
@@ -262,7 +367,7 @@ class _Expansion:
             update = self._set(f"{operator}=", Access(reduced.array, subscripts, (), type_), total)
             if not reduced.guarded:
                 return update
-            changes = Binary("!=", total, integer(_IDENTITIES[operator]), INT)
+            changes = Binary("!=", total, _identity(reduced), INT)
             return If(changes, Block((update,)), None)
 
         return self._over(reduced, value)
@@ -321,6 +426,14 @@ class _Expansion:
 
     def _set(self, operator: str, target: Access, value: Expression) -> Statement:
         return ExpressionStatement(Assignment(operator, target, value, target.type))
+
+
+def _identity(reduced: _Reduced) -> Expression:
+    """The value that changes no other: -0.0 for floating-point sums, since 0.0 changes -0.0."""
+    value, type_ = _IDENTITIES[reduced.operator], reduced.array.element
+    if value or not isinstance(type_, ScalarType) or not type_.is_floating:
+        return integer(value)
+    return Unary("-", FloatingLiteral(0.0, "0.0"), DOUBLE)
 
 
 def _wide(value: Expression) -> Expression:

@@ -11,7 +11,7 @@ from tilepragma.base.source_ranges import SourceRange
 from tilepragma.ir.expressions import Access, DataObject
 from tilepragma.ir.loop_tree import FloatingRules, Kernel, asks_for_layers
 from tilepragma.ir.traversal import loops_in
-from tilepragma.normalise.array_reductions import array_reductions
+from tilepragma.normalise.array_reductions import array_reductions, check_array_clauses, without_word_for_reductions
 from tilepragma.normalise.delinearisation import with_rows_of_pointers, with_substituted_locals
 from tilepragma.normalise.if_conversion import with_closed_iterations, with_conditions_for_continues
 from tilepragma.normalise.plain_form import in_plain_form
@@ -56,7 +56,8 @@ def _with_array_reductions(region: TiledRegion, planned: Planned, messages: Diag
     """The plan, with sums into elements that data choose in copies of their arrays where the loop
     around them runs in order else; and its messages.
     """
-    if region.user or region.order is not None:
+    check_array_clauses(region.kernel, region.floating, messages)
+    if region.user or region.order is not None or messages.has_errors:
         return planned, messages
     for expanded in array_reductions(region.kernel, region.floating):
         around = [loop for loop in loops_in(region.kernel.body) if expanded.loop in loops_in(loop)]
@@ -98,6 +99,10 @@ def normalise(
     if not user_clauses(kernel.body):
         kernel = with_conditions_for_continues(kernel)
     if (private := privatized(kernel, diagnostics)) is None:
+        return None
+    has_tiles = bool(user_clauses(private.body))
+    private = without_word_for_reductions(private, has_tiles=has_tiles, diagnostics=diagnostics)
+    if private is None:
         return None
     targets = allowed_targets(private, defaults.targets, diagnostics)
     check_device(private.directive, defaults.device, diagnostics)

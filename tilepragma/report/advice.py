@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tilepragma.arguments.array_arguments import doubts
 from tilepragma.base.diagnostics import Diagnostic, Severity
 from tilepragma.ir.traversal import loops_in
+from tilepragma.normalise.array_reductions import clause_remedies
 from tilepragma.normalise.induction_variables import remaining_periodic_integers
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.report.relaxation_facts import faster_orders
@@ -33,7 +34,9 @@ def _remedies(plan: KernelPlan) -> Iterator[Diagnostic]:
             yield Diagnostic(Severity.NOTE, obstacle.range, obstacle.message)
         yield from obstacle.notes
     yield from remaining_periodic_integers(plan.kernel)
-    if not plan.obstacles and any(loops_in(plan.kernel.body)):
+    clauses = tuple(clause_remedies(plan.kernel, plan.floating))
+    yield from clauses
+    if not clauses and not plan.obstacles and any(loops_in(plan.kernel.body)):
         remedy = "'tilepragma explain' shows all dependences; say 'independent' only where you know that there are none"
         yield Diagnostic(Severity.NOTE, plan.kernel.directive.range, remedy)
 

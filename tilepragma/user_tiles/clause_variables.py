@@ -1,4 +1,6 @@
-"""Checks that `private`, `firstprivate` and `reduction` clauses name scalars of the kernel."""
+"""Checks what `private`, `firstprivate` and `reduction` clauses name: scalars of the kernel, and
+arrays of known lengths that are reduced.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +33,15 @@ def check_names(kernel: Kernel, diagnostics: Diagnostics) -> None:
 def _check(name: str, object_: DataObject | None, word: str, range_: SourceRange, diagnostics: Diagnostics) -> None:
     if object_ is None:
         diagnostics.error(range_, f"'{name}' cannot be {word}: the kernel does not use it", "remove it from the clause")
-    elif object_.storage is not Storage.SCALAR:
-        gather = f"gather in a scalar, and store it in '{name}' after the kernel"
-        remedy = gather if word == "reduced" else f"declare '{name}' inside the distributed loop"
-        diagnostics.error(range_, f"'{name}' cannot be {word}: it is an array", remedy)
+    elif object_.storage is not Storage.SCALAR and word == "private":
+        remedy = f"declare '{name}' inside the distributed loop"
+        diagnostics.error(range_, f"'{name}' cannot be private: it is an array", remedy)
+    elif object_.storage is Storage.ROWS or None in object_.lengths:
+        message = f"'{name}' cannot be reduced: it is an array, and it is not known how many elements it has"
+        remedy = f"write reduction(+: {name}[0:N]), with their number for N"
+        if object_.storage is Storage.ROWS:
+            remedy = f"gather in a scalar, and store it in '{name}' after the kernel"
+        diagnostics.error(range_, message, remedy)
 
 
 def _objects(kernel: Kernel) -> dict[str, DataObject]:

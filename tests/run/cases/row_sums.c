@@ -248,3 +248,48 @@ CASE(counted_keys)
         free(member);
     }
 }
+
+// case clause_sums: sums and products of floating-point numbers that are exact in any order, in copies that clauses ask for
+#define WEIGHTS (BINS / 2)
+
+struct sums {
+    int bins;
+    double *total;
+};
+
+static void clause_sums(
+    int n, const int *restrict place, struct sums *into, float *restrict weight, double *restrict column)
+{
+#pragma tilek kernel reduction(+: into->total[0:into->bins], weight[0:WEIGHTS]) independent
+    for (int i = 0; i < n; i++) {
+        into->total[place[i]] += 0.25 * place[i];
+        weight[place[i] / 2] -= 0.5f;
+    }
+#pragma tilek kernel
+#pragma tilek loop reduction(+: column[0:7])
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < 7; j++)
+            column[j] += place[i] * j;
+#pragma tilek kernel reduction(*: column[:7])
+    for (int i = n; i > 0; i--)
+        column[place[i - 1] % 7] *= i % 2000 == 0 ? 0.5 : 1;
+}
+
+CASE(clause_sums)
+{
+    static const int sizes[] = {0, 300, 7013};
+    for (size_t at = 0; at < sizeof sizes / sizeof *sizes; ++at) {
+        const int n = sizes[at];
+        int *const place = malloc(((size_t)n + 1) * sizeof *place);
+        double total[BINS] = {0}, column[7] = {0, 1, -0.0};
+        float weight[WEIGHTS] = {0};
+        struct sums into = {BINS, total};
+        for (int i = 0; i < n; ++i)
+            place[i] = i * 31 % BINS;
+        clause_sums(n, place, &into, weight, column);
+        check_record("total", total, sizeof total);
+        check_record("column", column, sizeof column);
+        check_record("weight", weight, sizeof weight);
+        free(place);
+    }
+}

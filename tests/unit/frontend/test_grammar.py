@@ -179,6 +179,12 @@ def test_clauses_of_a_kernel() -> None:
     assert [(p.names, p.first) for p in head.privates] == [(("x", "y"), False), (("z",), True)]
 
 
+def test_reduced_arrays_have_sections() -> None:
+    (clause,) = kernel("reduction(+: s, g->w[0:n][:], t[4])").reductions
+    assert clause.names == ("s", "g->w", "t")
+    assert [(each.path, len(each.dimensions)) for each in clause.sections] == [("g->w", 2), ("t", 1)]
+
+
 def test_async_and_wait_alone() -> None:
     head = kernel("async wait")
     assert (head.asynchronous, head.asynchronous_default, head.waits, head.wait_all) == (None, True, (), True)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.source_plans import plan
-from tilepragma.ir.loop_tree import TileNest
+from tests.support.source_plans import errors, plan
+from tilepragma.ir.loop_tree import FloatingRules, TileNest
 from tilepragma.ir.loop_tree_text import plain_text, statement_text
 from tilepragma.ir.traversal import walk
+from tilepragma.normalise.array_reductions import clause_remedies
 from tilepragma.plan.kernel_plan import KernelPlan
 
+STRICT = FloatingRules(contract=False, fast=False)
 PARAMETERS = "int n, int m, const int *restrict key, int *restrict h, int count[restrict m], double sums[restrict m]"
 
 
@@ -96,3 +98,57 @@ def test_elements_beyond_an_array_of_unknown_length_are_not_touched() -> None:
     assert lines[0] == "for (h_0_2 = 0; h_0_2 < 199l; h_0_2 += 1)"
     assert lines[1].startswith("  if ((h_copies[0][h_0_2] + h_copies[1][h_0_2]") and lines[1].endswith(") != 0)")
     assert lines[2].startswith("    h[h_0_2 - 99l] += h_copies[0][h_0_2]")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "#pragma tilek kernel reduction(+: sums)\nfor (int i = 0; i < n; i++) sums[key[i]] += 1;",
+        "#pragma tilek kernel reduction(+: x[0:m + 2])\nfor (int i = 0; i < n; i++) x[key[i]] += i;",
+        "#pragma tilek kernel\n#pragma tilek loop reduction(*: x[0:BINS])\nfor (int i = 0; i < n; i++) x[key[i]] *= i;",
+        "#pragma tilek kernel reduction(+: h[:m])\nfor (int i = 0; i < n; i++) for (int j = 0; j < m; j++) h[j] += i;",
+        "#pragma tilek kernel reduction(+: sums) independent\nfor (int i = 0; i < n; i++) sums[key[i]] += i;",
+    ],
+)
+def test_clauses_allow_any_order_and_tell_lengths(body: str) -> None:
+    made = plan(f"#define BINS 40\nvoid f({PARAMETERS}, double *x) {{\n{body}\n}}")
+    assert made.kernel.reductions is not None
+    assert is_parallel(made)
+
+
+def test_copies_of_sums_begin_with_a_zero_that_changes_none() -> None:
+    made = plan(f"""void f({PARAMETERS}) {{
+    #pragma tilek kernel reduction(+: sums)
+        for (int i = 0; i < n; i++) sums[key[i]] += 1;
+    }}""")
+    assert "sums_copies[copy][sums_0] = -0.0;" in statement_text(made.kernel.body.statements[0])
+
+
+@pytest.mark.parametrize(
+    ("clause", "loop", "expected"),
+    [
+        ("reduction(+: x)", "", "'x' cannot be reduced: it is an array, and it is not known how many elements it has"),
+        ("reduction(+: x[2:m])", "", "the section of 'x' does not say how many elements there are from the first on"),
+        ("reduction(+: x[0:m][0:2])", "", "the section of 'x' has 2 dimensions, the array 1"),
+        ("reduction(+: r[0:m][0:2])", "", "'r' cannot be reduced: its rows lie anywhere in memory"),
+        ("reduction(*: x[0:m])", "", "'x' is reduced with '*', but this is not an update with that operator"),
+        ("reduction(+: x[0:m])", "tile(thread)", "the array 'x' cannot be reduced in loops with tiles of your own"),
+    ],
+)
+def test_clauses_that_cannot_hold_are_errors(clause: str, loop: str, expected: str) -> None:
+    line = f"#pragma tilek loop {loop}\n" if loop else ""
+    body = "for (int i = 0; i < n; i++) { x[key[i]] += 1; r[key[i]][0] = 1; }"
+    source = f"void f({PARAMETERS}, double *x, double **r) {{\n#pragma tilek kernel {clause}\n{line}{body}\n}}"
+    assert expected in errors(source)
+
+
+def test_a_clause_that_would_help_is_named() -> None:
+    (note,) = clause_remedies(planned("for (int i = 0; i < n; i++) h[key[i]]++;").kernel, STRICT)
+    assert note.message == (
+        "with reduction(+: h[0:N]) at the kernel, with the first length of 'h' for N, iterations of the loop over 'i' "
+        "update copies of 'h'"
+    )
+    (note,) = clause_remedies(planned("for (int i = 0; i < n; i++) sums[key[i]] += i;").kernel, STRICT)
+    assert note.message == (
+        "with reduction(+: sums) at the kernel, iterations of the loop over 'i' update copies of 'sums' in any order"
+    )

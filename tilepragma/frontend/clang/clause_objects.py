@@ -14,8 +14,9 @@ from tilepragma.frontend.clang.lowering_context import Context
 from tilepragma.frontend.clang.objects import external_object
 from tilepragma.frontend.clang.struct_members import named_members
 from tilepragma.frontend.clang.type_conversion import is_pointer, is_record, target_type
-from tilepragma.ir.directives import KernelDirective, LoopDirective, Section, clause_expressions
-from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.directives import ClauseExpression, KernelDirective, LoopDirective, Section, clause_expressions
+from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage, access_to, integer
+from tilepragma.ir.types import LONG, is_integer
 
 _NAME = re.compile(r"\b[A-Za-z_]\w*")
 _STEP = re.compile(r"(->|\.)\s*([A-Za-z_]\w*)")
@@ -32,6 +33,55 @@ def resolve_clauses(context: Context, directive: KernelDirective, offset: int) -
         if sections:
             clauses.append(dataclasses.replace(clause, sections=sections))
     return dataclasses.replace(directive, data=tuple(clauses))
+
+
+def reduced_lengths(
+    context: Context, directives: Iterable[KernelDirective | LoopDirective], offset: int
+) -> dict[DataObject, DataObject]:
+    """Arrays with the lengths that sections in `reduction` clauses give them. Raises SourceError
+    for sections that say no length.
+    """
+    instead = {}
+    for section in (each for directive in directives for clause in directive.reductions for each in clause.sections):
+        array = context.used.get(section.path)
+        if array is not None and array.rank:
+            instead[array] = dataclasses.replace(array, lengths=_lengths(context, array, section, offset))
+    return instead
+
+
+def _lengths(context: Context, array: DataObject, section: Section, offset: int) -> tuple[Expression | None, ...]:
+    if array.storage is Storage.ROWS:
+        message = f"'{section.path}' cannot be reduced: its rows lie anywhere in memory"
+        raise source_error(section.range, message, "use an array in one block")
+    if len(section.dimensions) != array.rank:
+        message = f"the section of '{section.path}' has {len(section.dimensions)} dimensions, the array {array.rank}"
+        raise source_error(section.range, message, "write one [0:length] for each dimension")
+
+    lengths = []
+    for place, (known, dimension) in enumerate(zip(array.lengths, section.dimensions, strict=True)):
+        from_first = dimension.lower is None or dimension.lower.literal == 0
+        if known is None and (dimension.length is None or not from_first):
+            message = f"the section of '{section.path}' does not say how many elements there are from the first on"
+            raise source_error(section.range, message, "write [0:length]")
+        given = dimension.length
+        lengths.append(known if known is not None or given is None else _length(context, array, place, given, offset))
+    return tuple(lengths)
+
+
+def _length(context: Context, array: DataObject, place: int, length: ClauseExpression, offset: int) -> Expression:
+    """The number, the variable, or a new number that has the value of the clause's expression."""
+    if length.literal is not None:
+        return integer(length.literal)
+    declaration = visible_declaration(context.facts.node, length.text, offset)
+    if declaration is not None:
+        object_ = resolve_path(context, Section(length.text, (), length.range), offset)
+        if object_.storage is Storage.SCALAR and is_integer(object_.element):
+            return access_to(object_)
+    name = context.names.unique(f"{array.name}_length{place}")
+    shape = LONG, Storage.SCALAR, Scope.EXTERNAL
+    number = DataObject(name, f"(long)({length.text})", *shape, const=True, range=length.range)
+    context.used[number.host], context.roots[number.host] = number, context.roots[array.host]
+    return access_to(number)
 
 
 def _is_used(context: Context, section: Section, offset: int) -> bool:

@@ -11,7 +11,7 @@ from tilepragma.base.diagnostics import Diagnostic, Diagnostics, SourceError, so
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.reserved_words import RESERVED
 from tilepragma.base.source_ranges import SourceRange
-from tilepragma.frontend.clang.clause_objects import resolve_clauses
+from tilepragma.frontend.clang.clause_objects import reduced_lengths, resolve_clauses
 from tilepragma.frontend.clang.cursor_tree import LOOPS, ClangUnit, CursorKind, Node
 from tilepragma.frontend.clang.expression_lowering import lower_expression
 from tilepragma.frontend.clang.implied_parameters import check_implied
@@ -36,7 +36,8 @@ from tilepragma.ir.directives import KernelDirective, LoopDirective
 from tilepragma.ir.expressions import Access, DataObject, Scope, Storage
 from tilepragma.ir.fresh_names import Names
 from tilepragma.ir.loop_tree import Block, Kernel, Parameter, SourceFile
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.substitution import with_objects
+from tilepragma.ir.traversal import loop_directives, walk
 from tilepragma.ir.types import RecordType, Type
 
 _STEP = re.compile(r"->|\.")
@@ -235,7 +236,9 @@ class RegionBuilder:
         self, context: Context, body: Block, directive: KernelDirective, statement: BoundStatement, name: str
     ) -> Kernel:
         """The kernel of a body from the context. Raises SourceError for what no kernel can do."""
-        directive = resolve_clauses(context, directive, statement.range.start.offset)
+        start = statement.range.start.offset
+        directive = resolve_clauses(context, directive, start)
+        instead = reduced_lengths(context, (directive, *loop_directives(body)), start)
         written = written_in(body).all
         _refuse_overlap(context, written, statement.range)
         _refuse_union(context, written, body, statement.range)
@@ -252,11 +255,12 @@ class RegionBuilder:
         mortal = (o for o in arrays if o.lengths[0] is not None or not _members(o))
         dead_arrays = frozenset(o.name for o in mortal if liveness.forgets(context.roots[o.host], o.rank, _members(o)))
         parameters = tuple(Parameter(node.spelling, self._known_type(node)) for node in statement.facts.node.parameters)
+        objects = (*context.used.values(), *(o for o in context.declared.values() if o.scope is Scope.REGION))
         return Kernel(
             name=name,
             directive=directive,
-            body=body,
-            objects=(*context.used.values(), *(o for o in context.declared.values() if o.scope is Scope.REGION)),
+            body=with_objects(body, instead),
+            objects=tuple(instead.get(object_, object_) for object_ in objects),
             functions=functions,
             records=records_used(self.types, context.records | records),
             read_after=read_after,

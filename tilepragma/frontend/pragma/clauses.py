@@ -6,6 +6,7 @@ goes to the diagnostics, with its place. `grammar.py` says where a new clause is
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -177,8 +178,12 @@ _MEMBER = re.compile(r"[A-Za-z_]\w*((\.|->)[A-Za-z_]\w*)+")
 
 def _identifiers(raw: RawClause, diagnostics: Diagnostics) -> tuple[str, ...] | None:
     """The names in a list of variables or struct members, each once; None after an error."""
+    return _names(_arguments(raw), raw, diagnostics)
+
+
+def _names(parts: Sequence[Sequence[Token]], raw: RawClause, diagnostics: Diagnostics) -> tuple[str, ...] | None:
+    """The names that these parts of a clause are, each once; None after an error."""
     names: list[str] = []
-    parts = _arguments(raw)
     for part in parts:
         is_plain = len(part) == 1 and part[0].is_identifier
         name = "".join(token.text for token in part)
@@ -210,8 +215,11 @@ def _reduction(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
         every = f"the operators are {listed(REDUCTION_OPERATORS)}"
         place = range_of(tokens[:colon])
         diagnostics.add(unknown_word(operator, REDUCTION_OPERATORS, place, fault, every, _FOREIGN_OPERATORS).diagnostic)
-    names = _identifiers(replace(raw, arguments=tokens[colon + 1 :]), diagnostics)
-    return (ReductionClause(operator, names, raw.range),) if is_known and names is not None else ()
+    parts = _arguments(replace(raw, arguments=tokens[colon + 1 :]))
+    sections = tuple(_section(part) for part in parts if any(token.text == "[" for token in part))
+    bare = [tuple(itertools.takewhile(lambda token: token.text != "[", part)) for part in parts]
+    names = _names(bare, raw, diagnostics)
+    return (ReductionClause(operator, names, raw.range, sections),) if is_known and names is not None else ()
 
 
 _FOREIGN_OPERATORS = {
