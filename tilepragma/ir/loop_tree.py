@@ -10,7 +10,7 @@ The tree is syntax: it knows nothing of isl, targets or plans. Everything is fro
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 
 from tilepragma.base.diagnostics import Diagnostic
 from tilepragma.base.frozen_values import dataclass
@@ -529,6 +529,13 @@ class Kernel:
     split_refusal: Diagnostic | None = None
     """why `parts` is None, if loops of the region end with conditions"""
     reductions: ArrayReductions | None = None
+
+    @property
+    def without_copies(self) -> Kernel:
+        """The kernel before loops update copies of arrays."""
+        if self.reductions is None:
+            return self
+        return replace(self, body=self.reductions.body, objects=self.reductions.objects, reductions=None)
 
     def by_name(self, numbers: Mapping[str, int]) -> dict[str, int]:
         """The user's numbers by the names of objects inside the engine; drops unknown names."""

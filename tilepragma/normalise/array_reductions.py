@@ -103,17 +103,17 @@ def array_reductions(kernel: Kernel, floating: FloatingRules) -> Iterator[Expand
 
 
 def _is_countable(kernel: Kernel, loop: Loop) -> bool:
-    """Whether the loop may be cut in runs: it counts up by 1, and nothing leaves it or reads its
+    """Whether the loop may be cut in runs: it counts by 1, and nothing leaves it or reads its
     iterator afterwards.
     """
-    counts_up = loop.comparison in ("<", "<=") and polynomial(loop.step).constant == 1
+    counts = loop.comparison != "!=" and polynomial(loop.step).constant == (-1 if loop.decreasing else 1)
     trip = literal_trip(loop)
     directive = loop.directive
     if directive is not None and directive != LoopDirective(
         directive.range, privates=directive.privates, reductions=directive.reductions
     ):
         return False
-    if not counts_up or (trip is not None and trip < COPIES * RUN_OF_NESTS):
+    if not counts or (trip is not None and trip < COPIES * RUN_OF_NESTS):
         return False
     if any(isinstance(node, (Break, Return)) for node in walk(loop.body)):
         return False
@@ -319,16 +319,23 @@ class _Expansion:
 
     def _runs(self) -> Loop:
         """The loop in runs for the copy: for (k = low + copy * RUN; …) for (i = k; …)."""
-        run = RUN_OF_NESTS if any(loops_in(self.loop.body)) else RUN
-        first = self.names.scalar(f"{self.loop.iterator.name}_first")
-        offset = Binary("*", access_to(self.copy), integer(run), LONG)
-        start = expression(polynomial(Binary("+", _wide(self.loop.lower), offset, LONG)))
-        past = _wide(expression(polynomial(self.loop.upper) + number(1 if self.loop.comparison == "<=" else 0)))
-        after = Binary("+", access_to(first), integer(run), LONG)
-        end = Conditional(Binary("<", past, after, INT), past, after, LONG)
-        body = with_each(self.loop.body, Access, self._in_copy)
-        inner = replace(self.loop, lower=access_to(first), comparison="<", upper=end, body=body, directive=None)
-        return self._loop(first, past, (inner,), start, COPIES * run)
+        loop, sign, comparison = self.loop, -1 if self.loop.decreasing else 1, "<>"[self.loop.decreasing]
+        run = RUN_OF_NESTS if any(loops_in(loop.body)) else RUN
+        first = self.names.scalar(f"{loop.iterator.name}_first")
+        offset = polynomial(access_to(self.copy)) * number(sign * run)
+        past = _wide(expression(_past(loop)))
+        after = expression(polynomial(access_to(first)) + number(sign * run))
+        end = Conditional(Binary(comparison, past, after, INT), past, after, LONG)
+        inner = replace(
+            loop,
+            lower=access_to(first),
+            comparison=comparison,
+            upper=end,
+            body=with_each(loop.body, Access, self._in_copy),
+            directive=None,
+        )
+        runs = self._loop(first, past, (inner,), expression(polynomial(loop.lower) + offset), sign * COPIES * run)
+        return replace(runs, comparison=comparison, decreasing=loop.decreasing)
 
     def _in_copy(self, access: Access) -> Access:
         reduced = next((each for each in self.reduced if each.array == access.object), None)
@@ -383,8 +390,8 @@ class _Expansion:
         """Whether the iterations outnumber what the copies cost."""
         trips = number(1)
         for loop in self._around_updates(self.loop):
-            past = number(1 if loop.comparison == "<=" else 0)
-            trips = trips * (polynomial(loop.upper) + past - polynomial(loop.lower))
+            distance = _past(loop) - polynomial(loop.lower)
+            trips = trips * (-distance if loop.decreasing else distance)
         elements = [prod(map(polynomial, each.lengths), start=number(1)) for each in self.reduced]
         least = sum(elements, number(0)) * number(COPIES * LEAST_UPDATES)
         return Binary(">=", _wide(expression(trips)), _wide(expression(least)), INT)
@@ -396,7 +403,11 @@ class _Expansion:
         for inner in loop.body.statements:
             if isinstance(inner, Loop) and any(mentions(inner, each.array) for each in self.reduced):
                 atoms = (node for bound in inner.bounds for node in walk(bound) if isinstance(node, Access))
-                if polynomial(inner.step).constant == 1 and not any(node.object in known for node in atoms):
+                if (
+                    polynomial(inner.step).constant in (1, -1)
+                    and inner.comparison != "!="
+                    and not any(node.object in known for node in atoms)
+                ):
                     yield from self._around_updates(inner)
                 return
 
@@ -426,6 +437,12 @@ class _Expansion:
 
     def _set(self, operator: str, target: Access, value: Expression) -> Statement:
         return ExpressionStatement(Assignment(operator, target, value, target.type))
+
+
+def _past(loop: Loop) -> Polynomial:
+    """The end of a loop that counts by 1, which its iterator does not have inside."""
+    beyond = -1 if loop.decreasing else 1
+    return polynomial(loop.upper) + number(beyond if loop.comparison in ("<=", ">=") else 0)
 
 
 def _identity(reduced: _Reduced) -> Expression:

@@ -23,10 +23,11 @@ from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.source_ranges import NOWHERE, SourceRange
 from tilepragma.ir.accesses import uses
-from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.expressions import Access, DataObject
 from tilepragma.ir.invariance import host_evaluable, written_objects
 from tilepragma.ir.loop_tree import Kernel, asks_for_layers
 from tilepragma.ir.traversal import loops_in, walk
+from tilepragma.normalise.array_reductions import array_reductions
 from tilepragma.normalise.delinearisation import DelinearisedKernel, with_delinearised_arrays
 from tilepragma.normalise.if_conversion import with_sunk_conditions
 from tilepragma.normalise.live_out import final_values
@@ -132,7 +133,8 @@ def _as_it_stands(region: TiledRegion, diagnostics: Diagnostics) -> Planned:
     rows = with_delinearised_arrays(kernel)
     if rows.seen:
         messages = Diagnostics()
-        planned = _automatic(with_kernel(region, rows.kernel, messages), messages)
+        by_rows = with_kernel(region, rows.kernel, messages)
+        planned, messages = _with_array_reductions(by_rows, _automatic(by_rows, messages), messages)
         if planned.plan.untransformed is None:
             diagnostics.add_all(messages)
             return _with_notes(planned, rows)
@@ -144,8 +146,38 @@ def _as_it_stands(region: TiledRegion, diagnostics: Diagnostics) -> Planned:
         converted = _automatic(with_kernel(region, inner, inner_messages), inner_messages)
         if converted.plan.untransformed is None:
             planned, messages = converted, inner_messages
+    planned, messages = _with_array_reductions(region, planned, messages)
     diagnostics.add_all(messages)
     return _with_notes(planned, replace(rows, seen=()))
+
+
+def _with_array_reductions(region: TiledRegion, planned: Planned, messages: Diagnostics) -> tuple[Planned, Diagnostics]:
+    """The plan, with sums into elements that data choose in copies of their arrays where the loop
+    around them runs in order else; and its messages.
+    """
+    for expanded in array_reductions(region.kernel, region.floating):
+        around = [loop for loop in loops_in(region.kernel.body) if expanded.loop in loops_in(loop)]
+        if any(_is_parallel(planned.plan, loop.iterator, loop.range) for loop in around):
+            continue
+        attempted = Diagnostics()
+        other = with_kernel(region, expanded.kernel, attempted)
+        copied = _automatic(other, attempted)
+        if not attempted.has_errors and _is_parallel(copied.plan, expanded.copy, expanded.loop.range):
+            return _with_array_reductions(other, copied, attempted)
+    return planned, messages
+
+
+def _is_parallel(plan: KernelPlan, iterator: DataObject, range_: SourceRange) -> bool:
+    """Whether cores share out the iterator's values for statements in the range."""
+    schedules = (schedule for launch in plan.host for schedule in launch.schedule)
+    planes = (
+        plane
+        for schedule in schedules
+        if any(range_.holds(place.file, place.start.offset) for place in schedule.statements)
+        for meaning in schedule.place
+        for plane in meaning.hyperplanes
+    )
+    return any(node.object == iterator for plane in planes for node in plane.phi.atoms if isinstance(node, Access))
 
 
 def _with_notes(planned: Planned, rows: DelinearisedKernel) -> Planned:

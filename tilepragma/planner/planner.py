@@ -7,19 +7,15 @@ from typing import TYPE_CHECKING
 
 from tilepragma.arguments.elements_in_bounds import with_elements_at_launch
 from tilepragma.base.diagnostics import Diagnostics
-from tilepragma.base.source_ranges import SourceRange
-from tilepragma.ir.expressions import Access, DataObject
 from tilepragma.ir.loop_tree import FloatingRules, Kernel, asks_for_layers
-from tilepragma.ir.traversal import loops_in
-from tilepragma.normalise.array_reductions import array_reductions, check_array_clauses, without_word_for_reductions
+from tilepragma.normalise.array_reductions import check_array_clauses, without_word_for_reductions
 from tilepragma.normalise.delinearisation import with_rows_of_pointers, with_substituted_locals
 from tilepragma.normalise.if_conversion import with_closed_iterations, with_conditions_for_continues
 from tilepragma.normalise.plain_form import in_plain_form
 from tilepragma.normalise.privatization import privatized, with_member_names
 from tilepragma.plan.command_line import PlanOptions
-from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.plan.targets import allowed_targets, check_device
-from tilepragma.planner.assembly import Planned, TiledRegion, plan_of_tiles, tiled_region, with_kernel, with_plan
+from tilepragma.planner.assembly import Planned, TiledRegion, plan_of_tiles, tiled_region, with_plan
 from tilepragma.planner.overflow_guards import with_subscript_checks
 from tilepragma.planner.partition import with_divisions
 from tilepragma.schedule.sor_clauses import check_relaxation, warn_of_sequence
@@ -46,42 +42,10 @@ def make_plan(
     messages = Diagnostics()
     region = normalise(kernel, floating, defaults, messages)
     planned = None if region is None else _planned(region, messages, {} if searches is None else searches)
-    if region is not None and planned is not None and not messages.has_errors:
-        planned, messages = _with_array_reductions(region, planned, messages)
+    if region is not None:
+        check_array_clauses(region.kernel, region.floating, messages)
     diagnostics.add_all(messages)
     return None if diagnostics.has_errors else planned
-
-
-def _with_array_reductions(region: TiledRegion, planned: Planned, messages: Diagnostics) -> tuple[Planned, Diagnostics]:
-    """The plan, with sums into elements that data choose in copies of their arrays where the loop
-    around them runs in order else; and its messages.
-    """
-    check_array_clauses(region.kernel, region.floating, messages)
-    if region.user or region.order is not None or messages.has_errors:
-        return planned, messages
-    for expanded in array_reductions(region.kernel, region.floating):
-        around = [loop for loop in loops_in(region.kernel.body) if expanded.loop in loops_in(loop)]
-        if any(_is_parallel(planned.plan, loop.iterator, loop.range) for loop in around):
-            continue
-        attempted = Diagnostics()
-        other = with_kernel(region, expanded.kernel, attempted)
-        copied = _planned(other, attempted, {})
-        if not attempted.has_errors and _is_parallel(copied.plan, expanded.copy, expanded.loop.range):
-            return _with_array_reductions(other, copied, attempted)
-    return planned, messages
-
-
-def _is_parallel(plan: KernelPlan, iterator: DataObject, range_: SourceRange) -> bool:
-    """Whether cores share out the iterator's values for statements in the range."""
-    schedules = (schedule for launch in plan.host for schedule in launch.schedule)
-    planes = (
-        plane
-        for schedule in schedules
-        if any(range_.holds(place.file, place.start.offset) for place in schedule.statements)
-        for meaning in schedule.place
-        for plane in meaning.hyperplanes
-    )
-    return any(node.object == iterator for plane in planes for node in plane.phi.atoms if isinstance(node, Access))
 
 
 def normalise(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from tilepragma.base.diagnostics import Diagnostic, Severity
 from tilepragma.ir.accesses import uses
@@ -59,11 +58,7 @@ def faster_orders(plan: KernelPlan) -> Iterator[Diagnostic]:
 
 def region_planned(plan: KernelPlan) -> Kernel:
     """The region that the plan computes, with steps and without the planner's storage."""
-    kernel = plan.before_normalisation or plan.source or plan.kernel
-    reductions = kernel.reductions
-    if reductions is None:
-        return kernel
-    return replace(kernel, body=reductions.body, objects=reductions.objects, reductions=None)
+    return (plan.before_normalisation or plan.source or plan.kernel).without_copies
 
 
 def region_as_written(plan: KernelPlan) -> Kernel:

@@ -166,7 +166,7 @@ def _wrong_reduction(plan: KernelPlan, launch: Launch, reduction: Reduction) -> 
 def unit_step_faults(plan: KernelPlan) -> Iterator[Fault]:
     """Normalised loops must do what the user's loops with steps do."""
     if plan.before_normalisation is not None:
-        counting = flattened(plan.source or plan.kernel)
+        counting = flattened((plan.source or plan.kernel).without_copies)
         why = unit_step_fault(plan.before_normalisation.body, counting.body, written_objects(plan.before_normalisation))
         if why is not None:
             yield Fault("iterations are the user's", f"counting iterations in the place of steps: {why}", False)

@@ -33,7 +33,7 @@ def test_each_copy_has_runs_of_iterations_and_all_copies_are_joined() -> None:
         "  for (count_0 = 0; count_0 < (long)m; count_0 += 1)",
         "    count_copies[copy][count_0] = 0;",
         "  for (i_first = (4096l * copy) + 3l; i_first < (long)n + 1l; i_first += 65536)",
-        "    for (i = i_first; i < (((long)n + 1l) < (i_first + 4096) ? (long)n + 1l : i_first + 4096); i += 1)",
+        "    for (i = i_first; i < (((long)n + 1l) < (i_first + 4096l) ? (long)n + 1l : i_first + 4096l); i += 1)",
         "      count_copies[copy][key[i]] += 2;",
     ]
     assert joined.splitlines()[1].startswith("  count[count_0_2] += count_copies[0][count_0_2] + count_copies[1]")
@@ -53,6 +53,8 @@ def test_few_iterations_run_as_written() -> None:
         "for (int i = 0; i < n; i++) { int k = key[i] & 7; t[k][i & 3] |= i; count[k] ^= 1; }",
         "for (int i = 0; i < n; i++) { int k = key[i] & 7; for (int j = 0; j < 4; j++) t[k][j] += j; }",
         "for (int i = 0; i < n; i++) h[key[i] & 255]++;",
+        "for (int i = n; i >= 0; i--) h[key[i] & 255]++;",
+        "for (int i = 0; i < n; i += 3) h[key[i] & 255]++;",
         "for (int i = 0; i < n; i++) h[key[i] % 100] *= 3;",
         "for (int i = 0; i < n; i++) { count[key[i]]++; sums[i] += key[i]; }",
         "{ for (int i = 0; i < n; i++) count[key[i]]++; for (int i = 0; i < n; i++) count[key[i] / 2]++; }",
