@@ -733,7 +733,7 @@ static void pointers_into_rows(int n, int w, const int *order, double other[][w]
             row[j + WIDTH] += 0.5 * row[j];
     }
 #pragma tilek kernel
-    for (int i = 1; i < HEIGHT; i++) {
+    for (int i = 2; i < HEIGHT; i++) {
         double *row = cells[i];
         for (int j = 0; j < n; j++)
             row[j] = 0.5 * row[j - WIDTH - 1] + cells[i][j];
