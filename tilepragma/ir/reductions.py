@@ -154,6 +154,12 @@ def array_updates(array: DataObject, body: Any, floating: FloatingRules) -> Upda
     return refusal
 
 
+def updates_with(object_: DataObject, operator: str, body: Any) -> Updates | NoReduction:
+    """The updates with an operator that all uses of a number, or of an array's elements, are."""
+    assert isinstance(object_.element, ScalarType), "reductions are over numbers"
+    return _Uses(object_, object_.element, operator, _STRICT).as_updates(body)
+
+
 def is_ordered(object_: DataObject, operator: str, body: Any, floating: FloatingRules, signs: Signs) -> bool:
     """Whether updates of `object_` with this operator keep their order; other uses are allowed."""
     element = object_.element

@@ -45,6 +45,7 @@ from tilepragma.verify.array_tiles import broken_buffers, wrong_boxes
 from tilepragma.verify.barriers import uneven_barriers
 from tilepragma.verify.bounds import unheld
 from tilepragma.verify.certificate import Fault, NotProvenError, Proof
+from tilepragma.verify.copied_reductions import copied_reduction_faults
 from tilepragma.verify.execution_order import broken_dependences
 from tilepragma.verify.instances import InstanceMap, Original, broken_scopes, missed_and_doubled
 from tilepragma.verify.launch_tree_relation import HeldPanel, Leaf, leaves_and_panels
@@ -117,6 +118,8 @@ def faults_of_text(plan: KernelPlan) -> Iterator[Fault]:
     """The faults of a plan that do not depend on dependences."""
     yield from _faults_of_launches(plan, (form for launch in (*plan.host, *plan.device) for form in forms(launch)))
     yield from unit_step_faults(plan)
+    for why in copied_reduction_faults(plan.kernel):
+        yield Fault("copies get what the loop adds", why, False)
     yield from _wrong_last_values(plan)
 
 
