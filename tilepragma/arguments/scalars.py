@@ -24,7 +24,7 @@ from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.flow import exposed_read, is_distributed
 from tilepragma.ir.loop_tree import Block, Declaration, FloatingRules, Function, Kernel, Loop, Statement, TileNest
 from tilepragma.ir.reductions import check_reduction
-from tilepragma.ir.traversal import children, loop_directives, walk
+from tilepragma.ir.traversal import children, loop_directives, reduction_clauses, walk
 from tilepragma.plan.kernel_plan import HostCondition, Launch, Reduction, Step
 from tilepragma.user_tiles.coverage import axes_of
 
@@ -112,7 +112,7 @@ def _decide(
     directives: tuple[KernelDirective | LoopDirective, ...] = (context.directive, *loop_directives(body))
     privates = (clause for directive in directives for clause in directive.privates)
     clause = next((clause for clause in privates if object_.host in clause.names), None)
-    reductions = (clause for directive in directives for clause in directive.reductions)
+    reductions = reduction_clauses(context.directive, body)
     reduction = next((clause for clause in reductions if object_.host in clause.names), None)
     if clause is not None:
         result.privates.append(object_)

@@ -42,20 +42,18 @@ from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.loop_tree import (
     DataRegion,
     ExpressionStatement,
-    FloatingRules,
     If,
     Inclusion,
     Kernel,
     SourceFile,
     TranslationUnit,
 )
-from tilepragma.ir.reductions import Updates, array_updates, reduction_updates
+from tilepragma.ir.reductions import Updates, reduction_updates
 from tilepragma.ir.traversal import loops_in, walk
 
 _REST_OF_LINE = re.compile(rb"(?:\\\r?\n|[^\n])*")
 #: Constructs of OpenMP inside a loop through which its iterations act on each other.
 _ACTING = frozenset(("atomic", "cancel", "critical", "flush", "ordered", "scan", "target"))
-_STRICT = FloatingRules(contract=False, fast=False)
 _PRAGMA = re.compile(rb"^[ \t]*(#[ \t]*pragma[ \t]+([A-Za-z_]\w*)[^\n]*)$", re.MULTILINE)
 
 
@@ -332,7 +330,7 @@ def _updated_alone(unit: ClangUnit, kernel: Kernel, line: OpenMPText) -> tuple[D
     if between and not (is_block and line.words[0] == "critical"):
         return None
     for object_ in dict.fromkeys(use.object for use in uses(first, kernel.functions) if use.writes):
-        updates = array_updates(object_, first, _STRICT) if object_.rank else reduction_updates(object_, first)
+        updates = reduction_updates(object_, first)
         if isinstance(updates, Updates):
             return object_, updates
     return None

@@ -97,7 +97,7 @@ def check_reduction(
 def check_updates(
     object_: DataObject, clause: ReductionClause, body: Any, floating: FloatingRules, diagnostics: Diagnostics
 ) -> str:
-    """The same for a number, or an array of numbers."""
+    """The same where `object_` may also be an array of numbers."""
     assert isinstance(object_.element, ScalarType), "reductions are over numbers"
     if clause.operator in _INTEGERS_ONLY and not object_.element.is_integer:
         message = f"'{clause.operator}' needs integers, but '{object_.host}' is {object_.element.spelling}"
@@ -124,10 +124,12 @@ _CLAUSES = {"fmin": "min", "fmax": "max"}
 def reduction_updates(
     object_: DataObject, body: Any, floating: FloatingRules = _STRICT, signs: Signs | None = None
 ) -> Updates | NoReduction:
-    """The updates that all uses of `object_` in `body` are; `signs` tell if their order matters."""
+    """The updates that all uses of a number, or of elements of an array of numbers, in `body` are;
+    `signs` tell if their order matters.
+    """
     element = object_.element
     refusal = NoReduction(object_.range)
-    if not isinstance(element, ScalarType) or object_.rank:
+    if not isinstance(element, ScalarType):
         return refusal
     for operator in ("+", "*", "min", "max", *_INTEGERS_ONLY):
         if operator in _INTEGERS_ONLY and element.is_floating:
@@ -138,26 +140,6 @@ def reduction_updates(
         if updates.reason:
             refusal = updates
     return refusal
-
-
-def array_updates(array: DataObject, body: Any, floating: FloatingRules) -> Updates | NoReduction:
-    """The updates of single elements that all uses of the array in `body` are."""
-    refusal = NoReduction(array.range)
-    for operator in ("+", "*", *_INTEGERS_ONLY):
-        if not isinstance(array.element, ScalarType) or (operator in _INTEGERS_ONLY and array.element.is_floating):
-            continue
-        updates = _Uses(array, array.element, operator, floating).as_updates(body)
-        if isinstance(updates, Updates):
-            return updates
-        if updates.reason:
-            refusal = updates
-    return refusal
-
-
-def updates_with(object_: DataObject, operator: str, body: Any) -> Updates | NoReduction:
-    """The updates with an operator that all uses of a number, or of an array's elements, are."""
-    assert isinstance(object_.element, ScalarType), "reductions are over numbers"
-    return _Uses(object_, object_.element, operator, _STRICT).as_updates(body)
 
 
 def is_ordered(object_: DataObject, operator: str, body: Any, floating: FloatingRules, signs: Signs) -> bool:

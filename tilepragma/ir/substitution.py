@@ -5,15 +5,18 @@ from __future__ import annotations
 import dataclasses
 import functools
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import Any, TypeVar
 
 from tilepragma.base.source_ranges import SourceRange
+from tilepragma.ir.directives import KernelDirective, LoopDirective, PrivateClause, ReductionClause
 from tilepragma.ir.expressions import Access, DataObject, Expression
+from tilepragma.ir.loop_tree import Kernel, Loop
 from tilepragma.ir.types import RecordType, ScalarType, VoidType
 
 T = TypeVar("T")
 N = TypeVar("N")
+_Directive = TypeVar("_Directive", KernelDirective, LoopDirective)
 
 
 def with_objects(node: T, instead: Mapping[DataObject, DataObject]) -> T:
@@ -79,3 +82,27 @@ def _fields(kind: type) -> tuple[str, ...]:
     if not dataclasses.is_dataclass(kind) or issubclass(kind, plain) or kind.__module__ == "tilepragma.ir.directives":
         return ()
     return tuple(field.name for field in dataclasses.fields(kind) if field.name not in ("range", "header"))
+
+
+def without_names_in_clauses(kernel: Kernel, names: Set[str]) -> Kernel:
+    """The kernel without these names in its `private` and `reduction` clauses."""
+
+    def left(clause: PrivateClause | ReductionClause) -> tuple[str, ...]:
+        return tuple(name for name in clause.names if name not in names)
+
+    def changed(directive: _Directive) -> _Directive:
+        privates = (
+            clause if clause.first else dataclasses.replace(clause, names=left(clause)) for clause in directive.privates
+        )
+        reductions = (dataclasses.replace(clause, names=left(clause)) for clause in directive.reductions)
+        return dataclasses.replace(
+            directive,
+            privates=tuple(clause for clause in privates if clause.names),
+            reductions=tuple(clause for clause in reductions if clause.names),
+        )
+
+    def loop(node: Loop) -> Loop:
+        return node if node.directive is None else dataclasses.replace(node, directive=changed(node.directive))
+
+    body = with_each(kernel.body, Loop, loop)
+    return dataclasses.replace(kernel, directive=changed(kernel.directive), body=body)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, get_args
 
 from tilepragma.base.memoization import kind_of, once
 from tilepragma.base.source_ranges import SourceRange
-from tilepragma.ir.directives import KernelDirective, LoopDirective
+from tilepragma.ir.directives import KernelDirective, LoopDirective, ReductionClause
 from tilepragma.ir.expressions import Access, AddressOf, Assignment, DataObject, Expression, Increment
 from tilepragma.ir.loop_tree import (
     Barrier,
@@ -216,5 +216,15 @@ def named_in_clauses(kernel: KernelDirective, body: Block) -> frozenset[str]:
     """The names in `private`, `firstprivate` and `reduction` clauses."""
     directives: list[KernelDirective | LoopDirective] = [kernel, *loop_directives(body)]
     privates = [name for directive in directives for clause in directive.privates for name in clause.names]
-    reductions = [name for directive in directives for clause in directive.reductions for name in clause.names]
-    return frozenset((*privates, *reductions))
+    return frozenset((*privates, *operators_by_clause(kernel, body)))
+
+
+def reduction_clauses(kernel: KernelDirective, body: Block) -> tuple[ReductionClause, ...]:
+    """The `reduction` clauses of the kernel and its loops."""
+    directives: list[KernelDirective | LoopDirective] = [kernel, *loop_directives(body)]
+    return tuple(clause for directive in directives for clause in directive.reductions)
+
+
+def operators_by_clause(kernel: KernelDirective, body: Block) -> dict[str, str]:
+    """The operators of `reduction` clauses, by the names in them."""
+    return {name: clause.operator for clause in reduction_clauses(kernel, body) for name in clause.names}

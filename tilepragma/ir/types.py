@@ -99,6 +99,7 @@ INDEX = ScalarType(ScalarKind.INTEGER, 32, True, "tilek_index")
 """The type of array positions on devices: 64 bits, or 32 if all arrays of a call have at most 2^30
 elements. Wider numbers are then cut off at 2^30 (`tilek_short`), and compare as before.
 """
+UNSIGNED_INT = ScalarType(ScalarKind.INTEGER, 32, False, "unsigned int")
 UNSIGNED_LONG = ScalarType(ScalarKind.INTEGER, 64, False, "unsigned long")
 FLOAT = ScalarType(ScalarKind.FLOATING, 32, True, "float")
 DOUBLE = ScalarType(ScalarKind.FLOATING, 64, True, "double")
@@ -147,6 +148,11 @@ def usual_type(left: ScalarType, right: ScalarType) -> ScalarType:
 def promoted(type_: ScalarType) -> ScalarType:
     """The type after the integer promotions (C99 6.3.1.1): int replaces narrower types."""
     return INT if type_.bits < INT.bits else type_
+
+
+def unsigned(type_: ScalarType) -> ScalarType:
+    """The unsigned integer type of the same width, whose operations wrap."""
+    return UNSIGNED_LONG if type_.bits == LONG.bits else UNSIGNED_INT
 
 
 def holds(type_: ScalarType, other: ScalarType) -> bool:

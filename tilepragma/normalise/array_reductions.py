@@ -21,12 +21,11 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
 from math import prod
-from typing import TypeVar
 
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import Use, function_uses, uses
-from tilepragma.ir.directives import KernelDirective, LoopDirective
+from tilepragma.ir.directives import LoopDirective
 from tilepragma.ir.expressions import (
     Access,
     Assignment,
@@ -58,10 +57,10 @@ from tilepragma.ir.loop_tree import (
     Statement,
 )
 from tilepragma.ir.polynomial import Polynomial, expression, number, polynomial
-from tilepragma.ir.reductions import Updates, array_updates, check_updates
-from tilepragma.ir.substitution import with_each
-from tilepragma.ir.traversal import access_count, loop_directives, loops_in, mentions, walk
-from tilepragma.ir.types import DOUBLE, INT, LONG, ScalarType, usual_type
+from tilepragma.ir.reductions import Updates, check_updates, reduction_updates
+from tilepragma.ir.substitution import with_each, without_names_in_clauses
+from tilepragma.ir.traversal import access_count, loops_in, mentions, operators_by_clause, reduction_clauses, walk
+from tilepragma.ir.types import DOUBLE, INT, LONG, ScalarType, unsigned, usual_type
 from tilepragma.normalise.value_ranges import UnboundedError, ValueRanges
 from tilepragma.poly.extents import Bounds, around
 from tilepragma.user_tiles.chain_checks import literal_trip
@@ -77,7 +76,6 @@ that jump over memory often find neither its pages nor what processors fetch ahe
 """
 
 ZERO = integer(0)
-_Directive = TypeVar("_Directive", KernelDirective, LoopDirective)
 _IDENTITIES = {"+": 0, "|": 0, "^": 0, "*": 1, "&": -1}
 
 
@@ -167,7 +165,7 @@ def _updated(
     subscripts. A clause allows any order.
     """
     called = {use.object for use in function_uses(kernel.functions)}
-    written, operators = written_objects(kernel), dict(_operators(kernel))
+    written, operators = written_objects(kernel), operators_by_clause(kernel.directive, kernel.body)
     iterators = {each.iterator for each in loops_in(kernel.body)}
     in_loop = list(uses(loop.body, kernel.functions))
     for array in dict.fromkeys(use.object for use in in_loop if use.writes):
@@ -180,8 +178,10 @@ def _updated(
         operator = operators.get(array.host)
         if operator is None and not any(node.subscripts or node.object in written - iterators for node in atoms):
             continue
-        updates = array_updates(array, loop.body, floating)
-        if isinstance(updates, Updates) and operator in (None, updates.operator):
+        updates = reduction_updates(array, loop.body, floating)
+        if not isinstance(updates, Updates) or updates.operator not in _IDENTITIES:
+            continue
+        if operator in (None, updates.operator):
             yield array, places, updates if operator is None else replace(updates, ordered="")
 
 
@@ -210,8 +210,7 @@ def without_word_for_reductions(kernel: Kernel, *, has_tiles: bool, diagnostics:
     then share its elements. None, and an error, if loops have tiles of the user's.
     """
     arrays = {object_.host for object_ in kernel.objects if object_.rank}
-    directives: list[KernelDirective | LoopDirective] = [kernel.directive, *loop_directives(kernel.body)]
-    clauses = (clause for directive in directives for clause in directive.reductions)
+    clauses = reduction_clauses(kernel.directive, kernel.body)
     first = next((clause for clause in clauses if arrays.intersection(clause.names)), None)
     if first is None:
         return kernel
@@ -231,8 +230,7 @@ def without_word_for_reductions(kernel: Kernel, *, has_tiles: bool, diagnostics:
 def check_array_clauses(kernel: Kernel, floating: FloatingRules, diagnostics: Diagnostics) -> None:
     """Report arrays in `reduction` clauses that no loop only updates with the operator."""
     arrays = {object_.host: object_ for object_ in kernel.objects if object_.rank}
-    directives: list[KernelDirective | LoopDirective] = [kernel.directive, *loop_directives(kernel.body)]
-    for clause in (clause for directive in directives for clause in directive.reductions):
+    for clause in reduction_clauses(kernel.directive, kernel.body):
         for array in (arrays[name] for name in clause.names if name in arrays):
             writing = [loop for loop in loops_in(kernel.body) if any(_writes(use, array) for use in uses(loop.body))]
             checks = []
@@ -245,14 +243,6 @@ def check_array_clauses(kernel: Kernel, floating: FloatingRules, diagnostics: Di
 
 def _writes(use: Use, array: DataObject) -> bool:
     return use.writes and use.object == array
-
-
-def _operators(kernel: Kernel) -> Iterator[tuple[str, str]]:
-    """The names in `reduction` clauses, with their operators."""
-    directives: list[KernelDirective | LoopDirective] = [kernel.directive, *loop_directives(kernel.body)]
-    for directive in directives:
-        for clause in directive.reductions:
-            yield from ((name, clause.operator) for name in clause.names)
 
 
 def _side(array: DataObject, dimension: int, places: Sequence[tuple[Expression, ...]], ranges: ValueRanges) -> Bounds:
@@ -283,8 +273,7 @@ class _Expansion:
 
     def expanded(self) -> Expanded:
         summed = self._loop(self.copy, integer(COPIES), (*map(self._cleared, self.reduced), self._runs()))
-        if self.loop.directive is not None:
-            summed = replace(summed, directive=self._without_arrays(self.loop.directive))
+        summed = replace(summed, directive=self.loop.directive)
         statements = (summed, *map(self._joined, self.reduced))
 
         def block(node: Block) -> Block:
@@ -293,21 +282,12 @@ class _Expansion:
 
         kernel = replace(
             self.kernel,
-            directive=self._without_arrays(self.kernel.directive),
             body=with_each(self.kernel.body, Block, block),
             objects=tuple(dict.fromkeys((*self.kernel.objects, *self._in_lengths(), *self.copies.values()))),
             reductions=self._reductions(),
         )
-        return Expanded(kernel, self.loop, self.copy)
-
-    def _without_arrays(self, directive: _Directive) -> _Directive:
-        """The directive without the arrays in its `reduction` clauses."""
         arrays = {each.array.host for each in self.reduced}
-        clauses = (
-            replace(clause, names=tuple(name for name in clause.names if name not in arrays), sections=())
-            for clause in directive.reductions
-        )
-        return replace(directive, reductions=tuple(clause for clause in clauses if clause.names))
+        return Expanded(without_names_in_clauses(kernel, arrays), self.loop, self.copy)
 
     def _reductions(self) -> ArrayReductions:
         arrays = tuple((each.array, each.operator) for each in self.reduced)
@@ -362,11 +342,13 @@ class _Expansion:
         """
         operator, type_ = reduced.operator, reduced.array.element
         assert isinstance(type_, ScalarType), "reduced arrays are of numbers"
-        common = usual_type(type_, type_)
+        # In another order than the user's, signed integers may overflow.
+        common = type_ if type_.is_floating else unsigned(usual_type(type_, type_))
 
         def value(places: tuple[Expression, ...]) -> Statement:
-            parts: Iterator[Expression] = (self._element(reduced, integer(copy), places) for copy in range(COPIES))
-            total = reduce(lambda left, right: Binary(operator, left, right, common), parts)
+            first, *others = (self._element(reduced, integer(copy), places) for copy in range(COPIES))
+            begin: Expression = first if type_.is_floating else Cast(common, first)
+            total = reduce(lambda left, right: Binary(operator, left, right, common), others, begin)
             shifted = zip(places, reduced.lows, strict=True)
             subscripts = tuple(
                 place if low == number(0) else expression(polynomial(place) + low) for place, low in shifted

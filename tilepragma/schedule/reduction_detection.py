@@ -8,16 +8,15 @@ reduced once a sweep.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.ir.accesses import uses
-from tilepragma.ir.directives import KernelDirective, LoopDirective, ReductionClause
+from tilepragma.ir.directives import ReductionClause
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.loop_tree import Loop
 from tilepragma.ir.reductions import NoReduction, Updates, reduction_updates
-from tilepragma.ir.traversal import loop_directives
+from tilepragma.ir.traversal import operators_by_clause
 from tilepragma.plan.kernel_plan import with_launches
 from tilepragma.poly.dependences import Dependence
 from tilepragma.poly.scop import Scop
@@ -62,7 +61,7 @@ def freed_reductions(
     """The reductions of this Scop's statements; `private` scalars need none. `any_order`: ignore
     the order of all updates, to see whether scalars prevent parallelism.
     """
-    remarks = dict(_remarks(region))
+    said = operators_by_clause(region.kernel.directive, region.kernel.body)
     pairs: set[tuple[str, DataObject]] = set()
     clauses: dict[ReductionClause, None] = {}
     held: dict[str, None] = {}
@@ -75,22 +74,14 @@ def freed_reductions(
                 pairs.add((each.name, scalar))
             elif isinstance(updates, NoReduction):
                 held[carried_reason(each.loops[0], scalar, updates)] = None
-            elif remarks.get(scalar.host, updates.clause) != updates.clause:
+            elif said.get(scalar.host, updates.clause) != updates.clause:
                 held[carried_reason(each.loops[0], scalar)] = None
-            elif scalar.host in remarks or not updates.ordered:
+            elif scalar.host in said or not updates.ordered:
                 pairs.add((each.name, scalar))
                 clauses[ReductionClause(updates.operator, (scalar.host,), scalar.range)] = None
             else:
                 held[order_reason(each.loops[0], updates)] = None
     return FreedReductions(frozenset(pairs), tuple(clauses), tuple(held))
-
-
-def _remarks(region: Region) -> Iterator[tuple[str, str]]:
-    """The (name, operator) pairs of the user's clauses."""
-    directives: list[KernelDirective | LoopDirective] = [region.kernel.directive, *loop_directives(region.kernel.body)]
-    for directive in directives:
-        for clause in directive.reductions:
-            yield from ((name, clause.operator) for name in clause.names)
 
 
 def with_reductions(steps: tuple[ScheduleNode, ...], clauses: tuple[ReductionClause, ...]) -> tuple[ScheduleNode, ...]:

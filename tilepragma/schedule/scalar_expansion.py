@@ -10,19 +10,16 @@ replace the hoisted scalar, and then distribution can split its statements
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TypeVar
 
-from tilepragma.ir.directives import KernelDirective, LoopDirective, PrivateClause, ReductionClause
+from tilepragma.ir.directives import KernelDirective, LoopDirective
 from tilepragma.ir.expressions import Access, Assignment, DataObject, Increment, Scope, Storage
-from tilepragma.ir.loop_tree import Block, Declaration, Declarator, ExpressionStatement, Kernel, Loop, Statement
-from tilepragma.ir.substitution import with_each, with_objects
-from tilepragma.ir.traversal import loop_directives, loops_in, walk, with_blocks
+from tilepragma.ir.loop_tree import Block, Declaration, Declarator, ExpressionStatement, Kernel, Statement
+from tilepragma.ir.substitution import with_objects, without_names_in_clauses
+from tilepragma.ir.traversal import loop_directives, loops_in, operators_by_clause, walk, with_blocks
 from tilepragma.ir.types import ScalarType
 from tilepragma.schedule.candidate import counts_as_work
-
-_Clauses = TypeVar("_Clauses", KernelDirective, LoopDirective)
 
 
 def with_hoisted_scalars(kernel: Kernel) -> tuple[Kernel, frozenset[DataObject]] | None:
@@ -35,7 +32,7 @@ def with_hoisted_scalars(kernel: Kernel) -> tuple[Kernel, frozenset[DataObject]]
         return None
     body = with_objects(_block(kernel.body, instead), instead)
     hoisted = tuple(instead.values())
-    kernel = _without_clauses(replace(kernel, body=body), {scalar.host for scalar in freed})
+    kernel = without_names_in_clauses(replace(kernel, body=body), {scalar.host for scalar in freed})
     return replace(kernel, objects=(*kernel.objects, *hoisted)), frozenset((*hoisted, *freed))
 
 
@@ -43,7 +40,7 @@ def _private_sums(kernel: Kernel) -> Iterator[DataObject]:
     """Numeric scalars in such clauses that long loops update and nothing reads afterwards."""
     directives: list[KernelDirective | LoopDirective] = [kernel.directive, *loop_directives(kernel.body)]
     private = {
-        *(name for directive in directives for clause in directive.reductions for name in clause.names),
+        *operators_by_clause(kernel.directive, kernel.body),
         *(
             name
             for directive in directives
@@ -55,27 +52,6 @@ def _private_sums(kernel: Kernel) -> Iterator[DataObject]:
     for scalar in long_sums(kernel.body.statements):
         if scalar.host in private and scalar.name not in kernel.read_after and _is_number(scalar):
             yield scalar
-
-
-def _without_clauses(kernel: Kernel, names: Set[str]) -> Kernel:
-    """The kernel without `private` and `reduction` clauses for these names."""
-
-    def left(clause: PrivateClause | ReductionClause) -> tuple[str, ...]:
-        return tuple(name for name in clause.names if name not in names)
-
-    def changed(directive: _Clauses) -> _Clauses:
-        privates = (clause if clause.first else replace(clause, names=left(clause)) for clause in directive.privates)
-        reductions = (replace(clause, names=left(clause)) for clause in directive.reductions)
-        return replace(
-            directive,
-            privates=tuple(clause for clause in privates if clause.names),
-            reductions=tuple(clause for clause in reductions if clause.names),
-        )
-
-    def loop(node: Loop) -> Loop:
-        return node if node.directive is None else replace(node, directive=changed(node.directive))
-
-    return replace(kernel, directive=changed(kernel.directive), body=with_each(kernel.body, Loop, loop))
 
 
 def _updated_inside(kernel: Kernel) -> Iterator[DataObject]:

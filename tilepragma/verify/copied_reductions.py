@@ -15,7 +15,7 @@ import islpy as isl
 from tilepragma.ir.expressions import Access
 from tilepragma.ir.invariance import written_objects
 from tilepragma.ir.loop_tree import Kernel, Loop
-from tilepragma.ir.reductions import NoReduction, updates_with
+from tilepragma.ir.reductions import Updates, reduction_updates
 from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.poly.extraction import extract_scop
 from tilepragma.poly.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
@@ -33,7 +33,8 @@ def copied_reduction_faults(kernel: Kernel) -> Iterator[str]:
     for loop, arrays in kernel.reductions.loops:
         name = loop.iterator.host
         for array, operator in arrays:
-            if isinstance(updates_with(array, operator, loop.body), NoReduction):
+            updates = reduction_updates(array, loop.body)
+            if not isinstance(updates, Updates) or updates.operator != operator:
                 yield f"'{array.host}' is not only updated by {operator} in the loop over '{name}'"
         copied = [nest for nest in loops_in(kernel.body) if _is_around(nest, loop)]
         if len(copied) != 1:

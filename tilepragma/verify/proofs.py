@@ -21,7 +21,7 @@ from tilepragma.ir.invariance import written_objects
 from tilepragma.ir.loop_tree import Barrier, Block, Declarator, If, Loop, Stage, Statement, TileNest
 from tilepragma.ir.loop_tree_text import plain_text
 from tilepragma.ir.reductions import check_reduction, is_ordered
-from tilepragma.ir.traversal import loop_directives, walk
+from tilepragma.ir.traversal import loop_directives, operators_by_clause, walk
 from tilepragma.normalise.delinearisation import flattened
 from tilepragma.normalise.ordered_zeros import signs_in
 from tilepragma.plan.kernel_plan import (
@@ -146,7 +146,7 @@ def _wrong_copies(plan: KernelPlan, launch: Launch) -> Iterator[str]:
                 f"launch {launch.name} gives every instance its own '{object_.host}', which line {place.start.line} "
                 "reads before it is assigned"
             )
-    reduced = {name for directive in directives for clause in directive.reductions for name in clause.names}
+    reduced = operators_by_clause(plan.kernel.directive, plan.kernel.body)
     for reduction in launch.reductions:
         if reduction.object.host not in reduced:
             yield from _wrong_reduction(plan, launch, reduction)

@@ -36,7 +36,9 @@ def test_each_copy_has_runs_of_iterations_and_all_copies_are_joined() -> None:
         "    for (i = i_first; i < (((long)n + 1l) < (i_first + 4096l) ? (long)n + 1l : i_first + 4096l); i += 1)",
         "      count_copies[copy][key[i]] += 2;",
     ]
-    assert joined.splitlines()[1].startswith("  count[count_0_2] += count_copies[0][count_0_2] + count_copies[1]")
+    assert joined.splitlines()[1].startswith(
+        "  count[count_0_2] += (unsigned int)count_copies[0][count_0_2] + count_copies[1]"
+    )
     assert is_parallel(made)
 
 
@@ -98,8 +100,10 @@ def test_elements_beyond_an_array_of_unknown_length_are_not_touched() -> None:
     (_, joined) = planned("for (int i = 0; i < n; i++) h[key[i] % 100] += 2;").kernel.body.statements
     lines = statement_text(joined).splitlines()
     assert lines[0] == "for (h_0_2 = 0; h_0_2 < 199l; h_0_2 += 1)"
-    assert lines[1].startswith("  if ((h_copies[0][h_0_2] + h_copies[1][h_0_2]") and lines[1].endswith(") != 0)")
-    assert lines[2].startswith("    h[h_0_2 - 99l] += h_copies[0][h_0_2]")
+    assert lines[1].startswith("  if (((unsigned int)h_copies[0][h_0_2] + h_copies[1][h_0_2]") and lines[1].endswith(
+        ") != 0)"
+    )
+    assert lines[2].startswith("    h[h_0_2 - 99l] += (unsigned int)h_copies[0][h_0_2]")
 
 
 @pytest.mark.parametrize(
