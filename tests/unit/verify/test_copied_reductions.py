@@ -8,9 +8,11 @@ from dataclasses import replace
 import pytest
 
 from tests.support.source_plans import plan
-from tilepragma.ir.expressions import Access, Binary, integer
-from tilepragma.ir.loop_tree import Kernel, Loop
+from tilepragma.ir.expressions import Access, Binary, IntegerLiteral, integer
+from tilepragma.ir.loop_tree import ExpressionStatement, Kernel, Loop
+from tilepragma.ir.loop_tree_text import statement_text
 from tilepragma.ir.substitution import with_each
+from tilepragma.ir.traversal import loops_in
 from tilepragma.ir.types import LONG
 from tilepragma.verify.copied_reductions import copied_reduction_faults
 
@@ -50,9 +52,8 @@ def changed_loop(name: str, change: Callable[[Loop], Loop]) -> Kernel:
     ],
 )
 def test_iterations_that_are_lost_or_run_twice_are_found(name: str, change: Callable[[Loop], Loop]) -> None:
-    assert list(copied_reduction_faults(changed_loop(name, change))) == [
-        "copies do not get each iteration of the loop over 'i' once"
-    ]
+    faults = list(copied_reduction_faults(changed_loop(name, change)))
+    assert faults == ["the loop over 'i': copies do not get each iteration once"]
 
 
 def test_updates_of_other_copies_are_found() -> None:
@@ -64,8 +65,8 @@ def test_updates_of_other_copies_are_found() -> None:
             return access
         return replace(access, subscripts=(Binary("+", first, integer(1), LONG), access.subscripts[1]))
 
-    faults = copied_reduction_faults(replace(made, body=with_each(made.body, Access, moved)))
-    assert "an iteration of the loop over 'i' touches another copy than its own" in list(faults)
+    faults = list(copied_reduction_faults(replace(made, body=with_each(made.body, Access, moved))))
+    assert faults == ["the loop over 'i': copies are updated by another text"]
 
 
 def test_other_operators_are_found() -> None:
@@ -74,4 +75,36 @@ def test_other_operators_are_found() -> None:
     ((loop, arrays),) = made.reductions.loops
     other = replace(made.reductions, loops=((loop, tuple((array, "*") for array, _ in arrays)),))
     faults = list(copied_reduction_faults(replace(made, reductions=other)))
-    assert faults == ["'count' is not only updated by * in the loop over 'i'"]
+    assert faults == ["the loop over 'i': 'count' is not only updated by *"]
+
+
+def changed_literal(old: int, new: int, inside: str) -> Kernel:
+    """The kernel with another number in the statement, or head, whose text has `inside`."""
+    made = kernel()
+
+    def change(node: Loop | ExpressionStatement) -> Loop | ExpressionStatement:
+        if inside not in statement_text(node).splitlines()[0]:
+            return node
+        return with_each(node, IntegerLiteral, lambda literal: integer(new) if literal.value == old else literal)
+
+    def changed_head(loop: Loop) -> Loop:
+        return replace(change(loop), body=loop.body) if not any(loops_in(loop.body)) else loop
+
+    body = with_each(made.body, ExpressionStatement, change)
+    return replace(made, body=with_each(body, Loop, changed_head))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "inside", "fault"),
+    [
+        (0, 1, "count_copies[copy][count_0] = ", "copies of 'count' are not cleared"),
+        (40, 39, "for (count_0 = ", "copies of 'count' are not cleared"),
+        (0, 1, "for (count_0 = ", "copies of 'count' are not cleared"),
+        (40, 39, "for (count_0_2 = ", "copies of 'count' are not joined"),
+        (7, 6, "count[count_0_2] += ", "copies of 'count' are not joined"),
+        (1, 2, "count_copies[copy][0] -= ", "copies are updated by another text"),
+        (0, 1, "count_copies[copy][0] -= ", "copies are updated by another text"),
+    ],
+)
+def test_copies_that_are_not_cleared_or_joined_are_found(old: int, new: int, inside: str, fault: str) -> None:
+    assert list(copied_reduction_faults(changed_literal(old, new, inside))) == [f"the loop over 'i': {fault}"]
