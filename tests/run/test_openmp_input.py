@@ -238,6 +238,33 @@ def test_functions_of_a_loop_act_on_no_other_iteration(workshop: Workshop) -> No
     assert "acting.c:3:1: note: tilepragma does not translate 'omp atomic' in a loop" in said.stderr
 
 
+@pytest.mark.parametrize(
+    ("inside", "stays"),
+    [
+        ("#pragma omp atomic\n sum += x[i];", False),
+        ("#pragma omp atomic update\n bins[i % 8] -= 1;", False),
+        ("#pragma omp critical\n if (x[i] > most) most = x[i];", False),
+        ("#pragma omp critical (name)\n { sum = sum + x[i]; }", False),
+        ("#pragma omp atomic capture\n { bins[0] = sum; sum += 1; }", True),
+        ("#pragma omp atomic write\n sum = x[i];", True),
+        ("#pragma omp critical\n { sum += x[i]; most += 1; }", True),
+        ("#pragma omp critical\n sum += bins[0]++;", True),
+        ("#pragma omp critical\n for (int j = 0; j < 3; j++) sum += x[j];", True),
+        ("#pragma omp critical\n { double t = x[i]; sum += t; }", True),
+        ("#pragma omp atomic\n sum += x[i]; x[i] = sum;", True),
+    ],
+)
+def test_single_updates_that_a_line_protects_are_reductions(workshop: Workshop, inside: str, stays: bool) -> None:
+    workshop.folder.mkdir(parents=True, exist_ok=True)
+    source = workshop.folder / "protected.c"
+    source.write_text(
+        "int bins[8];\ndouble f(int n, double *x)\n{\n    double sum = 0, most = 0;\n#pragma omp parallel for\n"
+        f"    for (int i = 0; i < n; i++) {{\n{inside}\n    }}\n    return sum + most;\n}}\n"
+    )
+    said = run(workshop, *TILEPRAGMA, "check", "--openmp", source.name, OPENMP)
+    assert ("this line stays OpenMP's" in said.stderr) == stays
+
+
 def test_a_loop_that_no_kernel_holds_stays_whole(workshop: Workshop) -> None:
     """A kernel for each loop inside would leave the line's loop to one core."""
     workshop.folder.mkdir(parents=True, exist_ok=True)

@@ -38,7 +38,6 @@ from tilepragma.frontend.pragma.scanner import (
 )
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import ReductionClause
-from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.loop_tree import (
     DataRegion,
     ExpressionStatement,
@@ -53,7 +52,7 @@ from tilepragma.ir.traversal import loops_in, walk
 
 _REST_OF_LINE = re.compile(rb"(?:\\\r?\n|[^\n])*")
 #: Constructs of OpenMP inside a loop through which its iterations act on each other.
-_ACTING = frozenset(("atomic", "cancel", "critical", "flush", "ordered", "scan", "target"))
+_ACTING = frozenset((word,) for word in ("atomic", "cancel", "critical", "flush", "ordered", "scan", "target"))
 _PRAGMA = re.compile(rb"^[ \t]*(#[ \t]*pragma[ \t]+([A-Za-z_]\w*)[^\n]*)$", re.MULTILINE)
 
 
@@ -138,8 +137,7 @@ def lower_source(
         kernels += of_file
         regions += data_regions(builder, placed[file.path], of_file)
         _note_foreign_pragmas(unit, file, of_file, skipped.get(file.path, ()), diagnostics)
-    kernels = [_with_atomic_updates(unit, kernel, lines) for kernel in kernels]
-    _refuse_acting_lines(unit, kernels, lines, diagnostics)
+    kernels = [_with_inner_lines(unit, kernel, lines, diagnostics) for kernel in kernels]
     launched = {kernel.range for kernel in _launched(kernels)} | {region.range for region in regions}
     check_wrapped(unit, builder.wrapped, launched, diagnostics)
     _sort(diagnostics, earlier, path)
@@ -297,69 +295,59 @@ def _openmp_lines(unit: ClangUnit, files: Iterable[str], diagnostics: Diagnostic
     return {file: find_openmp(file, text, unit.skipped(file), macros) for file, text in texts.items()}
 
 
-def _with_atomic_updates(unit: ClangUnit, kernel: Kernel, lines: Mapping[str, tuple[OpenMPText, ...]]) -> Kernel:
-    """The kernel of OpenMP's line, with a `reduction` clause for what stands behind `omp atomic`,
-    or alone behind `omp critical`: an update, in any order.
+def _with_inner_lines(
+    unit: ClangUnit, kernel: Kernel, lines: Mapping[str, tuple[OpenMPText, ...]], diagnostics: Diagnostics
+) -> Kernel:
+    """The kernel of a line of OpenMP, with `reduction` clauses for updates under `omp atomic` or
+    `omp critical` in it. Refuses it where its iterations act on each other in other ways, or on
+    what each thread has for itself.
     """
-    if kernel.directive.openmp_line is None or kernel.parts is not None:
+    outer = kernel.directive.openmp_line
+    if outer is None:
         return kernel
-    clauses: dict[ReductionClause, None] = {}
-    for line in lines.get(kernel.range.file, ()):
-        updated = _updated_alone(unit, kernel, line)
-        if updated is not None:
-            clauses[ReductionClause(updated[1].clause, (updated[0].host,), kernel.directive.openmp_line)] = None
+    clauses: list[ReductionClause] = []
+    with diagnostics.about(outer):
+        for range_ in (kernel.range, *(function.range for function in kernel.functions)):
+            for line in lines.get(range_.file, ()):
+                if not range_.holds(line.range.file, line.range.start.offset) or line.words[:1] not in _ACTING:
+                    continue
+                is_direct = range_ == kernel.range and kernel.parts is None
+                clause = _update_clause(unit, kernel, line) if is_direct else None
+                if clause is None:
+                    diagnostics.error(line.range, f"tilepragma does not translate 'omp {line.words[0]}' in a loop")
+                else:
+                    clauses.append(clause)
+        thread_private = thread_private_names(lines.values())
+        used = [object_.host for object_ in kernel.objects if re.split(r"\W", object_.host)[0] in thread_private]
+        if used:
+            diagnostics.error(kernel.range, f"each thread has a '{used[0]}' of its own (threadprivate)")
     reductions = (*kernel.directive.reductions, *clauses)
     return replace(kernel, directive=replace(kernel.directive, reductions=reductions))
 
 
-def _updated_alone(unit: ClangUnit, kernel: Kernel, line: OpenMPText) -> tuple[DataObject, Updates] | None:
-    """What the statement behind such a line updates, if it is one in the kernel."""
-    if line.words[:2] not in (("atomic",), ("atomic", "update")) and line.words[:1] != ("critical",):
+def _update_clause(unit: ClangUnit, kernel: Kernel, line: OpenMPText) -> ReductionClause | None:
+    """The clause that allows any order of what `omp atomic` or `omp critical` protects: of a single
+    update.
+    """
+    if line.words[:2] not in (("atomic",), ("atomic", "update")) and line.words[0] != "critical":
         return None
-    if not kernel.range.holds(line.range.file, line.range.start.offset):
-        return None
-    statements = [node for node in walk(kernel.body) if isinstance(node, (ExpressionStatement, If))]
-    behind = [each for each in statements if each.range.file == line.range.file]
-    behind = [each for each in behind if each.range.start.offset >= line.end_offset]
+    statements = (node for node in walk(kernel.body) if isinstance(node, (ExpressionStatement, If)))
+    behind = [
+        each for each in statements if each.range.file == line.range.file and each.range.start.offset >= line.end_offset
+    ]
     first = min(behind, key=lambda each: each.range.start.offset, default=None)
     if first is None:
         return None
     text = unit.text(line.range.file)
     between = text[line.end_offset : first.range.start.offset].strip()
-    is_block = between == b"{" and text[first.range.end.offset :].lstrip(b"; \t\r\n").startswith(b"}")
-    if between and not (is_block and line.words[0] == "critical"):
+    is_alone = between == b"{" and text[first.range.end.offset :].lstrip(b"; \t\r\n").startswith(b"}")
+    if between and not (is_alone and line.words[0] == "critical"):
         return None
-    for object_ in dict.fromkeys(use.object for use in uses(first, kernel.functions) if use.writes):
-        updates = reduction_updates(object_, first)
-        if isinstance(updates, Updates):
-            return object_, updates
-    return None
-
-
-def _refuse_acting_lines(
-    unit: ClangUnit,
-    kernels: Iterable[Kernel],
-    lines: Mapping[str, tuple[OpenMPText, ...]],
-    diagnostics: Diagnostics,
-) -> None:
-    """Refuse kernels of OpenMP's lines in which iterations act on each other, or on what each
-    thread has for itself.
-    """
-    thread_private = thread_private_names(lines.values())
-    for kernel in kernels:
-        with diagnostics.about(kernel.directive.openmp_line):
-            if kernel.directive.openmp_line is None:
-                continue
-            for range_ in (kernel.range, *(function.range for function in kernel.functions)):
-                for line in lines.get(range_.file, ()):
-                    if not range_.holds(line.range.file, line.range.start.offset):
-                        continue
-                    if set(line.words[:1]) & _ACTING and _updated_alone(unit, kernel, line) is None:
-                        message = f"tilepragma does not translate 'omp {line.words[0]}' in a loop"
-                        diagnostics.error(line.range, message)
-            used = [object_.host for object_ in kernel.objects if re.split(r"\W", object_.host)[0] in thread_private]
-            if used:
-                diagnostics.error(kernel.range, f"each thread has a '{used[0]}' of its own (threadprivate)")
+    written = dict.fromkeys(use.object for use in uses(first, kernel.functions) if use.writes)
+    updates = [reduction_updates(object_, first) for object_ in written]
+    if len(updates) != 1 or not isinstance(updates[0], Updates):
+        return None
+    return ReductionClause(updates[0].clause, tuple(object_.host for object_ in written), line.range)
 
 
 def _note_foreign_pragmas(
