@@ -275,6 +275,20 @@ def strip(node: Node) -> Node:
     return node
 
 
+def without_casts(node: Node) -> Node:
+    """The node without parentheses and conversions."""
+    node = strip(node)
+    while node.kind == CursorKind.CSTYLE_CAST_EXPR:
+        node = strip(node.children[-1])
+    return node
+
+
+def is_null(node: Node) -> bool:
+    """Whether the expression is NULL or 0."""
+    inner = without_casts(node)
+    return inner.kind == CursorKind.INTEGER_LITERAL and inner.evaluate() == 0
+
+
 @dataclass
 class ClangUnit:
     """A parsed translation unit and the texts of its files."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 from tilepragma.base.diagnostics import SourceError, source_error
 from tilepragma.base.reserved_words import words
 from tilepragma.frontend.clang import literals, storage_accesses
-from tilepragma.frontend.clang.cursor_tree import LOOPS, CursorKind, Node, TypeKind, strip
+from tilepragma.frontend.clang.cursor_tree import LOOPS, CursorKind, Node, TypeKind, is_null, strip
 from tilepragma.frontend.clang.implied_parameters import implied_argument
 from tilepragma.frontend.clang.lowering_context import Context
 from tilepragma.frontend.clang.objects import known_number, known_value
@@ -166,7 +166,7 @@ def _binary(context: Context, node: Node) -> Expression:
         left, right = (truth(context, child) for child in node.children)
         return Binary(operator, left, right, type_of(context, node), node.range)
     if is_pointer(node.children[0].type) or is_pointer(node.children[1].type):
-        null = [_is_null(child) for child in node.children]
+        null = [is_null(child) for child in node.children]
         if operator in ("==", "!=") and any(null):
             test = storage_accesses.null_test(context, node.children[0 if null[1] else 1])
             return test if operator == "!=" else Unary("!", test, test.type, node.range)
@@ -263,14 +263,6 @@ def _refusal(context: Context, node: Node) -> SourceError:
         message, remedy = _REFUSED[node.kind]
         return source_error(node.range, message, remedy)
     return source_error(node.range, "this expression cannot be used in a kernel", "write it in plain C99")
-
-
-def _is_null(node: Node) -> bool:
-    """Whether the expression is NULL or 0."""
-    inner = strip(node)
-    while inner.kind in (CursorKind.CSTYLE_CAST_EXPR, CursorKind.PAREN_EXPR):
-        inner = strip(inner.children[-1])
-    return inner.kind == CursorKind.INTEGER_LITERAL and inner.evaluate() == 0
 
 
 def _pointer_written(node: Node) -> SourceError:

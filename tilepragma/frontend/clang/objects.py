@@ -12,8 +12,8 @@ from tilepragma.base.diagnostics import source_error
 from tilepragma.base.frozen_values import dataclass
 from tilepragma.base.reserved_words import RESERVED
 from tilepragma.base.source_ranges import SourceRange
-from tilepragma.frontend.clang.allocations import sole_pointers
 from tilepragma.frontend.clang.cursor_tree import CursorKind, Node, TypeKind, strip
+from tilepragma.frontend.clang.escape_analysis import unescaped_allocations
 from tilepragma.frontend.clang.lowering_context import Context
 from tilepragma.frontend.clang.struct_members import is_nameless_member
 from tilepragma.frontend.clang.type_conversion import is_array, is_pointer, target_type
@@ -182,7 +182,7 @@ def _make(
     says_restrict = declaration.kind == CursorKind.PARM_DECL and b"restrict" in text
     restrict = shape.restrict or (bool(shape.arrays) and says_restrict)
     if not restrict and host == declaration.spelling and scope is Scope.EXTERNAL and is_pointer(clang_type):
-        restrict = shape.storage is Storage.CONTIGUOUS and declaration.key in sole_pointers(context.facts.node)
+        restrict = shape.storage is Storage.CONTIGUOUS and declaration.key in unescaped_allocations(context.facts.node)
     return DataObject(
         name=context.names.unique(identifier(host.replace("->", "_").replace(".", "_"))),
         host=host,

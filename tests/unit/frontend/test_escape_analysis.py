@@ -1,4 +1,4 @@
-"""Pointers to memory of their own: what malloc returned, where nothing keeps the pointer elsewhere."""
+"""Escape analysis: gathers from allocations that no other pointer leads to run in parallel."""
 
 from __future__ import annotations
 
