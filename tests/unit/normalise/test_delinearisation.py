@@ -9,7 +9,7 @@ import pytest
 from tests.support.source_plans import plan
 from tilepragma.ir.expressions import Access, DataObject, IntegerLiteral, integer
 from tilepragma.ir.loop_tree import Block, Kernel, PackedPanels, Stage, Statement
-from tilepragma.ir.loop_tree_text import expression_text, staged_text
+from tilepragma.ir.loop_tree_text import expression_text, plain_text, staged_text
 from tilepragma.ir.substitution import with_objects
 from tilepragma.ir.traversal import walk, with_blocks
 from tilepragma.normalise.delinearisation import flattened
@@ -171,3 +171,16 @@ def test_pointers_into_rows_get_the_row_that_they_reach(
 def test_pointers_stay_where_their_elements_are_in_several_rows() -> None:
     kernel = plan(POINTERS % ("double *p = t[i];", "30", "p[j + 1] += 1")).kernel
     assert accessed(kernel, "t") == ["t[i][j + 1]"]
+
+
+def test_a_launch_checks_that_pointers_stay_in_rows_of_unknown_length() -> None:
+    made = plan("""
+    void f(int n, int h, int w, double v[h][w]) {
+    #pragma tilek kernel
+      for (int i = 1; i < h; i++) {
+        double *p = v[i];
+        for (int j = 0; j < n; j++) p[j + 2] = 0.5 * p[j + 2] + v[i][0];
+      }
+    }""")
+    assert made.untransformed is None
+    assert list(map(plain_text, made.conditions)) == ["w >= n + 2"]

@@ -228,6 +228,18 @@ def test_at_isls_limit_the_order_of_the_text_is_kept() -> None:
     assert [each.rows for each in schedule] == [each.rows for each in kept]
 
 
+@pytest.mark.parametrize("inequalities", [0, 2, 4, 6])
+def test_schedules_are_legal_with_fewer_inequalities_of_dependences(
+    inequalities: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    triangle = statement("S", "j, i", "0 <= j < N and j < i < N", (0, 0, 0), "A[i]", "A[j]")
+    usual, _ = proven((triangle,))
+    monkeypatch.setattr(hyperplanes, "INEQUALITIES", inequalities)
+    schedule, _ = proven((triangle,))
+    # Without any, no row but the text's own is known to be legal, and the bands are others.
+    assert (of(schedule, "S").rows == of(usual, "S").rows) == (inequalities > 0)
+
+
 def test_the_search_grows_polynomially_with_the_statements() -> None:
     def chain(length: int) -> tuple[ScopStatement, ...]:
         return tuple(
