@@ -51,8 +51,8 @@ def with_reach(
         *rows, last = (*use.subscripts, integer(0)) if row else use.subscripts
         for part in inner:
             (distance,) = part.subscripts
-            is_it = polynomial(distance) == number(0)
-            place = last if is_it else expression(polynomial(last) + polynomial(distance))
+            is_passed = polynomial(distance) == number(0)
+            place = last if is_passed else expression(polynomial(last) + polynomial(distance))
             conditional, loops = use.conditional or part.conditional, (*use.loops, *part.loops)
             yield replace(
                 use,
@@ -61,7 +61,7 @@ def with_reach(
                 conditional=conditional,
                 loops=loops,
                 passed=None,
-                from_pointers=() if is_it or not rows else (-1,),
+                from_pointers=() if is_passed or not rows else (-1,),
             )
 
 

@@ -544,9 +544,9 @@ class Kernel:
 
 @dataclass(frozen=True)
 class ArrayReductions:
-    """What loops update in copies of arrays (normalise/array_reductions.py): each loop, as it was
-    and by its index, the arrays, and the operators that join the copies. `body` and `objects` are
-    the kernel's without copies. `worthwhile`: where it is 0 the original loops run, since copies
+    """Loops that update copies of arrays (normalise/array_reductions.py): each loop as it was, with
+    the arrays and the operators that combine their copies. `body` and `objects` are those of the
+    kernel without copies. `worthwhile`: where it is 0 the original loops run, since copies
     would take longer.
     """
 

@@ -9,8 +9,9 @@
                                         for (x) count[x] += copies[0][x] + copies[1][x] + …;
 
 Both compute the same where updates may come in any order (ir/reductions.py). Loops over c and x are
-parallel. Array expansion, with the iterations dealt to the copies in runs, so that each copy reads
-memory in order. The number of copies is fixed: results do not depend on the number of threads.
+parallel. This is array expansion, in which the copies take turns with runs of iterations, so that
+each reads memory in order. The number of copies is fixed: results do not depend on the number of
+threads.
 """
 
 from __future__ import annotations
@@ -66,9 +67,9 @@ from tilepragma.poly.extents import Bounds, around
 from tilepragma.user_tiles.chain_checks import literal_trip
 
 COPIES = 16
-"""Copies of an array; more cores than that wait."""
+"""Copies of an array, which are as many cores as can update it."""
 LEAST_UPDATES = 4
-"""The least iterations an element of all copies: less are not worth setting and adding them up."""
+"""Iterations for each element of all copies, with which initialising and combining these pays."""
 RUN, RUN_OF_NESTS = 4096, 16
 """Iterations in a row for the same copy: of an innermost loop, and of a loop around others. Copies
 that jump over memory often find neither its pages nor what processors fetch ahead: 10^7 updates of
@@ -151,7 +152,7 @@ def _reduced(kernel: Kernel, loop: Loop, floating: FloatingRules) -> Iterator[_R
         if updates.ordered:
             continue
         with suppress(UnboundedError):
-            sides = [_side(array, dimension, places, ranges) for dimension in range(array.rank)]
+            sides = [_range_in_dimension(array, dimension, places, ranges) for dimension in range(array.rank)]
             lengths = tuple(expression(side.high - side.low + number(1)) for side in sides)
             guarded = None in array.lengths
             if all(map(on_host, lengths)) and not (guarded and updates.operator == "&"):
@@ -197,15 +198,15 @@ def clause_remedies(kernel: Kernel, floating: FloatingRules) -> Iterator[Diagnos
             whole = None not in array.lengths
             section = "" if whole else "[0:N]" + "[:]" * (array.rank - 1)
             where = "" if whole else f", with the first length of '{array.host}' for N"
-            order = " in any order" if updates.ordered else ""
+            order = ", in any order" if updates.ordered else ""
             text = (
-                f"with reduction({updates.operator}: {array.host}{section}) at the kernel{where}, iterations of the "
-                f"loop over '{loop.iterator.host}' update copies of '{array.host}'{order}"
+                f"write reduction({updates.operator}: {array.host}{section}) at the kernel{where}: iterations of the "
+                f"loop over '{loop.iterator.host}' then update copies of '{array.host}'{order}"
             )
             yield Diagnostic(Severity.NOTE, loop.header, text)
 
 
-def without_word_for_reductions(kernel: Kernel, *, has_tiles: bool, diagnostics: Diagnostics) -> Kernel | None:
+def with_proven_reductions(kernel: Kernel, *, has_tiles: bool, diagnostics: Diagnostics) -> Kernel | None:
     """The kernel without `independent` clauses if a `reduction` clause names an array: iterations
     then share its elements. None, and an error, if loops have tiles of the user's.
     """
@@ -217,7 +218,7 @@ def without_word_for_reductions(kernel: Kernel, *, has_tiles: bool, diagnostics:
     if has_tiles:
         name = next(name for name in first.names if name in arrays)
         message = f"the array '{name}' cannot be reduced in loops with tiles of your own"
-        diagnostics.error(first.range, message, "take the tiles out: copies of the array decide who does what")
+        diagnostics.error(first.range, message, "remove the tiles: the loop over the copies is the parallel one")
         return None
 
     def proven(loop: Loop) -> Loop:
@@ -245,7 +246,9 @@ def _writes(use: Use, array: DataObject) -> bool:
     return use.writes and use.object == array
 
 
-def _side(array: DataObject, dimension: int, places: Sequence[tuple[Expression, ...]], ranges: ValueRanges) -> Bounds:
+def _range_in_dimension(
+    array: DataObject, dimension: int, places: Sequence[tuple[Expression, ...]], ranges: ValueRanges
+) -> Bounds:
     """The subscripts in a dimension: all, or those that the subscripts' values can be. Raises
     UnboundedError.
     """
@@ -272,12 +275,12 @@ class _Expansion:
         return DataObject(name, name, array.element, *shape, range=array.range)
 
     def expanded(self) -> Expanded:
-        summed = self._loop(self.copy, integer(COPIES), (*map(self._cleared, self.reduced), self._runs()))
+        summed = self._loop(self.copy, integer(COPIES), (*map(self._initialised, self.reduced), self._runs()))
         summed = replace(summed, directive=self.loop.directive)
-        statements = (summed, *map(self._joined, self.reduced))
+        statements = (summed, *map(self._combined, self.reduced))
 
         def block(node: Block) -> Block:
-            parts = (statements if self._is_it(each) else (each,) for each in node.statements)
+            parts = (statements if self._is_expanded_loop(each) else (each,) for each in node.statements)
             return replace(node, statements=tuple(itertools.chain.from_iterable(parts)))
 
         kernel = replace(
@@ -327,7 +330,7 @@ class _Expansion:
         )
         return replace(access, object=self.copies[access.object], subscripts=(access_to(self.copy), *places))
 
-    def _cleared(self, reduced: _Reduced) -> Loop:
+    def _initialised(self, reduced: _Reduced) -> Loop:
         """for (x) copies[copy][x] = identity;"""
 
         def value(places: tuple[Expression, ...]) -> Statement:
@@ -336,7 +339,7 @@ class _Expansion:
 
         return self._over(reduced, value)
 
-    def _joined(self, reduced: _Reduced) -> Loop:
+    def _combined(self, reduced: _Reduced) -> Loop:
         """for (x) array[x] += copies[0][x] + copies[1][x] + …; where the array may be smaller, only
         if that changes an element.
         """
@@ -365,7 +368,7 @@ class _Expansion:
         lengths = (length for each in self.reduced for length in each.lengths)
         return (node.object for length in lengths for node in walk(length) if isinstance(node, Access))
 
-    def _is_it(self, node: Statement) -> bool:
+    def _is_expanded_loop(self, node: Statement) -> bool:
         return isinstance(node, Loop) and node.index == self.loop.index
 
     def _worthwhile(self) -> Expression:
@@ -422,7 +425,7 @@ class _Expansion:
 
 
 def _past(loop: Loop) -> Polynomial:
-    """The end of a loop that counts by 1, which its iterator does not have inside."""
+    """The first value beyond the end of a loop that counts by 1."""
     beyond = -1 if loop.decreasing else 1
     return polynomial(loop.upper) + number(beyond if loop.comparison in ("<=", ">=") else 0)
 

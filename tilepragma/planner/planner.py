@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tilepragma.arguments.elements_in_bounds import with_elements_at_launch
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.ir.loop_tree import FloatingRules, Kernel, asks_for_layers
-from tilepragma.normalise.array_reductions import check_array_clauses, without_word_for_reductions
+from tilepragma.normalise.array_reductions import check_array_clauses, with_proven_reductions
 from tilepragma.normalise.delinearisation import with_rows_of_pointers, with_substituted_locals
 from tilepragma.normalise.if_conversion import with_closed_iterations, with_conditions_for_continues
 from tilepragma.normalise.plain_form import in_plain_form
@@ -65,7 +65,7 @@ def normalise(
     if (private := privatized(kernel, diagnostics)) is None:
         return None
     has_tiles = bool(user_clauses(private.body))
-    private = without_word_for_reductions(private, has_tiles=has_tiles, diagnostics=diagnostics)
+    private = with_proven_reductions(private, has_tiles=has_tiles, diagnostics=diagnostics)
     if private is None:
         return None
     targets = allowed_targets(private, defaults.targets, diagnostics)

@@ -175,7 +175,7 @@ def _copies(plan: KernelPlan) -> Iterator[str]:
     for loop, arrays in () if plan.kernel.reductions is None else plan.kernel.reductions.loops:
         where = f"the loop over {loop.iterator.host}, line {loop.header.start.line}"
         for array, operator in arrays:
-            yield f"{where}, updates {COPIES} copies of '{array.host}', which are joined with {operator} after it"
+            yield f"{where}, updates {COPIES} copies of '{array.host}', which are combined with {operator} after it"
 
 
 def _tile_sizes(plan: KernelPlan, sizes: Sizes) -> str:

@@ -37,8 +37,8 @@ def _check(name: str, object_: DataObject | None, word: str, range_: SourceRange
         remedy = f"declare '{name}' inside the distributed loop"
         diagnostics.error(range_, f"'{name}' cannot be private: it is an array", remedy)
     elif object_.storage is Storage.ROWS or None in object_.lengths:
-        message = f"'{name}' cannot be reduced: it is an array, and it is not known how many elements it has"
-        remedy = f"write reduction(+: {name}[0:N]), with their number for N"
+        message = f"'{name}' cannot be reduced: it is an array of unknown length"
+        remedy = f"write reduction(+: {name}[0:N]), with its length for N"
         if object_.storage is Storage.ROWS:
             remedy = f"gather in a scalar, and store it in '{name}' after the kernel"
         diagnostics.error(range_, message, remedy)

@@ -1,4 +1,4 @@
-"""Proves that copies of reduced arrays are used right: cleared, updated by the user's loop, joined.
+"""Proves that copies of reduced arrays are initialised, updated by the user's loop, and combined.
 
 With the user's iterations D = { [i, …] } and those of the loops over copies and runs,
 E = { [copy, first, i, …] }:
@@ -6,7 +6,7 @@ E = { [copy, first, i, …] }:
     { [copy, first, i, …] -> [i, …] } is injective on E, and maps E onto D
 
 The text in the loop is the user's, but for elements of the copy in the place of the array's. The
-loops that clear and join copies run over all of their elements.
+loops that initialise and combine copies run over all of their elements.
 """
 
 from __future__ import annotations
@@ -71,20 +71,20 @@ def _check(kernel: Kernel, loop: Loop, operators: dict[DataObject, str]) -> None
     block, place = places[0]
     nest = block.statements[place]
     assert isinstance(nest, Loop), "it runs the user's loop"
-    *clearing, runs = nest.body.statements
+    *initialising, runs = nest.body.statements
     assert isinstance(runs, Loop), "it has the user's loop inside"
     copies = _Copies(nest, operators)
     (inner,) = runs.body.statements
     if not same_tree(getattr(inner, "body", None), loop.body, copies.decide):
         raise NotProvenError("copies are updated by another text")
-    if len(clearing) != len(operators):
-        raise NotProvenError("there is more than copies in the loop over them")
+    if len(initialising) != len(operators):
+        raise NotProvenError("the loop over copies does more than update them")
     for array, operator in operators.items():
-        if not any(copies.is_cleared(array, operator, statement) for statement in clearing):
-            raise NotProvenError(f"copies of '{array.host}' are not cleared")
+        if not any(copies.is_initialised(array, operator, statement) for statement in initialising):
+            raise NotProvenError(f"copies of '{array.host}' are not initialised")
         behind = block.statements[place + 1 : place + 1 + len(operators)]
-        if sum(copies.is_joined(array, operator, statement) for statement in behind) != 1:
-            raise NotProvenError(f"copies of '{array.host}' are not joined")
+        if sum(copies.is_combined(array, operator, statement) for statement in behind) != 1:
+            raise NotProvenError(f"copies of '{array.host}' are not combined")
     if not _has_each_iteration_once(kernel, nest, loop):
         raise NotProvenError("copies do not get each iteration once")
 
@@ -115,7 +115,7 @@ class _Copies:
         is_copy = new.subscripts[0] == access_to(self.nest.iterator)
         return is_copy and self.instead.setdefault(old.object, place) == place
 
-    def is_cleared(self, array: DataObject, operator: str, statement: Statement) -> bool:
+    def is_initialised(self, array: DataObject, operator: str, statement: Statement) -> bool:
         """Whether it is `for (x) copies[copy][x] = identity;`, for all x."""
         copies, _ = self.instead[array]
         iterators, inner = _over_all(statement, copies)
@@ -126,7 +126,7 @@ class _Copies:
             assignment.target, copies, (polynomial(access_to(self.nest.iterator)), *iterators)
         )
 
-    def is_joined(self, array: DataObject, operator: str, statement: Statement) -> bool:
+    def is_combined(self, array: DataObject, operator: str, statement: Statement) -> bool:
         """Whether it is `for (x) array[x] += copies[0][x] + copies[1][x] + …;`, for all x, perhaps
         only where the sum changes something.
         """

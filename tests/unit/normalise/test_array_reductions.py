@@ -25,9 +25,9 @@ def is_parallel(made: KernelPlan) -> bool:
     )
 
 
-def test_each_copy_has_runs_of_iterations_and_all_copies_are_joined() -> None:
+def test_each_copy_has_runs_of_iterations_and_all_copies_are_combined() -> None:
     made = planned("for (int i = 3; i <= n; i++) count[key[i]] += 2;")
-    summed, joined = (statement_text(statement) for statement in made.kernel.body.statements)
+    summed, combined = (statement_text(statement) for statement in made.kernel.body.statements)
     assert summed.splitlines() == [
         "for (copy = 0; copy < 16; copy += 1)",
         "  for (count_0 = 0; count_0 < (long)m; count_0 += 1)",
@@ -36,7 +36,7 @@ def test_each_copy_has_runs_of_iterations_and_all_copies_are_joined() -> None:
         "    for (i = i_first; i < (((long)n + 1l) < (i_first + 4096l) ? (long)n + 1l : i_first + 4096l); i += 1)",
         "      count_copies[copy][key[i]] += 2;",
     ]
-    assert joined.splitlines()[1].startswith(
+    assert combined.splitlines()[1].startswith(
         "  count[count_0_2] += (unsigned int)count_copies[0][count_0_2] + count_copies[1]"
     )
     assert is_parallel(made)
@@ -97,8 +97,8 @@ def test_loops_that_are_parallel_need_no_copies() -> None:
 
 
 def test_elements_beyond_an_array_of_unknown_length_are_not_touched() -> None:
-    (_, joined) = planned("for (int i = 0; i < n; i++) h[key[i] % 100] += 2;").kernel.body.statements
-    lines = statement_text(joined).splitlines()
+    (_, combined) = planned("for (int i = 0; i < n; i++) h[key[i] % 100] += 2;").kernel.body.statements
+    lines = statement_text(combined).splitlines()
     assert lines[0] == "for (h_0_2 = 0; h_0_2 < 199l; h_0_2 += 1)"
     assert lines[1].startswith("  if (((unsigned int)h_copies[0][h_0_2] + h_copies[1][h_0_2]") and lines[1].endswith(
         ") != 0)"
@@ -133,8 +133,8 @@ def test_copies_of_sums_begin_with_a_zero_that_changes_none() -> None:
 @pytest.mark.parametrize(
     ("clause", "loop", "expected"),
     [
-        ("reduction(+: x)", "", "'x' cannot be reduced: it is an array, and it is not known how many elements it has"),
-        ("reduction(+: x[2:m])", "", "the section of 'x' does not say how many elements there are from the first on"),
+        ("reduction(+: x)", "", "'x' cannot be reduced: it is an array of unknown length"),
+        ("reduction(+: x[2:m])", "", "the section of 'x' needs a length and begins at element 0"),
         ("reduction(+: x[0:m][0:2])", "", "the section of 'x' has 2 dimensions, the array 1"),
         ("reduction(+: r[0:m][0:2])", "", "'r' cannot be reduced: its rows lie anywhere in memory"),
         ("reduction(*: x[0:m])", "", "'x' is reduced with '*', but this is not an update with that operator"),
@@ -151,10 +151,11 @@ def test_clauses_that_cannot_hold_are_errors(clause: str, loop: str, expected: s
 def test_a_clause_that_would_help_is_named() -> None:
     (note,) = clause_remedies(planned("for (int i = 0; i < n; i++) h[key[i]]++;").kernel, STRICT)
     assert note.message == (
-        "with reduction(+: h[0:N]) at the kernel, with the first length of 'h' for N, iterations of the loop over 'i' "
-        "update copies of 'h'"
+        "write reduction(+: h[0:N]) at the kernel, with the first length of 'h' for N: iterations of the loop over 'i' "
+        "then update copies of 'h'"
     )
     (note,) = clause_remedies(planned("for (int i = 0; i < n; i++) sums[key[i]] += i;").kernel, STRICT)
     assert note.message == (
-        "with reduction(+: sums) at the kernel, iterations of the loop over 'i' update copies of 'sums' in any order"
+        "write reduction(+: sums) at the kernel: iterations of the loop over 'i' then update copies of 'sums', "
+        "in any order"
     )

@@ -97,14 +97,14 @@ def changed_literal(old: int, new: int, inside: str) -> Kernel:
 @pytest.mark.parametrize(
     ("old", "new", "inside", "fault"),
     [
-        (0, 1, "count_copies[copy][count_0] = ", "copies of 'count' are not cleared"),
-        (40, 39, "for (count_0 = ", "copies of 'count' are not cleared"),
-        (0, 1, "for (count_0 = ", "copies of 'count' are not cleared"),
-        (40, 39, "for (count_0_2 = ", "copies of 'count' are not joined"),
-        (7, 6, "count[count_0_2] += ", "copies of 'count' are not joined"),
+        (0, 1, "count_copies[copy][count_0] = ", "copies of 'count' are not initialised"),
+        (40, 39, "for (count_0 = ", "copies of 'count' are not initialised"),
+        (0, 1, "for (count_0 = ", "copies of 'count' are not initialised"),
+        (40, 39, "for (count_0_2 = ", "copies of 'count' are not combined"),
+        (7, 6, "count[count_0_2] += ", "copies of 'count' are not combined"),
         (1, 2, "count_copies[copy][0] -= ", "copies are updated by another text"),
         (0, 1, "count_copies[copy][0] -= ", "copies are updated by another text"),
     ],
 )
-def test_copies_that_are_not_cleared_or_joined_are_found(old: int, new: int, inside: str, fault: str) -> None:
+def test_copies_that_are_not_initialised_or_combined_are_found(old: int, new: int, inside: str, fault: str) -> None:
     assert list(copied_reduction_faults(changed_literal(old, new, inside))) == [f"the loop over 'i': {fault}"]

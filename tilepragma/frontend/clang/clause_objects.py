@@ -61,8 +61,8 @@ def _lengths(context: Context, array: DataObject, section: Section, offset: int)
     for place, (known, dimension) in enumerate(zip(array.lengths, section.dimensions, strict=True)):
         from_first = dimension.lower is None or dimension.lower.literal == 0
         if known is None and (dimension.length is None or not from_first):
-            message = f"the section of '{section.path}' does not say how many elements there are from the first on"
-            raise source_error(section.range, message, "write [0:length]")
+            message = f"the section of '{section.path}' needs a length and begins at element 0"
+            raise source_error(section.range, message, f"write {section.path}[0:N]")
         given = dimension.length
         lengths.append(known if known is not None or given is None else _length(context, array, place, given, offset))
     return tuple(lengths)
