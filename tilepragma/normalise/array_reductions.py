@@ -60,9 +60,9 @@ from tilepragma.ir.loop_tree import (
 from tilepragma.ir.polynomial import Polynomial, expression, number, polynomial
 from tilepragma.ir.reductions import Updates, check_updates, reduction_updates
 from tilepragma.ir.substitution import with_each, without_names_in_clauses
-from tilepragma.ir.traversal import access_count, loops_in, mentions, operators_by_clause, reduction_clauses, walk
+from tilepragma.ir.traversal import loops_in, mentions, operators_by_clause, reduction_clauses, walk
 from tilepragma.ir.types import DOUBLE, INT, LONG, ScalarType, unsigned, usual_type
-from tilepragma.normalise.value_ranges import UnboundedError, ValueRanges
+from tilepragma.normalise.value_ranges import UnboundedError, ValueRanges, is_read_outside_loops
 from tilepragma.poly.extents import Bounds, around
 from tilepragma.user_tiles.chain_checks import literal_trip
 
@@ -102,33 +102,27 @@ def array_reductions(kernel: Kernel, floating: FloatingRules) -> Iterator[Expand
 
 
 def _is_countable(kernel: Kernel, loop: Loop) -> bool:
-    """Whether the loop may be cut in runs: it counts by 1, and nothing leaves it or reads its
-    iterator afterwards.
-    """
+    """Whether the loop may be cut in runs: it counts by 1, and its iterations may be apart."""
     counts = loop.comparison != "!=" and polynomial(loop.step).constant == (-1 if loop.decreasing else 1)
+    return counts and _may_be_cut(kernel, loop)
+
+
+def _may_be_cut(kernel: Kernel, loop: Loop) -> bool:
+    """Whether the loop has enough iterations, and nothing leaves it or reads its iterator
+    afterwards.
+    """
     trip = literal_trip(loop)
     directive = loop.directive
     if directive is not None and directive != LoopDirective(
         directive.range, privates=directive.privates, reductions=directive.reductions
     ):
         return False
-    if not counts or (trip is not None and trip < COPIES * RUN_OF_NESTS):
+    if trip is not None and trip < COPIES * RUN_OF_NESTS:
         return False
     if any(isinstance(node, (Break, Return)) for node in walk(loop.body)):
         return False
-    read_later = loop.iterator.name in kernel.read_after or _is_read_outside(kernel, loop.iterator)
+    read_later = loop.iterator.name in kernel.read_after or is_read_outside_loops(loop.iterator, kernel.body)
     return loop.declares_iterator or not read_later
-
-
-def _is_read_outside(kernel: Kernel, iterator: DataObject) -> bool:
-    """Whether the iterator is read outside of the loops over it."""
-    inside = sum(access_count(loop.body, iterator) for loop in loops_in(kernel.body) if loop.iterator == iterator)
-    heads = sum(
-        access_count(loop.upper, iterator) + access_count(loop.step, iterator)
-        for loop in loops_in(kernel.body)
-        if loop.iterator == iterator
-    )
-    return access_count(kernel.body, iterator) > inside + heads
 
 
 @dataclass(frozen=True)
@@ -191,7 +185,7 @@ def clause_remedies(kernel: Kernel, floating: FloatingRules) -> Iterator[Diagnos
     told: set[DataObject] = set()
     for loop in loops_in(kernel.body) if kernel.reductions is None else ():
         known = {reduced.array for reduced in _reduced(kernel, loop, floating)}
-        for array, _, updates in _updated(kernel, loop, floating) if _is_countable(kernel, loop) else ():
+        for array, _, updates in _updated(kernel, loop, floating) if _may_be_cut(kernel, loop) else ():
             if array in known or array in told:
                 continue
             told.add(array)

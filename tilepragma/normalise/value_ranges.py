@@ -135,7 +135,7 @@ class ValueRanges:
             else:
                 source_range = self.of(source)
             value_range = source_range if value_range is None else around((value_range, source_range))
-        if value_range is None or (object_.scope is not Scope.LOCAL and _is_read_outside(object_, self.body)):
+        if value_range is None or (object_.scope is not Scope.LOCAL and is_read_outside_loops(object_, self.body)):
             raise UnboundedError
         return value_range
 
@@ -174,6 +174,12 @@ class ValueRanges:
             if not fitting:
                 raise UnboundedError
             return _between(0, fitting[0])
+        if value.operator in ("^", "|"):
+            ends = [side.high.constant for side in (self.of(value.left), self.of(value.right)) if side.is_natural]
+            known = [end for end in ends if end is not None]
+            if len(known) < 2:
+                raise UnboundedError
+            return _between(0, (1 << max(known).bit_length()) - 1)
         type_ = value.type
         if isinstance(type_, ScalarType) and not type_.signed and type_.bits < LONG.bits:
             raise UnboundedError  # it may wrap
@@ -206,12 +212,12 @@ class ValueRanges:
         return Bounds(select(not_negative(least), _NOTHING, -size), size)
 
 
-def _is_read_outside(object_: DataObject, node: Any) -> bool:
+def is_read_outside_loops(object_: DataObject, node: Any) -> bool:
     """Whether the region, outside loops over it, may read a variable's earlier value."""
     if isinstance(node, Access) and node.object == object_:
         return True
     inside = isinstance(node, Loop) and node.iterator == object_
-    return any(_is_read_outside(object_, child) for child in children(node) if not (inside and child is node.body))
+    return any(is_read_outside_loops(object_, child) for child in children(node) if not (inside and child is node.body))
 
 
 def _sources_in(node: Any) -> Iterable[tuple[DataObject, Any]]:

@@ -154,6 +154,8 @@ def test_a_clause_that_would_help_is_named() -> None:
         "write reduction(+: h[0:N]) at the kernel, with the first length of 'h' for N: iterations of the loop over 'i' "
         "then update copies of 'h'"
     )
+    (again,) = clause_remedies(planned("for (int i = 3; i < n; i += 2) h[key[i]]--;").kernel, STRICT)
+    assert again.message == note.message
     (note,) = clause_remedies(planned("for (int i = 0; i < n; i++) sums[key[i]] += i;").kernel, STRICT)
     assert note.message == (
         "write reduction(+: sums) at the kernel: iterations of the loop over 'i' then update copies of 'sums', "

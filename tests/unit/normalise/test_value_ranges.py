@@ -34,6 +34,8 @@ def section(body: str) -> str | None:
         ("b[i] = a[c[i]];", "0 : 256"),
         ("b[i] = a[c[i] & 15];", "0 : 16"),
         ("b[i] = a[c[i] / 2 + 1];", "1 : 128"),
+        ("b[i] = a[c[i] ^ 5];", "0 : 256"),
+        ("b[i] = a[(c[i] & 6) | 8];", "0 : 16"),
         ("b[i] = a[i % 4 + step[i % 3]];", "-1 : 7"),
         ("int k = i % 5; if (c[i] > 9) k = 7; b[i] = a[k];", "0 : 8"),
         ("b[i] = a[(c[i] > 1) + 2 * (i % 3)];", "0 : 6"),
@@ -52,6 +54,8 @@ def test_values_lie_between(body: str, expected: str) -> None:
         "b[i] = a[(i * 2654435761u) >> 28];",
         "b[i] = a[(int)(c[i] * 0.5)];",
         "b[i] = a[(u - c[i]) / 2];",
+        "b[i] = a[c[i] ^ -1];",
+        "b[i] = a[c[i] | m];",
     ],
 )
 def test_of_other_values_nothing_is_known(body: str) -> None:
